@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Leaves a summary of every abandoned branch, in every session of a directory.
+
+    summarize_abandoned_branches.py [--cwd DIR] [--summarizer outline]
+
+What was tried on a branch is lost to the model once the conversation goes on elsewhere. This goes
+to the tip of each branch that is not the current one and comes back with a summary, which then
+stands at the end of the current branch, where the model sees it. Branches that have a summary are
+left alone, so it can run every night. Sessions in which somebody waits for an answer are left
+alone, too. Needs the package `treelined` and a daemon of that name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from treelined import Client, TreelinedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def main() -> int:
+    """Go through the sessions; the exit code tells whether all of them could be done."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    arguments.add_argument("--cwd", default=os.getcwd(), help="the directory")  # noqa: PTH109
+    arguments.add_argument("--summarizer", default="outline", help="who writes the summaries")
+    given = arguments.parse_args()
+    failed = False
+    with Client(summarizer=given.summarizer) as client:
+        for row in sessions(client, given.cwd):
+            name = row.get("name") or row["sessionId"]
+            try:
+                client.open_session(path=row["path"])
+                count = summarize(client, row["sessionId"])
+                client.close_session(session_id=row["sessionId"])
+            except TreelinedError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                failed = True
+            else:
+                print(f"{name}: {count} summarized")
+    return int(failed)
+
+
+def sessions(client: Client, cwd: str) -> Iterator[Any]:
+    """Give the rows of all sessions of a directory."""
+    page = client.list_sessions(cwd=cwd)
+    yield from page["sessions"]
+    while cursor := page.get("nextCursor"):
+        page = client.list_sessions(cwd=cwd, cursor=cursor)
+        yield from page["sessions"]
+
+
+def summarize(client: Client, session: str) -> int:
+    """Summarize the abandoned branches of a session; give their number."""
+    home = client.get_leaf(session_id=session)
+    entry: Any = home.get("entry")
+    if entry and entry["type"] == "message" and entry["message"]["role"] == "user":
+        # Going to a user message is going back before it; here somebody waits for an answer.
+        return 0
+    done = summarized(client, session)
+    leaf = home["leafId"]
+    count = 0
+    for branch in client.list_branches(session_id=session)["branches"]:
+        if branch["isActive"] or branch["tipId"] in done or leaf is None:
+            continue
+        client.set_leaf(session_id=session, leaf_id=branch["tipId"], expected_leaf_id=leaf)
+        try:
+            moved = client.navigate_tree(session_id=session, target_id=leaf, summarize=True)
+        except TreelinedError:
+            client.set_leaf(session_id=session, leaf_id=leaf)
+            raise
+        count += "summaryEntry" in moved
+        leaf = moved["newLeafId"]
+    return count
+
+
+def summarized(client: Client, session: str) -> set[str]:
+    """Give the tips of which a summary tells."""
+    tips: set[str] = set()
+    since = None
+    while True:
+        page = client.get_entries(session_id=session, since=since)
+        for entry in page["entries"]:
+            if entry["type"] == "branch_summary":
+                tips.add(entry["fromId"])  # type: ignore[typeddict-item]
+        since = page.get("nextCursor")
+        if since is None:
+            return tips
+
+
+if __name__ == "__main__":
+    sys.exit(main())

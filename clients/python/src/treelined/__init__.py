@@ -1,0 +1,36 @@
+"""Client for treelined, the daemon that keeps conversations of AI agents as trees.
+
+`Client` blocks, `AsyncClient` is awaited; both have a function for each method of the protocol.
+"""
+
+from . import types
+from ._async import AsyncClient
+from ._blocking import Client
+from ._methods import (
+    PROTOCOL_VERSION,
+    SCHEMA_HASH,
+    Answerer,
+    AsyncAnswerer,
+    BeforeEventName,
+    NotificationName,
+)
+from ._params import OMITTED, Omitted
+from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
+
+__all__ = [
+    "OMITTED",
+    "PROTOCOL_VERSION",
+    "SCHEMA_HASH",
+    "Answerer",
+    "AsyncAnswerer",
+    "AsyncClient",
+    "BeforeEventName",
+    "Client",
+    "DeadlineError",
+    "DisconnectedError",
+    "NotificationName",
+    "Omitted",
+    "TreelinedError",
+    "VersionMismatchError",
+    "types",
+]

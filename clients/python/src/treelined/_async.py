@@ -1,0 +1,402 @@
+"""A conversation with one daemon: its process, calls, notifications, questions and answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import os
+from asyncio.subprocess import PIPE
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncMethods, BeforeEventName
+from ._params import given
+from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._methods import NotificationName
+    from .types import ClientInfo, InitializeResult
+
+TIMEOUT = 30.0
+"""Seconds that a call waits if nobody says otherwise."""
+
+WAITING_TIMEOUT = 660.0
+"""The same for calls that wait for people and models: a question is open for 10 minutes at most."""
+
+WAITING = {"compact", "fork_session", "merge_branch", "navigate_tree", "pop"}
+
+CHUNK = 1 << 20
+"""Bytes that are read at once."""
+
+LAST_WORDS = 4096
+"""How much of what the daemon last said on stderr goes into an error, in bytes."""
+
+DRAIN = 1.0
+"""After its end, how long output may still be on its way, in seconds."""
+
+TERMINATE = 6.0
+"""What the daemon gives its running summaries when asked to end, and a little more, in seconds."""
+
+
+class AsyncClient(AsyncMethods):
+    """A connection to a daemon of its own, for asyncio.
+
+    Use it as an asynchronous context manager, or call `start` and `close`.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        command: str = "treelined",
+        *,
+        args: Iterable[str] = (),
+        session_dir: str | os.PathLike[str] | None = None,
+        summarizer: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        client_info: ClientInfo | None = None,
+        answers: Iterable[BeforeEventName] = (),
+        summary_deltas: bool = False,
+        progress: bool = False,
+        opt_out: Iterable[NotificationName] = (),
+        timeout: float | None = None,
+        on_log: Callable[[str], object] | None = None,
+    ) -> None:
+        """Tell what to start; nothing is started yet.
+
+        `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
+
+        `client_info`: who is calling.
+
+        `answers`: the questions that `answer` will be called for; the daemon waits for the answers.
+
+        `summary_deltas`, `progress`: send these notifications.
+
+        `opt_out`: notifications not to send.
+
+        `timeout`: seconds for calls that name no timeout of their own; if left out 30, and 11
+        minutes for those that wait for people and models. `math.inf`: never.
+
+        `on_log`: called with what the daemon logs.
+        """
+        self._argv = [command]
+        if session_dir is not None:
+            self._argv += ["--session-dir", os.fspath(session_dir)]
+        if summarizer is not None:
+            self._argv += ["--summarizer", summarizer]
+        self._argv += args
+        self._cwd = cwd
+        self._env = env
+        self._answers = list(answers)
+        self._initialize = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientInfo": client_info,
+            "processId": os.getpid(),
+            "capabilities": {
+                "answers": {name: {} for name in self._answers},
+                "optOut": list(opt_out),
+                **({"summaryDeltas": {}} if summary_deltas else {}),
+                **({"progress": {}} if progress else {}),
+            },
+        }
+        self._timeout = timeout
+        self._on_log = on_log
+        self._process: Process | None = None
+        self._pending: dict[int, tuple[str, asyncio.Future[Any]]] = {}
+        self._handlers: dict[str, list[Callable[[Any], object]]] = {}
+        self._answerers: dict[str, AsyncAnswerer[Any]] = {}
+        self._questions: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._last_id = 0
+        self._over: DisconnectedError | None = None
+        self._ended: asyncio.Event = asyncio.Event()
+        self._stderr = b""
+        self._server: InitializeResult | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        await self.close()
+
+    @property
+    def server(self) -> InitializeResult:
+        """What the daemon told about itself."""
+        if self._server is None:
+            raise RuntimeError("the client is not started")
+        return self._server
+
+    @property
+    def pid(self) -> int:
+        """The daemon's process."""
+        if self._process is None:
+            raise RuntimeError("the client is not started")
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start the daemon and introduce this client."""
+        if self._process is not None:
+            raise RuntimeError("the client is started already")
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd, env=self._env
+            )
+        except OSError as error:
+            raise DisconnectedError(f"cannot start {self._argv[0]}: {error}") from error
+        self._spawn(self._run(self._process))
+        try:
+            server: InitializeResult = await self.call("initialize", self._initialize)
+            if server["protocolVersion"] != PROTOCOL_VERSION:
+                raise VersionMismatchError(PROTOCOL_VERSION, server["protocolVersion"])
+        except BaseException:
+            await self.close()
+            raise
+        self._server = server
+
+    async def close(self, timeout: float = 10.0) -> None:
+        """End the daemon's input and wait until it is gone. It answers what it has accepted first.
+
+        After `timeout` seconds it is killed.
+        """
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        if self._over is None:
+            self._over = DisconnectedError("the client is closed")
+        process.stdin.close()
+        for end, patience in ((None, timeout), (process.terminate, TERMINATE)):
+            with contextlib.suppress(ProcessLookupError):
+                if end is not None:
+                    end()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), patience)
+                break
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await self._ended.wait()
+        # Handlers and answerers that still run; the caller may be one of them.
+        tasks = self._tasks - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def closed(self) -> DisconnectedError:
+        """Wait until the daemon is gone; give the error that open calls failed with."""
+        await self._ended.wait()
+        return self._over or DisconnectedError("the client is closed")
+
+    async def call(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        timeout: float | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Call a method by its name, with params as on the wire.
+
+        If it is cancelled, or nobody answers in time, the daemon is told to cancel it.
+        """
+        if self._over is not None:
+            raise self._over
+        if timeout is None:
+            timeout = self._timeout
+        if timeout is None:
+            timeout = WAITING_TIMEOUT if method in WAITING else TIMEOUT
+        self._last_id += 1
+        own = self._last_id
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._pending[own] = (method, future)
+        try:
+            self._send({"id": own, "method": method, "params": given(params)})
+            return await asyncio.wait_for(asyncio.shield(future), timeout)
+        except asyncio.TimeoutError:
+            if future.done():
+                return future.result()
+            self._cancel(own)
+            raise DeadlineError(method, timeout) from None
+        except asyncio.CancelledError:
+            self._cancel(own)
+            raise
+        finally:
+            del self._pending[own]
+            future.cancel()
+
+    def _on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
+        handlers = self._handlers.setdefault(name, [])
+        handlers.append(handler)
+
+        def end() -> None:
+            if handler in handlers:
+                handlers.remove(handler)
+
+        return end
+
+    def _answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
+        if name not in self._answers:
+            raise ValueError(
+                f"AsyncClient(answers=[{name!r}]) tells the daemon to wait for answers"
+            )
+        self._answerers[name] = answerer
+
+    def _cancel(self, request: int) -> None:
+        if self._over is None:
+            self._send({"method": "$/cancel_request", "params": {"requestId": request}})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        """Queue a message. The id comes first: there the daemon looks in one that is too large."""
+        if self._process is None or self._process.stdin is None:
+            raise RuntimeError("the client is not started")
+        line = _encode({"jsonrpc": "2.0", **message}) + b"\n"
+        # A daemon that is gone shows as its end.
+        with contextlib.suppress(ConnectionError, RuntimeError):
+            self._process.stdin.write(line)
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _run(self, process: Process) -> None:
+        """Read until the daemon is gone, then fail every open call."""
+        reading = self._spawn(self._read(process))
+        log = self._spawn(self._read_log(process))
+        code = asyncio.ensure_future(process.wait())
+        await asyncio.wait([code, reading], return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and reading.exception() is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        await code
+        # A process of the daemon's own may hold its output open.
+        await asyncio.wait([reading, log], timeout=DRAIN)
+        failure = reading.exception() if reading.done() else None
+        reading.cancel()
+        log.cancel()
+        self._disconnect(str(failure or "the daemon has ended"), process.returncode)
+
+    async def _read(self, process: Process) -> None:
+        """Cut what comes at line feeds and nowhere else: each byte is looked at once."""
+        parts: list[bytes] = []
+        while process.stdout is not None and (chunk := await process.stdout.read(CHUNK)):
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                self._receive(b"".join([*parts, line]))
+                parts.clear()
+            if rest:
+                parts.append(rest)
+
+    async def _read_log(self, process: Process) -> None:
+        while process.stderr is not None and (chunk := await process.stderr.read(CHUNK)):
+            self._stderr = (self._stderr + chunk)[-LAST_WORDS:]
+            if self._on_log is not None:
+                self._on_log(chunk.decode(errors="replace"))
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+            is_message = isinstance(message, dict) and "jsonrpc" in message
+        except ValueError:
+            is_message = False
+        if not is_message:
+            said = line[:200].decode(errors="replace")
+            raise DisconnectedError(f"this is no treelined daemon: it said {said!r}")
+        if "method" in message:
+            self._notified(message["method"], message.get("params", {}))
+            return
+        # What timed out here may be answered later.
+        method, future = self._pending.get(message["id"], ("", None))
+        if future is None or future.done():
+            return
+        if "error" in message:
+            future.set_exception(TreelinedError.answered(method, message["error"]))
+            # It may be that nobody waits any more.
+            future.exception()
+        else:
+            future.set_result(message["result"])
+
+    def _notified(self, name: str, params: dict[str, Any]) -> None:
+        event_id = params.get("eventId")
+        if name == "event_resolved" and event_id in self._questions:
+            self._questions[event_id].cancel()
+        for handler in list(self._handlers.get(name, ())):
+            try:
+                handled = handler(params)
+                if inspect.iscoroutine(handled):
+                    self._spawn(self._handle(name, handled))
+            except Exception as error:  # noqa: BLE001
+                self._report(f"a handler of {name} failed", error)
+        # Without `timeoutMs` nobody waits: it is told, not asked.
+        if event_id is not None and params.get("timeoutMs"):
+            question = self._spawn(self._asked(name, event_id, params))
+            self._questions[event_id] = question
+            question.add_done_callback(lambda _: self._questions.pop(event_id, None))
+
+    async def _handle(self, name: str, handled: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await handled
+        except Exception as error:  # noqa: BLE001
+            self._report(f"a handler of {name} failed", error)
+
+    async def _asked(self, name: str, event_id: str, params: dict[str, Any]) -> None:
+        result = None
+        try:
+            if name in self._answerers:
+                result = await self._answerers[name](params)
+        except Exception as error:  # noqa: BLE001
+            # The daemon must not wait for an answerer that has failed: it has no opinion.
+            self._report(f"the answerer of {name} failed", error)
+        # From here on it is no news that the question is over.
+        self._questions.pop(event_id, None)
+        try:
+            await self.call("answer_event", {"eventId": event_id, "result": result or {}})
+        except TreelinedError as error:
+            # Somebody else, the deadline or the end was faster.
+            if error.kind not in {"eventNotPending", "disconnected"}:
+                self._report(f"the answer to {name} was refused", error)
+
+    def _report(self, message: str, error: Exception) -> None:
+        context = {"message": message, "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)
+
+    def _disconnect(self, why: str, code: int | None) -> None:
+        stderr = self._stderr.decode(errors="replace")
+        if code is not None and code < 0:
+            why += f" by signal {-code}"
+        elif code:
+            why += f" with exit code {code}"
+        if stderr.strip():
+            why += f": {stderr.strip()}"
+        self._over = DisconnectedError(why, {"exitCode": code, "stderr": stderr})
+        for _, future in self._pending.values():
+            if not future.done():
+                future.set_exception(self._over)
+                future.exception()
+        for question in list(self._questions.values()):
+            question.cancel()
+        self._ended.set()
+
+
+def _encode(message: dict[str, Any]) -> bytes:
+    """Encode without escapes: the daemon stores what it gets, byte for byte."""
+    encode = partial(json.dumps, message, separators=(",", ":"), allow_nan=False)
+    try:
+        return encode(ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair exists in JSON only as an escape.
+        return encode().encode()

@@ -1,0 +1,204 @@
+"""The blocking face: an `AsyncClient` on an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._async import AsyncClient
+from ._methods import Answerer, BeforeEventName, Methods
+from .errors import DisconnectedError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ._methods import NotificationName
+    from .types import ClientInfo, InitializeResult
+
+T = TypeVar("T")
+
+SETTLE = 1.0
+"""Seconds that calls of other threads get to fail when the client is closed."""
+
+
+class Client(Methods):
+    """A connection to a daemon of its own, for programs without asyncio. Threads may share it.
+
+    Use it as a context manager, or call `start` and `close`. Handlers run one after the other in a
+    thread of their own, answerers each in one: they may call the client.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        command: str = "treelined",
+        *,
+        args: Iterable[str] = (),
+        session_dir: str | os.PathLike[str] | None = None,
+        summarizer: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        client_info: ClientInfo | None = None,
+        answers: Iterable[BeforeEventName] = (),
+        summary_deltas: bool = False,
+        progress: bool = False,
+        opt_out: Iterable[NotificationName] = (),
+        timeout: float | None = None,
+        on_log: Callable[[str], object] | None = None,
+    ) -> None:
+        """Tell what to start, as for `AsyncClient`; nothing is started yet."""
+        self._make = partial(
+            AsyncClient,
+            command,
+            args=args,
+            session_dir=session_dir,
+            summarizer=summarizer,
+            cwd=cwd,
+            env=env,
+            client_info=client_info,
+            answers=answers,
+            summary_deltas=summary_deltas,
+            progress=progress,
+            opt_out=opt_out,
+            timeout=timeout,
+            on_log=on_log,
+        )
+        self._client: AsyncClient | None = None
+        self._loop = asyncio.new_event_loop()
+        self._threads: list[threading.Thread] = []
+        # What is scheduled after the loop has stopped would be waited for forever.
+        self._scheduling = threading.Lock()
+        self._is_closed = False
+        self._events: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._answering = ThreadPoolExecutor(thread_name_prefix="treelined-answer")
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    @property
+    def server(self) -> InitializeResult:
+        """What the daemon told about itself."""
+        return self._started().server
+
+    @property
+    def pid(self) -> int:
+        """The daemon's process."""
+        return self._started().pid
+
+    def start(self) -> None:
+        """Start the daemon and introduce this client."""
+        if self._threads:
+            raise RuntimeError("the client is started already")
+        for name, run in (("loop", self._loop.run_forever), ("events", self._handle)):
+            thread = threading.Thread(target=run, name=f"treelined-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+        async def start() -> AsyncClient:
+            client = self._make()
+            await client.start()
+            return client
+
+        try:
+            self._client = self._wait(start())
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self, timeout: float = 10.0) -> None:
+        """End the daemon's input and wait until it is gone. It answers what it has accepted first.
+
+        After `timeout` seconds it is killed.
+        """
+        if self._is_closed:
+            return
+        if self._client is not None:
+            self._wait(self._client.close(timeout))
+        with self._scheduling:
+            self._is_closed = True
+        self._events.put(None)
+        self._answering.shutdown(wait=False, cancel_futures=True)
+        if self._threads:
+            asyncio.run_coroutine_threadsafe(self._settle(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+        self._loop.close()
+
+    def closed(self, timeout: float | None = None) -> DisconnectedError:
+        """Wait until the daemon is gone; give the error that open calls failed with."""
+        return self._wait(asyncio.wait_for(self._started().closed(), timeout))
+
+    def call(self, method: str, params: dict[str, Any], *, timeout: float | None = None) -> Any:  # noqa: ANN401
+        """Call a method by its name, with params as on the wire.
+
+        If it is interrupted, or nobody answers in time, the daemon is told to cancel it.
+        """
+        return self._wait(self._started().call(method, params, timeout=timeout))
+
+    def _on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
+        def handle(params: object) -> None:
+            self._events.put(partial(handler, params))
+
+        return self._started()._on(name, handle)  # noqa: SLF001
+
+    def _answer(self, name: str, answerer: Answerer[Any]) -> None:
+        async def answer(params: object) -> Any:  # noqa: ANN401
+            over = threading.Event()
+            try:
+                return await self._loop.run_in_executor(self._answering, answerer, params, over)
+            finally:
+                over.set()
+
+        self._started()._answer(name, answer)  # noqa: SLF001
+
+    def _started(self) -> AsyncClient:
+        if self._client is None:
+            raise RuntimeError("the client is not started")
+        return self._client
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        with self._scheduling:
+            if self._is_closed:
+                coroutine.close()
+                raise DisconnectedError("the client is closed")
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # An interrupt: whatever else it is, the coroutine is done.
+            future.cancel()
+            raise
+
+    async def _settle(self) -> None:
+        """Let those that wait in other threads hear of the end."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=SETTLE)
+
+    def _handle(self) -> None:
+        while (event := self._events.get()) is not None:
+            try:
+                event()
+            except Exception as error:  # noqa: BLE001
+                context = {"message": "a handler failed", "exception": error}
+                self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)

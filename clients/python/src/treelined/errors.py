@@ -1,0 +1,76 @@
+"""What a call can fail with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .types import ErrorObject
+
+
+class TreelinedError(Exception):
+    """A call that failed. `kind` tells why; numbers and texts are for people."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        message: str,
+        kind: str,
+        details: dict[str, Any] | None = None,
+        *,
+        retryable: bool = False,
+        retry_after_ms: int | None = None,
+        code: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """One of `types.ErrorKind`, or `disconnected`, `timeout`, `versionMismatch`."""
+        self.details: dict[str, Any] = details or {}
+        """By kind; the types that end in `Details` tell."""
+        self.retryable = retryable
+        """The same call may succeed later, unchanged."""
+        self.retry_after_ms = retry_after_ms
+        """Milliseconds after which a retry makes sense."""
+        self.code = code
+        """JSON-RPC's number, if the daemon answered."""
+
+    @classmethod
+    def answered(cls, method: str, error: ErrorObject) -> TreelinedError:
+        """From the `error` of a response."""
+        data = error["data"]
+        return cls(
+            f"{method}: {error['message']}",
+            data["kind"],
+            data.get("details"),
+            retryable=data["retryable"],
+            retry_after_ms=data.get("retryAfterMs"),
+            code=error["code"],
+        )
+
+
+class DisconnectedError(TreelinedError, ConnectionError):
+    """The daemon cannot be started, is gone, or is being closed.
+
+    `details` has `exitCode` (negative: the signal) and `stderr`, its last words.
+    """
+
+    def __init__(self, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message, "disconnected", details)
+
+
+class DeadlineError(TreelinedError, TimeoutError):
+    """No answer in time; `details` has `timeout`, in seconds."""
+
+    def __init__(self, method: str, timeout: float) -> None:
+        message = f"{method}: no answer within {timeout} s"
+        super().__init__(message, "timeout", {"timeout": timeout}, retryable=True)
+
+
+class VersionMismatchError(TreelinedError):
+    """The daemon speaks another protocol version: `expected` and `spoken` in `details`."""
+
+    def __init__(self, expected: int, spoken: object) -> None:
+        super().__init__(
+            f"the daemon speaks protocol version {spoken}, this client {expected}",
+            "versionMismatch",
+            {"expected": expected, "spoken": spoken},
+        )

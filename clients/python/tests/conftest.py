@@ -1,0 +1,64 @@
+"""What tests share: the daemon to test, a folder of its own for each client, a conversation."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from treelined import AsyncClient, Client, types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+COMMAND = os.environ.get("TREELINED_BIN", "treelined")
+REPOSITORY = Path(__file__).parents[3]
+
+
+def message(entry_id: str) -> types.Message:
+    role = "user" if entry_id.startswith("u") else "assistant"
+    return {"role": role, "content": [{"type": "text", "text": f"says {entry_id}"}]}
+
+
+def converse(client: Client) -> str:
+    """Make a session with the messages u1 → a1 → u2 → a2, the leaf at a2."""
+    session_id = client.create_session()["session"]["sessionId"]
+    for entry_id in ("u1", "a1", "u2", "a2"):
+        client.append_message(session_id=session_id, entry_id=entry_id, message=message(entry_id))
+    return session_id
+
+
+async def converse_async(client: AsyncClient) -> str:
+    """Do the same."""
+    session_id = (await client.create_session())["session"]["sessionId"]
+    for entry_id in ("u1", "a1", "u2", "a2"):
+        said = message(entry_id)
+        await client.append_message(session_id=session_id, entry_id=entry_id, message=said)
+    return session_id
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    """Give a client with a session folder of its own."""
+    with Client(COMMAND, session_dir=tmp_path / "sessions") as client:
+        yield client
+
+
+@pytest.fixture
+def impostor(tmp_path: Path) -> Callable[[str], list[str]]:
+    """Make daemons that do not exist: of another version, or that never answer."""
+
+    def make(answer: str) -> list[str]:
+        script = tmp_path / "daemon.py"
+        script.write_text(
+            "import json, sys, time\n"
+            "def say(**members): print(json.dumps({'jsonrpc': '2.0', **members}), flush=True)\n"
+            "for line in sys.stdin:\n"
+            "    message = json.loads(line)\n"
+            f"    {answer}\n"
+        )
+        return [str(script)]
+
+    return make

@@ -1,0 +1,288 @@
+"""The blocking face: calls, errors, messages that are hard on framing, handlers, answerers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import COMMAND, REPOSITORY, converse
+
+from treelined import (
+    PROTOCOL_VERSION,
+    SCHEMA_HASH,
+    Client,
+    DeadlineError,
+    DisconnectedError,
+    TreelinedError,
+    VersionMismatchError,
+    types,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_daemon_introduces_itself(tmp_path: Path) -> None:
+    with Client(COMMAND, session_dir=tmp_path, summarizer="outline") as client:
+        assert client.server["protocolVersion"] == PROTOCOL_VERSION
+        assert client.server["serverInfo"]["name"] == "treelined"
+        assert client.server["capabilities"]["summarizer"] == "outline"
+
+
+def test_the_daemon_and_the_types_come_from_the_same_schema(client: Client) -> None:
+    assert client.server["schemaHash"] == SCHEMA_HASH
+    document = json.loads((REPOSITORY / "schema" / "openrpc.json").read_text())
+    assert client.discover() == document
+
+
+def test_a_conversation_is_written_read_and_walked(client: Client) -> None:
+    converse(client)
+    rows = client.get_tree(render="unicode")["nodes"]
+    assert [row["preview"] for row in rows] == ["says u1", "says a1", "says u2", "says a2"]
+    nested = client.get_tree(format="nested")["nodes"]
+    assert nested[0]["entry"]["id"] == "u1"
+
+    moved = client.navigate_tree(target_id="u2")
+    assert moved["editorText"] == "says u2"
+    assert moved["newLeafId"] == "a1"
+    assert client.undo_navigation()["newLeafId"] == "a2"
+    preparation = client.navigate_tree(target_id="a1", dry_run=True)["preparation"]
+    assert [entry["id"] for entry in preparation["entriesToSummarize"]] == ["u2", "a2"]
+    (row,) = client.list_sessions()["sessions"]
+    assert row["messageCount"] == 4
+
+
+def test_none_is_sent_where_it_means_something(client: Client) -> None:
+    converse(client)
+    assert client.set_leaf(leaf_id=None)["newLeafId"] is None
+    root = client.append_message(
+        parent_id=None, expected_leaf_id=None, message={"role": "user", "content": "a root"}
+    )
+    roots = client.get_children(entry_id=None)["entries"]
+    assert [entry["id"] for entry in roots] == ["u1", root["entryId"]]
+
+
+def test_errors_tell_their_kind_details_and_whether_to_try_again(
+    client: Client, tmp_path: Path
+) -> None:
+    def failure(call: Callable[[], object]) -> TreelinedError:
+        with pytest.raises(TreelinedError) as caught:
+            call()
+        return caught.value
+
+    none = failure(lambda: client.get_tree(session_id="nowhere"))
+    assert (none.kind, none.code) == ("sessionNotFound", 1100)
+    converse(client)
+    missing = failure(lambda: client.get_entry(entry_id="nothing"))
+    assert (missing.kind, missing.details["entryId"]) == ("entryNotFound", "nothing")
+    assert str(missing).startswith("get_entry: ")
+    moved = failure(lambda: client.set_leaf(leaf_id="u1", expected_leaf_id="a1"))
+    assert (moved.kind, moved.details["leafId"]) == ("leafMoved", "a2")
+    wrong = failure(lambda: client.call("get_entry", {"entry": "a1"}))
+    assert (wrong.kind, wrong.retryable) == ("invalidParams", False)
+    assert "field" in wrong.details
+    assert failure(lambda: client.call("get_rich", {})).kind == "methodNotFound"
+    summary = failure(lambda: client.navigate_tree(target_id="a1", summarize=True))
+    assert summary.kind == "summarizerUnavailable"
+
+    args = ["--max-frame-bytes", "70000"]
+    with Client(COMMAND, session_dir=tmp_path / "other", args=args) as small:
+        text = "x" * 80_000
+        large = failure(lambda: small.append_message(message={"role": "user", "content": text}))
+        assert large.kind == "requestTooLarge"
+        assert small.list_sessions()["sessions"] == [], "the connection goes on"
+
+
+def test_20_mb_go_there_and_back(client: Client) -> None:
+    client.create_session()
+    text = "päckchen\n" * 2_000_000
+    entry_id = client.append_message(message={"role": "user", "content": text})["entryId"]
+    entry = client.get_entry(entry_id=entry_id)["entry"]
+    assert entry["type"] == "message"
+    assert entry["message"]["content"] == text  # type: ignore[typeddict-item]
+
+
+def test_line_separators_that_are_no_line_feeds_stay_inside_messages(client: Client) -> None:
+    path = client.create_session()["session"]["path"]
+    text = "a\u2028b\u2029c\u0085d\re\r\nf\vg\fh\ni\x1e\x1c\ufeff😀"
+    entry_id = client.append_message(message={"role": "user", "content": text})["entryId"]
+    entry: Any = client.get_entry(entry_id=entry_id)["entry"]
+    assert entry["message"]["content"] == text
+    assert Path(path).read_bytes().count(b"\n") == 2, "the header and one entry"
+    assert text.splitlines()[-1] in Path(path).read_text(), "stored as it is, not escaped"
+
+
+def test_half_a_surrogate_pair_survives(client: Client) -> None:
+    client.create_session()
+    entry_id = client.append_message(message={"role": "user", "content": "ä\ud83d"})["entryId"]
+    entry: Any = client.get_entry(entry_id=entry_id)["entry"]
+    assert entry["message"]["content"] == "ä\ud83d"
+
+
+def test_threads_share_a_client(client: Client) -> None:
+    client.create_session()
+
+    def append(entry_id: str) -> str:
+        said: types.Message = {"role": "user", "content": entry_id}
+        return client.append_message(entry_id=entry_id, message=said)["entryId"]
+
+    ids = [f"m{number}" for number in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(append, ids)) == ids
+    entries = client.get_entries()["entries"]
+    assert {entry["id"] for entry in entries} == set(ids)
+
+
+def test_handlers_hear_of_moves_and_may_call_the_client(client: Client) -> None:
+    converse(client)
+    moves: list[tuple[types.SessionTree, str | None]] = []
+    heard = threading.Event()
+
+    def handle(move: types.SessionTree) -> None:
+        moves.append((move, client.get_leaf()["leafId"]))
+        heard.set()
+
+    end = client.on("session_tree", handle)
+    client.set_leaf(leaf_id="a1")
+    assert heard.wait(10)
+    ((move, leaf),) = moves
+    assert (move["oldLeafId"], move["newLeafId"], move["cause"]) == ("a2", "a1", "set_leaf")
+    assert leaf == "a1"
+    end()
+    client.set_leaf(leaf_id="a2")
+    client.get_leaf()
+    assert len(moves) == 1, "nobody listens any more"
+
+
+def test_an_answerer_cancels_or_summarizes(tmp_path: Path) -> None:
+    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+        converse(client)
+
+        def answer(
+            event: types.SessionBeforeTree, over: threading.Event
+        ) -> types.EventAnswer | None:
+            assert not over.is_set()
+            preparation = event["preparation"]
+            if not preparation["userWantsSummary"]:
+                return {"cancel": preparation["targetId"] == "u1"}
+            left = [entry["id"] for entry in preparation["entriesToSummarize"]]
+            leaf = client.get_leaf()["leafId"]
+            return {"summary": {"summary": f"left {left} from {leaf}"}}
+
+        client.answer("session_before_tree", answer)
+        vetoed = client.navigate_tree(target_id="u1")
+        assert (vetoed["cancelled"], vetoed["reason"]) == (True, "cancelledByClient")
+        moved = client.navigate_tree(target_id="a1", summarize=True, label="left")
+        summary = moved["summaryEntry"]
+        assert summary["type"] == "branch_summary"
+        assert summary["summary"] == "left ['u2', 'a2'] from a2"  # type: ignore[typeddict-item]
+        assert client.get_label(entry_id=summary["id"])["label"] == "left"
+
+
+def test_a_waiting_navigation_is_aborted_from_another_thread(tmp_path: Path) -> None:
+    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+        converse(client)
+        dismissed = threading.Event()
+
+        def answer(event: types.SessionBeforeTree, over: threading.Event) -> None:
+            client.abort_navigation(navigation_id=event["navigationId"])
+            if over.wait(10):
+                dismissed.set()
+
+        client.answer("session_before_tree", answer)
+        assert client.navigate_tree(target_id="a1")["reason"] == "aborted"
+        assert dismissed.wait(10)
+        assert client.get_leaf()["leafId"] == "a2"
+
+
+def test_closing_answers_what_was_asked_and_leaves_no_process(client: Client) -> None:
+    pid = client.pid
+    assert is_alive(pid)
+    client.close()
+    assert not is_alive(pid)
+    with pytest.raises(DisconnectedError, match="is closed"):
+        client.get_leaf()
+    client.close()
+
+
+def test_the_death_of_the_daemon_fails_every_call_that_waits(tmp_path: Path) -> None:
+    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+        sessions = [converse(client), converse(client)]
+        asked = threading.Semaphore(0)
+
+        def answer(_: types.SessionBeforeTree, over: threading.Event) -> None:
+            asked.release()
+            over.wait(10)
+
+        client.answer("session_before_tree", answer)
+
+        def go(session_id: str) -> types.Navigation:
+            return client.navigate_tree(session_id=session_id, target_id="a1")
+
+        with ThreadPoolExecutor(2) as threads:
+            calls = [threads.submit(go, session) for session in sessions]
+            assert all(asked.acquire(timeout=10) for _ in sessions)
+            os.kill(client.pid, signal.SIGKILL)
+            for call in calls:
+                with pytest.raises(DisconnectedError, match="by signal 9") as caught:
+                    call.result(10)
+                assert caught.value.kind == "disconnected"
+                assert caught.value.details["exitCode"] == -signal.SIGKILL
+        assert client.closed(10).kind == "disconnected"
+        with pytest.raises(ConnectionError):
+            client.get_leaf()
+
+
+def test_a_daemon_that_cannot_be_started_is_no_riddle() -> None:
+    with pytest.raises(DisconnectedError, match="cannot start /nowhere/treelined"):
+        Client("/nowhere/treelined").start()
+    with pytest.raises(DisconnectedError, match=r"(?s)exit code 2: .*--no-such-option"):
+        Client(COMMAND, args=["--no-such-option"]).start()
+    with pytest.raises(DisconnectedError, match="no treelined daemon: it said 'hello'"):
+        Client("echo", args=["hello"]).start()
+
+
+def test_a_daemon_of_another_version_is_refused(impostor: Callable[[str], list[str]]) -> None:
+    args = impostor("say(id=message['id'], result={'protocolVersion': 2})")
+    with pytest.raises(VersionMismatchError) as caught:
+        Client(sys.executable, args=args).start()
+    assert caught.value.details == {"expected": 1, "spoken": 2}
+
+
+def test_a_call_has_a_deadline_and_is_cancelled_then(impostor: Callable[[str], list[str]]) -> None:
+    args = impostor(
+        "if message['method'] == 'initialize': "
+        "say(id=message['id'], result={'protocolVersion': 1})\n"
+        "    if message['method'] == '$/cancel_request': sys.stderr.write('cancelled')"
+    )
+    log: list[str] = []
+    with Client(sys.executable, args=args, on_log=log.append) as client:
+        with pytest.raises(DeadlineError) as caught:
+            client.get_leaf(timeout=0.05)
+        assert isinstance(caught.value, TimeoutError)
+        assert caught.value.retryable
+    assert "".join(log) == "cancelled"
+
+
+def test_a_daemon_that_does_not_end_is_made_to(impostor: Callable[[str], list[str]]) -> None:
+    args = impostor("say(id=message['id'], result={'protocolVersion': 1}); time.sleep(60)")
+    client = Client(sys.executable, args=args)
+    client.start()
+    pid = client.pid
+    client.close(0.1)
+    assert not is_alive(pid)

@@ -1,0 +1,105 @@
+// The daemon as a process: starting it, its pipes, its end. Does not know JSON-RPC.
+
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { TreelinedError } from './errors.js';
+import { LineSplitter } from './lines.js';
+
+/** How much of what the daemon last said on stderr goes into an error, in characters. */
+const LAST_WORDS = 4096;
+
+/** After its end, how long output may still be on its way, in milliseconds. */
+const DRAIN_MS = 1000;
+
+/** What the daemon gives its running summaries when asked to end, and a little more. */
+const TERMINATE_MS = 6000;
+
+export interface DaemonOptions {
+  command: string;
+  args: string[];
+  cwd?: string | undefined;
+  env?: NodeJS.ProcessEnv | undefined;
+  /** Each piece of text on stderr: the log. */
+  onLog?: ((text: string) => void) | undefined;
+  onLine: (line: string) => void;
+  /** Once, after the last line. */
+  onEnd: (why: TreelinedError) => void;
+}
+
+/** A running daemon. */
+export class Daemon {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #ended: Promise<void>;
+  #stderr = '';
+
+  constructor(options: DaemonOptions) {
+    const { command, args, cwd, env } = options;
+    this.#child = spawn(command, args, {
+      cwd,
+      env: env ?? process.env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      windowsHide: true,
+    });
+    const splitter = new LineSplitter();
+    this.#child.stdout.on('data', (chunk: Uint8Array) => {
+      for (const line of splitter.push(chunk)) options.onLine(line);
+    });
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-LAST_WORDS);
+      options.onLog?.(text);
+    });
+    // A daemon that is gone shows as its end; what could not be written is of no use to anybody.
+    this.#child.stdin.on('error', () => {});
+    this.#ended = new Promise((resolve) => {
+      let over = false;
+      const end = (why: string) => {
+        if (over) return;
+        over = true;
+        options.onEnd(this.#disconnected(why));
+        resolve();
+      };
+      this.#child.on('error', (error) => {
+        if (this.pid === undefined) end(`cannot start ${command}: ${error.message}`);
+      });
+      this.#child.on('close', () => end('the daemon has ended'));
+      // A process of the daemon's own may hold its output open.
+      this.#child.on('exit', () => setTimeout(end, DRAIN_MS, 'the daemon has ended').unref());
+    });
+  }
+
+  /** Undefined if it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  write(line: string): void {
+    this.#child.stdin.write(`${line}\n`);
+  }
+
+  /** Ends its input and waits for it to exit; after `timeoutMs` it is told to, then made to. */
+  async end(timeoutMs: number): Promise<void> {
+    this.#child.stdin.end();
+    if (await this.#endsWithin(timeoutMs)) return;
+    this.#child.kill('SIGTERM');
+    if (await this.#endsWithin(TERMINATE_MS)) return;
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  async #endsWithin(ms: number): Promise<boolean> {
+    const timer = new AbortController();
+    const late = once(timer.signal, 'abort').then(() => false);
+    const timeout = setTimeout(() => timer.abort(), ms);
+    const ended = await Promise.race([this.#ended.then(() => true), late]);
+    clearTimeout(timeout);
+    return ended;
+  }
+
+  #disconnected(why: string): TreelinedError {
+    const { exitCode, signalCode: signal } = this.#child;
+    const stderr = this.#stderr;
+    const how = signal ? ` by ${signal}` : exitCode ? ` with exit code ${exitCode}` : '';
+    const words = stderr.trim() ? `: ${stderr.trim()}` : '';
+    return new TreelinedError(why + how + words, 'disconnected', { exitCode, signal, stderr });
+  }
+}

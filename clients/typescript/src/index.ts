@@ -1,0 +1,20 @@
+// What the package offers.
+
+export {
+  type Answerer,
+  type BeforeEventName,
+  type CallOptions,
+  Client,
+  type ConnectOptions,
+  connect,
+} from './client.js';
+export type { OtherType } from './entry.js';
+export { type ClientErrorKind, TreelinedError } from './errors.js';
+export {
+  type ErrorDetails,
+  type Methods,
+  type Notifications,
+  PROTOCOL_VERSION,
+  SCHEMA_HASH,
+} from './generated/protocol.js';
+export type * from './generated/types.js';

@@ -1,0 +1,30 @@
+// Cutting a stream of bytes into lines at `\n` and nowhere else: U+2028, U+2029 and `\r` stand
+// inside messages. Does not know what a line says.
+
+const NEWLINE = 0x0a;
+
+/** Collects chunks; each byte is looked at once, however long the line. */
+export class LineSplitter {
+  #parts: Uint8Array[] = [];
+  #decoder = new TextDecoder();
+
+  /** The lines that end in this chunk, without their `\n`. */
+  push(chunk: Uint8Array): string[] {
+    const lines: string[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      this.#parts.push(chunk.subarray(start, end));
+      lines.push(this.#take());
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#parts.push(chunk.subarray(start));
+    return lines;
+  }
+
+  #take(): string {
+    const [only] = this.#parts;
+    const bytes = this.#parts.length === 1 && only ? only : Buffer.concat(this.#parts);
+    this.#parts = [];
+    return this.#decoder.decode(bytes);
+  }
+}

@@ -1,0 +1,164 @@
+// Beginning and end: versions, deadlines, the death of the daemon, the end of its input.
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'node:test';
+import { connect, TreelinedError } from 'treelined';
+import { command, conversation, folder, start } from './fixture.js';
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+test('closing answers what was asked, and leaves no process', async (t) => {
+  const client = await start(t);
+  const { pid } = client;
+  assert(pid !== undefined && isAlive(pid));
+  const asked = client.createSession({ name: 'the last wish' });
+  await client.close();
+  assert.equal((await asked).session.name, 'the last wish');
+  assert.equal(isAlive(pid), false);
+  const why = await client.closed;
+  assert.equal(why.details.exitCode, 0);
+  await assert.rejects(client.getLeaf(), { kind: 'disconnected' });
+  await client.close();
+});
+
+test('closing ends questions', async (t) => {
+  const client = await start(t, { answers: ['session_before_tree'] });
+  await conversation(client);
+  const asked = new Promise<AbortSignal>((resolve) => {
+    client.answer('session_before_tree', (_, signal) => {
+      resolve(signal);
+      return new Promise(() => {});
+    });
+  });
+  const moving = client.navigateTree({ targetId: 'a1' });
+  const signal = await asked;
+  await client.close();
+  assert.equal((await moving).reason, 'aborted');
+  assert.equal(signal.aborted, true);
+});
+
+test('a client goes with its block', async () => {
+  const client = await connect({ command });
+  const dispose = client[Symbol.asyncDispose];
+  await dispose.call(client);
+  assert.equal((await client.closed).kind, 'disconnected');
+});
+
+test('the death of the daemon fails every call that waits', async (t) => {
+  const client = await start(t, { answers: ['session_before_tree'] });
+  const sessions = [await conversation(client), await conversation(client)];
+  let asked = 0;
+  const bothAsked = new Promise<void>((resolve) => {
+    client.answer('session_before_tree', () => {
+      asked += 1;
+      if (asked === sessions.length) resolve();
+      return new Promise(() => {});
+    });
+  });
+  const calls = sessions.map((sessionId) => client.navigateTree({ sessionId, targetId: 'a1' }));
+  await bothAsked;
+  assert(client.pid);
+  process.kill(client.pid, 'SIGKILL');
+  for (const call of [...calls, client.getLeaf()]) {
+    await assert.rejects(call, (error) => {
+      assert(error instanceof TreelinedError);
+      assert.equal(error.kind, 'disconnected');
+      assert.equal(error.details.signal, 'SIGKILL');
+      assert.match(error.message, /ended by SIGKILL/);
+      return true;
+    });
+  }
+  assert.equal((await client.closed).kind, 'disconnected');
+  await assert.rejects(client.getLeaf(), { kind: 'disconnected' });
+});
+
+test('a daemon that shuts down says so', async (t) => {
+  const client = await start(t);
+  await client.shutdown();
+  assert.equal((await client.closed).details.exitCode, 0);
+});
+
+test('a daemon that cannot be started is no riddle', async () => {
+  await assert.rejects(connect({ command: '/nowhere/treelined' }), {
+    kind: 'disconnected',
+    message: /cannot start \/nowhere\/treelined: .*ENOENT/,
+  });
+});
+
+test('a daemon that refuses its arguments is quoted', async () => {
+  await assert.rejects(connect({ command, args: ['--no-such-option'] }), {
+    kind: 'disconnected',
+    message: /exit code 2: .*--no-such-option/s,
+  });
+});
+
+test('a program that is no daemon is told from one', async () => {
+  await assert.rejects(connect({ command: 'echo', args: ['hello'] }), {
+    kind: 'disconnected',
+    message: /no treelined daemon: it said "hello"/,
+  });
+});
+
+/** Stands for daemons that do not exist: of another version, or that never answer. */
+async function impostor(t: test.TestContext, answer: string): Promise<[string, string[]]> {
+  const script = join(await folder(t), 'daemon.mjs');
+  await writeFile(
+    script,
+    `import { createInterface } from 'node:readline';
+     for await (const line of createInterface({ input: process.stdin })) {
+       const { id, method } = JSON.parse(line);
+       ${answer}
+     }`,
+  );
+  return [process.execPath, [script]];
+}
+
+test('a daemon of another protocol version is refused', async (t) => {
+  const [command, args] = await impostor(
+    t,
+    `console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: 2 } }));`,
+  );
+  await assert.rejects(connect({ command, args }), {
+    kind: 'versionMismatch',
+    details: { expected: 1, spoken: 2 },
+  });
+});
+
+test('a call has a deadline, and is cancelled then', async (t) => {
+  const [command, args] = await impostor(
+    t,
+    `if (method === 'initialize') console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: 1 } }));
+     if (method === '$/cancel_request') console.error('cancelled');`,
+  );
+  let log = '';
+  const client = await connect({ command, args, timeoutMs: 5000, onLog: (text) => (log += text) });
+  t.after(() => client.close());
+  const started = performance.now();
+  await assert.rejects(client.getLeaf({}, { timeoutMs: 50 }), {
+    kind: 'timeout',
+    retryable: true,
+    details: { timeoutMs: 50 },
+  });
+  assert(performance.now() - started < 4000);
+  await client.close();
+  assert.equal(log, 'cancelled\n');
+});
+
+test('a daemon that does not end is made to', async (t) => {
+  const [command, args] = await impostor(
+    t,
+    `console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: 1 } }));
+     setInterval(() => {}, 1000);`,
+  );
+  const client = await connect({ command, args });
+  await client.close(100);
+  assert.equal((await client.closed).details.signal, 'SIGTERM');
+});

@@ -1,0 +1,158 @@
+// schema/ is what it claims: JSON Schema that real answers obey, and OpenRPC.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test from 'node:test';
+import jsonSchema from '@json-schema-tools/meta-schema';
+import openrpc from '@open-rpc/meta-schema';
+import { Ajv, type AnySchemaObject } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Client, Methods, Notifications } from 'treelined';
+import { conversation, start } from './fixture.js';
+
+const readSchema = async (name: string): Promise<Record<string, unknown>> =>
+  JSON.parse(
+    await readFile(new URL(`../../../../schema/${name}`, import.meta.url), 'utf8'),
+  ) as Record<string, unknown>;
+
+const wire = await readSchema('treelined.v1.json');
+const table = (await readSchema('methods.json')) as unknown as {
+  methods: { name: string; params: { $ref: string }; result: { $ref: string } }[];
+  notifications: { name: string; params: { $ref: string } }[];
+};
+
+const ajv = new Ajv2020({ strict: false, allErrors: true }).addSchema(wire, 'treelined.v1.json');
+
+function check(reference: string, value: unknown): void {
+  const validate = ajv.getSchema(reference);
+  assert(validate, reference);
+  assert(validate(value), `${reference}: ${ajv.errorsText(validate.errors)}`);
+}
+
+/** What a CommonJS package exports as its default. */
+const published = (module: unknown): AnySchemaObject =>
+  (module as { default: AnySchemaObject }).default;
+
+test('the OpenRPC document is valid against its meta-schema', async () => {
+  const meta = new Ajv({ strict: false, validateFormats: false });
+  meta.addMetaSchema(published(jsonSchema));
+  // It is referred to with and without the slash.
+  meta.addSchema({ $ref: published(jsonSchema).$id }, 'https://meta.json-schema.tools');
+  const validate = meta.compile(published(openrpc));
+  const document = await readSchema('openrpc.json');
+  assert(validate(document), JSON.stringify(validate.errors));
+});
+
+/** What the client does on its own. */
+const CLIENTS_OWN = [
+  'initialize',
+  'answer_event',
+  'shutdown',
+  '$/cancel_request',
+  '$/cancelRequest',
+];
+
+/** What this conversation gives no reason for. */
+const UNTOLD = ['session_compact_failed', 'progress', 'diagnostics', 'events_lost'];
+
+test('params, results and notifications obey their schema', async (t) => {
+  const client = await start(t, {
+    summarizer: 'outline',
+    answers: ['session_before_tree'],
+    summaryDeltas: true,
+  });
+  const called = new Set<string>();
+  const told = new Set<string>();
+  for (const { name, params } of table.notifications) {
+    client.on(name as keyof Notifications, (value) => {
+      told.add(name);
+      check(params.$ref, value);
+    });
+  }
+  const call = async <M extends keyof Methods>(
+    method: M,
+    params: Methods[M]['params'],
+  ): Promise<Methods[M]['result']> => {
+    const shape = table.methods.find(({ name }) => name === method);
+    assert(shape, method);
+    check(shape.params.$ref, params);
+    const result = await client.call(method, params);
+    check(shape.result.$ref, result);
+    called.add(method);
+    return result;
+  };
+  await talk(client, call);
+  const uncalled = table.methods.map(({ name }) => name).filter((name) => !called.has(name));
+  assert.deepEqual(uncalled, CLIENTS_OWN);
+  const untold = table.notifications.map(({ name }) => name).filter((name) => !told.has(name));
+  assert.deepEqual(untold, UNTOLD);
+});
+
+type Call = <M extends keyof Methods>(
+  method: M,
+  params: Methods[M]['params'],
+) => Promise<Methods[M]['result']>;
+
+async function talk(client: Client, call: Call): Promise<void> {
+  const { session: other } = await call('create_session', { ephemeral: true });
+  await call('append_message', { message: { role: 'user', content: 'elsewhere' } });
+  await call('close_session', { sessionId: other.sessionId });
+  const sessionId = await conversation(client);
+  client.answer('session_before_tree', () => ({ label: 'by an answerer' }));
+  await call('set_session_name', { name: 'a name' });
+  await call('append_entries', {
+    entries: [
+      { type: 'model_change', provider: 'p', modelId: 'm' },
+      { type: 'thinking_level_change', thinkingLevel: 'high' },
+      { type: 'custom', customType: 'mine', data: { any: ['thing'] } },
+      { type: 'not_known_to_the_protocol', member: 1 },
+    ] as never,
+  });
+  await call('append_label', { targetId: 'a1', label: 'here' });
+  await call('navigate_tree', { targetId: 'a1', dryRun: true });
+  await call('navigate_tree', { targetId: 'u2', summarize: true, label: 'there' });
+  await call('undo_navigation', {});
+  await call('redo_navigation', {});
+  await call('get_navigation_log', {});
+  await call('branch', { entryId: 'a2', summary: { summary: 'left', details: { why: 'a test' } } });
+  await call('set_leaf', { leafId: null });
+  await call('set_leaf', { leafId: 'a2' });
+  await call('abort_navigation', {});
+  await call('get_leaf', {});
+  await call('get_tree', { filter: 'all', render: 'ascii' });
+  await call('get_tree', { format: 'nested' });
+  await call('list_branches', {});
+  await call('get_entries', {});
+  await call('get_entry', { entryId: 'a1' });
+  await call('get_children', { entryId: null });
+  await call('get_path', {});
+  await call('get_label', { entryId: 'a1' });
+  await call('get_context', {});
+  await call('get_context', { format: 'llm' });
+  await call('get_stats', {});
+  await call('get_fork_messages', {});
+  await call('begin_turn', {});
+  await call('send_message', { customType: 'mine', content: 'in the queue', display: true });
+  await call('end_turn', {});
+  await call('send_message', {
+    customType: 'mine',
+    content: 'go',
+    display: true,
+    triggerTurn: true,
+  });
+  await call('set_leaf', { leafId: 'a1' });
+  await call('cherry_pick', { entryIds: ['u2', 'a2'] });
+  await call('merge_branch', { tipId: 'a2' });
+  await call('pop', { entryId: 'u1', summarize: true });
+  await call('set_leaf', { leafId: 'a2' });
+  await call('prepare_compaction', { keepRecentTokens: 1 });
+  await call('compact', { keepRecentTokens: 1, customInstructions: 'be brief' });
+  const { session } = await call('fork_session', { entryId: 'u2', sessionId });
+  assert(session);
+  await call('close_session', { sessionId: session.sessionId });
+  await call('list_sessions', { sort: 'threaded' });
+  await call('rpc.discover', {});
+  await call('close_session', { sessionId });
+  await call('open_session', { sessionId });
+  await call('delete_session', { sessionId });
+}

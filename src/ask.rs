@@ -1,0 +1,372 @@
+//! Questions put before something happens (protocol.md §5): each has one outcome.
+//!
+//! Owns who is still waited for and until when. Several may answer one question, the client and hook
+//! programs: it is decided at the first answer that decides alone, when all have answered, or at the
+//! deadline. Knows neither what is asked nor how an answer looks.
+
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::id::EventId;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// How many answers are remembered, so that one sent twice is acknowledged twice.
+const REMEMBERED: usize = 256;
+
+/// The open questions.
+pub struct Asks<A> {
+    state: Mutex<State<A>>,
+    /// Longest time from question to answer, extensions included.
+    max_answer: Duration,
+    /// Whether an answer decides whatever others may say.
+    decides: fn(&A) -> bool,
+}
+
+/// Who can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answerer {
+    /// The client of the connection.
+    Client,
+    /// The hook with this number, in the order of the configuration.
+    Hook(usize),
+}
+
+impl Answerer {
+    /// Its number, if it is a hook.
+    pub fn hook(&self) -> Option<usize> {
+        match self {
+            Answerer::Hook(number) => Some(*number),
+            Answerer::Client => None,
+        }
+    }
+}
+
+struct State<A> {
+    open: HashMap<EventId, Open<A>>,
+    /// Answers as they came, oldest first.
+    answered: VecDeque<(EventId, Answerer, String)>,
+    /// The client is not there to answer any more.
+    ended: bool,
+}
+
+struct Open<A> {
+    asked: Instant,
+    /// Whoever asks may have been cancelled and not have noticed yet.
+    cancel: Cancel,
+    deadline: watch::Sender<Instant>,
+    waiting: Vec<Answerer>,
+    answers: Vec<(Answerer, A)>,
+    settled: oneshot::Sender<Vec<(Answerer, A)>>,
+}
+
+/// A question that waits for its answers.
+pub struct Question<A> {
+    id: EventId,
+    cancel: Cancel,
+    deadline: watch::Receiver<Instant>,
+    settled: oneshot::Receiver<Vec<(Answerer, A)>>,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<A> {
+    Settled {
+        /// In the order they came.
+        answers: Vec<(Answerer, A)>,
+        /// Nobody is missing whose answer could have mattered.
+        in_time: bool,
+    },
+    /// The asker was cancelled, or the client has gone.
+    Aborted,
+}
+
+impl<A> Asks<A> {
+    pub fn new(max_answer: Duration, decides: fn(&A) -> bool) -> Self {
+        Self {
+            state: Mutex::new(State {
+                open: HashMap::new(),
+                answered: VecDeque::new(),
+                ended: false,
+            }),
+            max_answer,
+            decides,
+        }
+    }
+
+    /// Records a question to these, one at least, before it is sent: an answer may come at once.
+    pub fn ask(
+        &self,
+        id: EventId,
+        waiting: Vec<Answerer>,
+        timeout: Duration,
+        cancel: &Cancel,
+    ) -> Question<A> {
+        let asked = Instant::now();
+        let (deadline_sender, deadline) = watch::channel(asked + timeout.min(self.max_answer));
+        let (sender, settled) = oneshot::channel();
+        let mut state = self.state();
+        if !(state.ended && waiting.contains(&Answerer::Client)) {
+            let open = Open {
+                asked,
+                cancel: cancel.clone(),
+                deadline: deadline_sender,
+                waiting,
+                answers: Vec::new(),
+                settled: sender,
+            };
+            state.open.insert(id.clone(), open);
+        }
+        Question {
+            id,
+            cancel: cancel.clone(),
+            deadline,
+            settled,
+        }
+    }
+
+    /// Waits for the one outcome.
+    pub async fn outcome(&self, mut question: Question<A>) -> Outcome<A> {
+        loop {
+            let deadline = *question.deadline.borrow_and_update();
+            tokio::select! {
+                biased;
+                () = question.cancel.cancelled() => {
+                    self.state().open.remove(&question.id);
+                    return Outcome::Aborted;
+                }
+                answers = &mut question.settled => return settled(answers),
+                changed = question.deadline.changed() => {
+                    if changed.is_ok() {
+                        continue;
+                    }
+                    // Settled by an answer, or by the end of the connection.
+                    return settled(question.settled.await);
+                }
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    let open = self.state().open.remove(&question.id);
+                    if let Some(open) = open {
+                        return Outcome::Settled { answers: open.answers, in_time: false };
+                    }
+                    return settled(question.settled.await);
+                }
+            }
+        }
+    }
+
+    /// Answers a question. `bytes` are the answer as it came: the same answer again is acknowledged
+    /// again, anything else is `eventNotPending`.
+    pub fn answer(&self, id: &str, by: Answerer, bytes: &str, answer: A) -> Result<()> {
+        let id = EventId::new(id);
+        let mut state = self.state();
+        let open = state
+            .open
+            .get_mut(&id)
+            .filter(|open| open.waiting.contains(&by));
+        let Some(open) = open else {
+            let again = state
+                .answered
+                .iter()
+                .any(|(of, who, given)| *of == id && *who == by && given == bytes);
+            return if again { Ok(()) } else { Err(not_pending(&id)) };
+        };
+        if open.cancel.is_cancelled() {
+            return Err(not_pending(&id));
+        }
+        open.waiting.retain(|waiting| *waiting != by);
+        let is_decided = (self.decides)(&answer) || open.waiting.is_empty();
+        open.answers.push((by, answer));
+        if is_decided
+            && let Some(open) = state.open.remove(&id)
+            && open.settled.send(open.answers).is_err()
+        {
+            return Err(not_pending(&id));
+        }
+        if state.answered.len() >= REMEMBERED {
+            state.answered.pop_front();
+        }
+        state.answered.push_back((id, by, bytes.to_owned()));
+        Ok(())
+    }
+
+    /// Gives the client more time from now on; returns what is left.
+    pub fn extend(&self, id: &str, by: Duration) -> Result<Duration> {
+        let id = EventId::new(id);
+        let state = self.state();
+        let open = state
+            .open
+            .get(&id)
+            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&Answerer::Client));
+        let open = open.ok_or_else(|| not_pending(&id))?;
+        let now = Instant::now();
+        let latest = open.asked + self.max_answer;
+        let wanted = now.checked_add(by).unwrap_or(latest).min(latest);
+        let deadline = wanted.max(*open.deadline.borrow());
+        open.deadline.send_replace(deadline);
+        Ok(deadline.saturating_duration_since(now))
+    }
+
+    /// Whether the client is waited for.
+    pub fn is_any_open(&self) -> bool {
+        let state = self.state();
+        state
+            .open
+            .values()
+            .any(|open| open.waiting.contains(&Answerer::Client))
+    }
+
+    /// The connection has ended: questions that wait for the client, and those still to come, end
+    /// as aborted. Hooks may still answer the others.
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state
+            .open
+            .retain(|_, open| !open.waiting.contains(&Answerer::Client));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<A>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn settled<A>(answers: Result<Vec<(Answerer, A)>, oneshot::error::RecvError>) -> Outcome<A> {
+    match answers {
+        Ok(answers) => Outcome::Settled {
+            answers,
+            in_time: true,
+        },
+        Err(_) => Outcome::Aborted,
+    }
+}
+
+fn not_pending(id: &EventId) -> Error {
+    Error::new(
+        Kind::EventNotPending,
+        format!("no question {:?} is waiting for an answer", id.as_str()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: Duration = Duration::from_secs(600);
+    const CLIENT: Answerer = Answerer::Client;
+    const HOOK: Answerer = Answerer::Hook(0);
+
+    /// Answers over 100 decide alone.
+    fn asks(max: Duration) -> Asks<u8> {
+        Asks::new(max, |answer| *answer > 100)
+    }
+
+    fn ask(asks: &Asks<u8>, id: &str, who: &[Answerer], timeout: Duration) -> Question<u8> {
+        asks.ask(EventId::new(id), who.to_vec(), timeout, &Cancel::new())
+    }
+
+    fn in_time(answers: &[(Answerer, u8)]) -> Outcome<u8> {
+        Outcome::Settled {
+            answers: answers.to_vec(),
+            in_time: true,
+        }
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().build().unwrap().block_on(test);
+    }
+
+    #[track_caller]
+    fn check_not_pending(result: Result<()>) {
+        assert_eq!(result.unwrap_err().kind, Kind::EventNotPending);
+    }
+
+    #[test]
+    fn one_outcome_and_repeatable_acknowledgement() {
+        run(async {
+            let asks = asks(MAX);
+            let question = ask(&asks, "e", &[CLIENT], MAX);
+            assert!(asks.is_any_open());
+            asks.answer("e", CLIENT, "{}", 1).unwrap();
+            asks.answer("e", CLIENT, "{}", 1).unwrap();
+            check_not_pending(asks.answer("e", CLIENT, "{\"cancel\":true}", 2));
+            assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 1)]));
+        });
+    }
+
+    #[test]
+    fn decided_when_all_have_answered_in_the_order_they_did() {
+        run(async {
+            let asks = asks(MAX);
+            let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
+            asks.answer("e", HOOK, "", 2).unwrap();
+            check_not_pending(asks.answer("e", HOOK, "other", 3));
+            assert!(asks.is_any_open());
+            asks.answer("e", CLIENT, "", 1).unwrap();
+            assert!(!asks.is_any_open());
+            let expect = in_time(&[(HOOK, 2), (CLIENT, 1)]);
+            assert_eq!(asks.outcome(question).await, expect);
+        });
+    }
+
+    #[test]
+    fn decided_at_once_by_an_answer_that_decides_alone() {
+        run(async {
+            let asks = asks(MAX);
+            let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
+            asks.answer("e", HOOK, "", 200).unwrap();
+            check_not_pending(asks.answer("e", CLIENT, "", 1));
+            assert_eq!(asks.outcome(question).await, in_time(&[(HOOK, 200)]));
+        });
+    }
+
+    #[test]
+    fn at_the_deadline_the_answers_so_far_count() {
+        run(async {
+            let asks = asks(MAX);
+            let question = ask(&asks, "e", &[CLIENT, HOOK], Duration::from_millis(5));
+            asks.answer("e", HOOK, "", 2).unwrap();
+            let expect = Outcome::Settled {
+                answers: vec![(HOOK, 2)],
+                in_time: false,
+            };
+            assert_eq!(asks.outcome(question).await, expect);
+            check_not_pending(asks.answer("e", CLIENT, "{}", 1));
+        });
+    }
+
+    #[test]
+    fn the_end_aborts_what_waits_for_the_client_and_nothing_else() {
+        run(async {
+            let asks = asks(MAX);
+            let cancel = Cancel::new();
+            let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel);
+            cancel.cancel();
+            check_not_pending(asks.answer("f", CLIENT, "{}", 1));
+            assert_eq!(asks.outcome(question).await, Outcome::Aborted);
+
+            let of_client = ask(&asks, "g", &[HOOK, CLIENT], MAX);
+            let of_hook = ask(&asks, "h", &[HOOK], MAX);
+            asks.end();
+            assert_eq!(asks.outcome(of_client).await, Outcome::Aborted);
+            asks.answer("h", HOOK, "", 3).unwrap();
+            assert_eq!(asks.outcome(of_hook).await, in_time(&[(HOOK, 3)]));
+            let later = ask(&asks, "i", &[CLIENT], MAX);
+            assert_eq!(asks.outcome(later).await, Outcome::Aborted);
+        });
+    }
+
+    #[test]
+    fn more_time_up_to_the_limit() {
+        run(async {
+            let asks = asks(Duration::from_secs(2));
+            let question = ask(&asks, "e", &[CLIENT], Duration::from_millis(20));
+            let left = asks.extend("e", Duration::from_secs(100)).unwrap();
+            assert!(left <= Duration::from_secs(2) && left > Duration::from_secs(1));
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            asks.answer("e", CLIENT, "{}", 7).unwrap();
+            assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 7)]));
+        });
+    }
+}

@@ -1,0 +1,89 @@
+//! The branches of a tree: where each ends and where it forked off. Pure.
+
+use crate::log::scan::Kind;
+use crate::tree::{Node, Tree};
+
+/// One branch. Labels and session_info entries are no branches of their own: they are passed over
+/// on the way up and down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch {
+    /// Its last entry.
+    pub tip: Node,
+    /// The deepest entry above the tip that other branches share; `None` if there is none.
+    pub fork: Option<Node>,
+    /// Messages of the branch alone: from the fork, exclusive, to the tip.
+    pub message_count: u64,
+    /// Whether the session stands at the tip.
+    pub is_active: bool,
+}
+
+/// Every branch, in file order of the tips.
+pub fn list(tree: &Tree) -> Vec<Branch> {
+    let above = conversation_parents(tree);
+    let mut children = vec![0u32; tree.node_count()];
+    for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
+        if let Some(parent) = get(&above, tree, node)
+            && let Some(count) = children.get_mut(tree.number(parent))
+        {
+            *count += 1;
+        }
+    }
+    let child_count = |node: Node| children.get(tree.number(node)).copied().unwrap_or_default();
+    let active = tree.settle(tree.leaf());
+    tree.entries()
+        .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
+        .map(|tip| {
+            let mut message_count = 0;
+            let mut at = Some(tip);
+            while let Some(node) = at.filter(|node| *node == tip || child_count(*node) < 2) {
+                message_count += u64::from(tree.kind(node) == Kind::Message);
+                at = get(&above, tree, node);
+            }
+            Branch {
+                tip,
+                fork: at,
+                message_count,
+                is_active: active == Some(tip),
+            }
+        })
+        .collect()
+}
+
+fn is_conversation(tree: &Tree, node: Node) -> bool {
+    !matches!(tree.kind(node), Kind::Label | Kind::SessionInfo)
+}
+
+fn get(above: &[Option<Node>], tree: &Tree, node: Node) -> Option<Node> {
+    above.get(tree.number(node)).copied().flatten()
+}
+
+/// For each node the nearest entry above it that is neither label nor session_info. Linear: what is
+/// known of a node's parent is not looked for again.
+fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
+    let mut above: Vec<Option<Node>> = vec![None; tree.node_count()];
+    let mut known = vec![false; tree.node_count()];
+    for node in tree.entries() {
+        let mut passed = vec![node];
+        let mut found = None;
+        let mut at = tree.parent(node);
+        while let Some(parent) = at {
+            if is_conversation(tree, parent) {
+                found = Some(parent);
+                break;
+            }
+            if known.get(tree.number(parent)).copied().unwrap_or_default() {
+                found = get(&above, tree, parent);
+                break;
+            }
+            passed.push(parent);
+            at = tree.parent(parent);
+        }
+        for node in passed {
+            let number = tree.number(node);
+            if let (Some(slot), Some(known)) = (above.get_mut(number), known.get_mut(number)) {
+                (*slot, *known) = (found, true);
+            }
+        }
+    }
+    above
+}

@@ -1,0 +1,81 @@
+//! Cancelling what waits: `$/cancel_request`, `abort_navigation`, and the end of the connection.
+//!
+//! A cancel and a commit race; whichever comes first decides, once (protocol.md §5).
+
+use crate::error::{Error, Result};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use tokio::sync::Notify;
+
+const RUNNING: u8 = 0;
+const CANCELLED: u8 = 1;
+const COMMITTED: u8 = 2;
+
+/// Shared by whoever does the work and whoever may cancel it.
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: AtomicU8,
+    notify: Notify,
+}
+
+impl std::fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    }
+}
+
+impl Cancel {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels; false if the work had been committed or cancelled before.
+    pub fn cancel(&self) -> bool {
+        let won = self.settle(CANCELLED);
+        if won {
+            self.0.notify.notify_waiters();
+        }
+        won
+    }
+
+    /// Marks the work as done: from now on cancelling has no effect. False if it was cancelled.
+    pub fn commit(&self) -> bool {
+        self.settle(COMMITTED) || self.0.state.load(Ordering::Acquire) == COMMITTED
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.state.load(Ordering::Acquire) == CANCELLED
+    }
+
+    /// Waits until it is cancelled, for ever if need be.
+    pub async fn cancelled(&self) {
+        loop {
+            let notified = self.0.notify.notified();
+            if self.is_cancelled() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// The work's outcome, or `cancelled` if that comes first.
+    pub async fn guard<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.cancelled() => Err(Error::cancelled()),
+            done = work => Ok(done),
+        }
+    }
+
+    fn settle(&self, state: u8) -> bool {
+        let state =
+            self.0
+                .state
+                .compare_exchange(RUNNING, state, Ordering::AcqRel, Ordering::Acquire);
+        state.is_ok()
+    }
+}

@@ -1,0 +1,364 @@
+//! `treelined demo`: a conversation that goes back and on, offline, in a folder of its own.
+//!
+//! Nothing is staged: a real daemon is asked over pipes, and what is printed is what was sent and
+//! what came back. The conversation it is given is in [`story`].
+
+use super::daemon::{Daemon, Heard, Raw, Refused};
+use super::drawing::{Drawing, Row};
+use super::screen::{Screen, Style};
+use super::{Options, SummarizerName, story};
+use crate::terminal;
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Strings longer than this, in characters, are shown by their beginning.
+const LONGEST_SHOWN: usize = 32;
+const SHOWN: usize = 8;
+/// Of the ids that the daemon makes.
+const ID_COLUMNS: usize = 8;
+
+pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let folder = Scratch::new()?;
+    // Nothing of the user's own has a part in it.
+    let config = folder.0.join("config.toml");
+    std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
+    let options = Options {
+        config: Some(config),
+        session_dir: Some(folder.0.clone()),
+        summarizer: Some(SummarizerName::Outline),
+        ..options.clone()
+    };
+    let mut tour = Tour {
+        daemon: Daemon::start(&options)?,
+        screen: Screen::new(),
+        answer: None,
+        answered: None,
+    };
+    tour.screen.columns = tour.screen.columns.min(80);
+    let shown = tour.all();
+    tour.daemon.end()?;
+    shown.map(|()| ExitCode::SUCCESS)
+}
+
+/// A folder that goes away with everything in it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> anyhow::Result<Self> {
+        let name = format!("treelined-demo-{}", uuid::Uuid::new_v4());
+        let path = std::env::temp_dir().join(name);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It is below the folder for what may go away.
+        let _left = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Tour {
+    daemon: Daemon,
+    screen: Screen,
+    /// What is answered to the next question.
+    answer: Option<Value>,
+    /// The request with that answer, until the daemon has acknowledged it.
+    answered: Option<u64>,
+}
+
+impl Tour {
+    fn all(&mut self) -> anyhow::Result<()> {
+        self.say("A daemon is running, offline; this program is its client, over a pipe.")?;
+        self.say("→ is what the client sends, ← what comes back.")?;
+
+        self.head("1  A conversation, so far")?;
+        self.quietly("initialize", &story::handshake())?;
+        self.quietly("create_session", &story::session())?;
+        self.quietly("append_entries", &story::first_attempt())?;
+        self.tree()?;
+        self.say("COPY has failed. The other idea was named in e4, so that is where to go.")?;
+
+        self.head("2  Back, without losing what was learned")?;
+        self.answer = Some(story::answer());
+        let navigated = self.call("navigate_tree", &story::back())?;
+        self.say("\nNow e4 has a second child, the summary of what was left behind:\n")?;
+        self.summary(&navigated)?;
+
+        self.head("3  On, with the other idea")?;
+        self.call("append_entries", &story::second_attempt())?;
+        self.say("")?;
+        self.tree()?;
+        self.say("Both attempts are there, and the second one knows of the first.")?;
+
+        self.head("4  Was COPY that bad?")?;
+        self.call("undo_navigation", &json!({}))?;
+        self.say("")?;
+        self.tree()?;
+        self.say("A move appends one line to the session's file and rewrites none, so it can")?;
+        self.say("always be taken back:\n")?;
+        self.call("redo_navigation", &json!({}))?;
+
+        self.head("5  Where to go from here")?;
+        self.ways()
+    }
+
+    fn ways(&mut self) -> anyhow::Result<()> {
+        let ways = [
+            ("", "be a client: README.md has a script"),
+            (" call list_sessions", "one call, from a shell"),
+            (" tree FILE", "draw a session"),
+            (" doctor FILE", "look for damage"),
+            (" --help", "the rest"),
+        ];
+        let program = program();
+        let longest = ways.iter().map(|(command, _)| command.len()).max();
+        let columns = terminal::width(&program) + longest.unwrap_or_default();
+        for (command, what) in ways {
+            let command = format!("{program}{command}");
+            let command = self
+                .screen
+                .style(Style::Cyan, &format!("{command:<columns$}"));
+            writeln!(self.screen, "  {command}  {what}")?;
+        }
+        self.screen.flush()?;
+        Ok(())
+    }
+
+    /// A call that is shown, and everything heard until it and an answer given meanwhile are
+    /// answered.
+    fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
+        self.sent(method, params)?;
+        let wanted = self.daemon.send(method, &params.to_string())?;
+        let mut result = None;
+        loop {
+            match self.daemon.hear()? {
+                Heard::Response { id, outcome } => {
+                    let came = outcome.map_err(Refused)?;
+                    self.came("result", &came)?;
+                    if id == wanted {
+                        result = Some(came);
+                    } else if self.answered == Some(id) {
+                        self.answered = None;
+                    }
+                }
+                Heard::Notification { method, params } => self.notified(&method, &params)?,
+            }
+            if self.answered.is_none()
+                && let Some(result) = result.take()
+            {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// A call that sets the scene.
+    fn quietly(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
+        self.daemon.call(method, &params.to_string())
+    }
+
+    fn notified(&mut self, method: &str, params: &Raw) -> anyhow::Result<()> {
+        if method != "session_before_tree" {
+            return self.came(method, params);
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Question {
+            event_id: String,
+            preparation: Preparation,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Preparation {
+            target_id: String,
+            old_leaf_id: Option<String>,
+            entries_to_summarize: Vec<Entry>,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            id: String,
+        }
+        let question: Question = understood(params)?;
+        let leaving = question.preparation;
+        let ids: Vec<&str> = leaving
+            .entries_to_summarize
+            .iter()
+            .map(|e| e.id.as_str())
+            .collect();
+        let told = format!(
+            "may I go from {} to {} and summarize {}?",
+            leaving.old_leaf_id.as_deref().unwrap_or("the start"),
+            leaving.target_id,
+            ids.join(", "),
+        );
+        self.arrow("←", Style::Green, method, &told)?;
+        if let Some(result) = self.answer.take() {
+            let answer = json!({ "eventId": question.event_id, "result": result });
+            self.sent("answer_event", &answer)?;
+            let id = self.daemon.send("answer_event", &answer.to_string())?;
+            self.answered = Some(id);
+        }
+        Ok(())
+    }
+
+    fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
+        self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
+        // So that what takes long is seen to have begun.
+        self.screen.flush()?;
+        Ok(())
+    }
+
+    /// What is worth showing of what came, by name.
+    fn came(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
+        const WORTH: [&str; 8] = [
+            "accepted",
+            "outcome",
+            "cause",
+            "oldLeafId",
+            "newLeafId",
+            "entryIds",
+            "leafId",
+            "durability",
+        ];
+        let message: Value = understood(message)?;
+        let members = WORTH.iter().filter_map(|name| {
+            let value = message.get(name)?;
+            Some(match value {
+                Value::String(text) => format!("{name} {text}"),
+                value => format!("{name} {}", shortened(value)),
+            })
+        });
+        let members: Vec<String> = members.collect();
+        self.arrow("←", Style::Green, what, &members.join(", "))?;
+        Ok(())
+    }
+
+    /// A message on one line, if it has room there.
+    fn arrow(&mut self, arrow: &str, style: Style, what: &str, message: &str) -> io::Result<()> {
+        let arrow = self.screen.style(style, arrow);
+        let what = format!("{what:<19}");
+        let indent = 4 + terminal::width(&what) + 1;
+        let room = self.screen.columns.saturating_sub(indent);
+        let what = self.screen.style(Style::Bold, &what);
+        write!(self.screen, "  {arrow} {what}")?;
+        let message = terminal::line(message);
+        for (number, part) in wrapped(&message, room).iter().enumerate() {
+            let gap = if number == 0 { 1 } else { indent };
+            writeln!(self.screen, "{:gap$}{part}", "")?;
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self) -> anyhow::Result<()> {
+        #[derive(Deserialize)]
+        struct Page {
+            nodes: Vec<Row>,
+        }
+        let answered = self.quietly("get_tree", &json!({ "render": "unicode" }))?;
+        let page: Page = understood(&answered)?;
+        let drawing = Drawing {
+            id_columns: ID_COLUMNS,
+            ..Drawing::default()
+        };
+        for row in &page.nodes {
+            drawing.row(&mut self.screen, row)?;
+        }
+        writeln!(self.screen)?;
+        Ok(())
+    }
+
+    /// The summary that a navigation has left, as it is stored.
+    fn summary(&mut self, navigated: &Raw) -> anyhow::Result<()> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Navigated {
+            summary_entry: SummaryEntry,
+        }
+        #[derive(Deserialize)]
+        struct SummaryEntry {
+            summary: String,
+        }
+        let navigated: Navigated = understood(navigated)?;
+        let room = self.screen.columns.saturating_sub(4);
+        for line in navigated.summary_entry.summary.lines() {
+            let line = terminal::line(line);
+            let bar = self.screen.style(Style::Yellow, "│");
+            for part in wrapped(&line, room) {
+                let line = format!("  {bar} {part}");
+                writeln!(self.screen, "{}", line.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&mut self, text: &str) -> io::Result<()> {
+        let text = self.screen.style(Style::Bold, text);
+        writeln!(self.screen, "\n{text}\n")
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.screen, "{text}")
+    }
+}
+
+fn understood<T: for<'a> Deserialize<'a>>(json: &Raw) -> anyhow::Result<T> {
+    serde_json::from_str(json.get()).context("understand the daemon")
+}
+
+/// The same with long strings shown by their beginnings, and entries by their ids.
+fn shortened(message: &Value) -> Value {
+    match message {
+        Value::String(text) if text.chars().count() > LONGEST_SHOWN => {
+            let head: String = text.chars().take(SHOWN).collect();
+            Value::String(format!("{head}…"))
+        }
+        Value::Array(values) => values
+            .iter()
+            .map(|value| match value.get("id").and_then(Value::as_str) {
+                Some(id) => Value::String(format!("{id}…")),
+                None => shortened(value),
+            })
+            .collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), shortened(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+/// Lines of whole words, no wider than `columns` where a word is not.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if !line.is_empty() && terminal::width(line) + 1 + terminal::width(word) > columns {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// How this program can be called again, from here.
+fn program() -> String {
+    let named = || {
+        let path = std::env::current_exe().ok()?;
+        let here = std::env::current_dir().ok()?;
+        let path = path.strip_prefix(&here).map(Path::to_owned).ok()?;
+        Some(terminal::line(&path.display().to_string()).into_owned())
+    };
+    named().unwrap_or_else(|| "treelined".to_owned())
+}

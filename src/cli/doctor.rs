@@ -1,0 +1,252 @@
+//! `treelined doctor`: what a session file holds and what is wrong in it (storage.md §2).
+//!
+//! Owns the sentence for each kind of damage. Looks only, unless asked to repair: opening never writes.
+
+use super::doctor_repair;
+use super::screen::{Screen, Style};
+use super::tree::count;
+use crate::branches;
+use crate::error::{Error, Result};
+use crate::log::diagnostic::{Damage, Diagnostic};
+use crate::log::file::Location;
+use crate::log::ingest::CURRENT_VERSION;
+use crate::log::scan::{Kind, Role};
+use crate::log::{Log, Opened};
+use crate::terminal;
+use crate::tree::Tree;
+use clap::Args;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Session files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Take damaged lines out of the files; their bytes are kept in a folder beside each
+    #[arg(long)]
+    repair: bool,
+    /// Say what --repair would do, and write nothing
+    #[arg(long, requires = "repair")]
+    dry_run: bool,
+}
+
+/// What was found in one file.
+enum Finding {
+    Sound,
+    Damaged(u64),
+    /// It cannot be opened.
+    Unreadable,
+}
+
+pub fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
+    let mut screen = Screen::new();
+    let (mut sound, mut damaged, mut unreadable, mut diagnostics) = (0, 0, 0, 0);
+    for path in &doctor.files {
+        let mut finding = examine(&mut screen, path)?;
+        if doctor.repair
+            && matches!(finding, Finding::Damaged(_))
+            && doctor_repair::mend(&mut screen, path, doctor.dry_run)?
+        {
+            // Links between entries are not mended.
+            finding = match open(path).map_or(0, |(opened, _)| opened.diagnostics.len() as u64) {
+                0 => Finding::Sound,
+                left => Finding::Damaged(left),
+            };
+        }
+        match finding {
+            Finding::Sound => sound += 1,
+            Finding::Damaged(found) => {
+                damaged += 1;
+                diagnostics += found;
+            }
+            Finding::Unreadable => unreadable += 1,
+        }
+        writeln!(screen)?;
+    }
+    let well = damaged + unreadable == 0;
+    let mut summary = vec![format!("{sound} sound")];
+    if damaged > 0 {
+        let found = count(diagnostics, "diagnostic", "diagnostics");
+        summary.push(format!("{damaged} with {found}"));
+    }
+    if unreadable > 0 {
+        summary.push(format!("{unreadable} not readable"));
+    }
+    let files = count(sound + damaged + unreadable, "file", "files");
+    let style = if well { Style::Green } else { Style::Red };
+    let summary = screen.style(style, &format!("{files}: {}", summary.join(", ")));
+    writeln!(screen, "{summary}")?;
+    screen.flush()?;
+    Ok(match well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {
+    let shown = path.display().to_string();
+    let shown = screen.style(Style::Bold, &terminal::line(&shown));
+    writeln!(screen, "{shown}")?;
+    match open(path) {
+        Ok((opened, size)) => {
+            facts(screen, &opened, size)?;
+            diagnostics(screen, &opened.diagnostics)?;
+            Ok(match opened.diagnostics.len() as u64 {
+                0 => Finding::Sound,
+                found => Finding::Damaged(found),
+            })
+        }
+        Err(error) => {
+            let kind = screen.style(Style::Red, error.kind.name());
+            writeln!(screen, "  {kind}: {}", terminal::line(&error.message))?;
+            Ok(Finding::Unreadable)
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<(Opened, u64)> {
+    let location = Location::of_path(path)?;
+    let size = location
+        .status()
+        .map_err(|error| Error::io(&format!("stat {}", path.display()), &error))?
+        .size;
+    Ok((Log::open(location)?, size))
+}
+
+fn facts(screen: &mut Screen, opened: &Opened, size: u64) -> io::Result<()> {
+    let Opened { log, tree, .. } = opened;
+    let mut fact = |name: &str, value: &str| {
+        let name = screen.style(Style::Dim, &format!("{name:<9}"));
+        writeln!(screen, "  {name}{}", terminal::line(value))
+    };
+    if let Some(header) = log.header() {
+        fact("session", &header.id)?;
+        if let Some(name) = tree.name() {
+            fact("name", name)?;
+        }
+        let meaning = match log.version() {
+            CURRENT_VERSION => "",
+            older if older < CURRENT_VERSION => {
+                " (read as 3; treelined migrate or the first write rewrites the file)"
+            }
+            _ => " (newer than this program: read-only)",
+        };
+        fact("version", &format!("{}{meaning}", log.version()))?;
+        fact("created", header.timestamp.as_deref().unwrap_or("unknown"))?;
+        fact("folder", &header.cwd)?;
+        if let Some(parent) = &header.parent_session {
+            fact("parent", parent)?;
+        }
+    }
+    fact("size", &count(size, "byte", "bytes"))?;
+    fact("entries", &entries(tree))?;
+    let branches = branches::list(tree);
+    fact("branches", &branches.len().to_string())?;
+    match tree.leaf() {
+        Some(leaf) => fact("leaf", tree.id(leaf)),
+        None => fact("leaf", "before the first entry"),
+    }
+}
+
+/// `5: 4 message (2 user, 2 assistant), 1 label`.
+fn entries(tree: &Tree) -> String {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut roles: BTreeMap<&str, u64> = BTreeMap::new();
+    for node in tree.entries() {
+        let kind = tree.kind(node);
+        *kinds
+            .entry(kind.name().unwrap_or("of unknown types"))
+            .or_default() += 1;
+        if kind == Kind::Message {
+            let role = match tree.role(node) {
+                Role::None => "without a role",
+                role => role.name().unwrap_or("of unknown roles"),
+            };
+            *roles.entry(role).or_default() += 1;
+        }
+    }
+    let total = tree.entry_count();
+    let kinds = most_first(&kinds).map(|(kind, number)| {
+        let mut shown = format!("{number} {kind}");
+        if kind == "message" {
+            let roles = most_first(&roles).map(|(role, number)| format!("{number} {role}"));
+            let roles: Vec<String> = roles.collect();
+            shown.push_str(&format!(" ({})", roles.join(", ")));
+        }
+        shown
+    });
+    let kinds: Vec<String> = kinds.collect();
+    match kinds.is_empty() {
+        true => total.to_string(),
+        false => format!("{total}: {}", kinds.join(", ")),
+    }
+}
+
+fn most_first<'a>(counts: &BTreeMap<&'a str, u64>) -> impl Iterator<Item = (&'a str, u64)> {
+    let mut counts: Vec<(&str, u64)> = counts.iter().map(|(name, count)| (*name, *count)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.into_iter()
+}
+
+fn diagnostics(screen: &mut Screen, found: &[Diagnostic]) -> io::Result<()> {
+    if !found.is_empty() {
+        writeln!(screen)?;
+    }
+    for diagnostic in found {
+        let Diagnostic {
+            damage,
+            line,
+            offset,
+            length,
+        } = diagnostic;
+        let kind = screen.style(Style::Red, damage.name());
+        let length = count(*length, "byte", "bytes");
+        writeln!(screen, "  {kind}: line {line}, offset {offset}, {length}")?;
+        writeln!(screen, "    {}", meaning(*damage))?;
+    }
+    Ok(())
+}
+
+/// What it means for whoever uses the session.
+fn meaning(damage: Damage) -> &'static str {
+    match damage {
+        Damage::TornTail => {
+            "The file ends inside a line. The piece is no entry; the next append begins a new line."
+        }
+        Damage::InvalidJson => "The line is not JSON. It is no entry and stays in the file.",
+        Damage::NotAnObject => "The line is JSON, but no entry. It stays in the file.",
+        Damage::InvalidUtf8 => {
+            "The line has bytes that are not UTF-8. The entry is read with U+FFFD in their place."
+        }
+        Damage::NulBytes => {
+            "Bytes of zero stand here, as a crash can leave them. They are passed over."
+        }
+        Damage::GluedLines => "Several entries stand on one line. All of them are read.",
+        Damage::DuplicateId => {
+            "Another entry has the same id. Where they differ, the last one's body counts, in the first one's place."
+        }
+        Damage::OrphanParent => {
+            "The entry's parent is not in the file. The entry is a root until it turns up."
+        }
+        Damage::ForwardParent => {
+            "The entry's parent stands later in the file. It is linked all the same."
+        }
+        Damage::SelfParent => "The entry names itself as its parent. It is a root.",
+        Damage::Cycle => {
+            "The entry's parent descends from the entry. The circle is cut here: it is a root."
+        }
+        Damage::SecondHeader => "A second header. It is no entry; the first one counts.",
+        Damage::MissingTrailingNewline => {
+            "The last line has no line break. It is read; the next append begins a new line."
+        }
+        Damage::OversizedLine => {
+            "The line is longer than clients with default limits can be given."
+        }
+        Damage::DurabilityUnknown => {
+            "A sync failed: the last entries may not survive a crash of the machine."
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `treelined doctor --repair`: what repairing did to a file, or with `--dry-run` would do. The repairing
+//! itself is the log's.
+
+use super::screen::{Screen, Style};
+use super::tree::count;
+use crate::log::file::Location;
+use crate::log::repair::{self, Report};
+use crate::terminal;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Repairs one file; false if something was to be done and was not.
+pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> io::Result<bool> {
+    writeln!(screen)?;
+    match Location::of_path(path).and_then(|at| repair::repair(&at, dry_run)) {
+        Ok(report) => {
+            tell(screen, &report)?;
+            Ok(report.is_repaired || report.lines == 0)
+        }
+        Err(error) => {
+            let kind = screen.style(Style::Red, error.kind.name());
+            writeln!(
+                screen,
+                "  not repaired: {kind}: {}",
+                terminal::line(&error.message)
+            )?;
+            Ok(false)
+        }
+    }
+}
+
+fn tell(screen: &mut Screen, report: &Report) -> io::Result<()> {
+    if report.lines == 0 {
+        return writeln!(screen, "  no line needs repair");
+    }
+    let lines = count(report.lines as u64, "line", "lines");
+    let bytes = count(report.quarantined_bytes, "byte", "bytes");
+    let entries = count(report.recovered as u64, "entry", "entries");
+    if !report.is_repaired {
+        return writeln!(
+            screen,
+            "  repairing would mend {lines}, put {bytes} in quarantine and keep {entries} found in them"
+        );
+    }
+    writeln!(
+        screen,
+        "  repaired: {lines} mended, {entries} found in them kept"
+    )?;
+    match &report.quarantine {
+        Some(kept) => {
+            let kept = kept.display().to_string();
+            writeln!(screen, "  {bytes} are kept in {}", terminal::line(&kept))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Files made from the program itself: `treelined schema`, `treelined completions`.
+
+use super::Arguments;
+use super::screen::Screen;
+use crate::{schema, terminal};
+use anyhow::Context;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The folder they are written to; made if it is missing
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    shell: Shell,
+}
+
+/// Writes the documents that describe protocol and file format.
+pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
+    let Schema { out } = schema;
+    std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
+    let mut screen = Screen::new();
+    for (name, text) in schema::documents() {
+        let path = out.join(name);
+        std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        writeln!(screen, "{}", terminal::line(&path.display().to_string()))?;
+    }
+    screen.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a completion script.
+pub fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
+    // By way of memory: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(
+        completions.shell,
+        &mut Arguments::command(),
+        "treelined",
+        &mut script,
+    );
+    let mut screen = Screen::new();
+    screen.write_all(&script)?;
+    screen.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,162 @@
+//! A session drawn as a tree: one row an entry, cut to the width of the screen.
+//!
+//! Owns how a row looks. Which rows there are, in what order, and their guides come from `get_tree`
+//! (protocol.md §6).
+
+use super::screen::{Screen, Style};
+use crate::summarizer::PREAMBLE;
+use crate::terminal;
+use serde::Deserialize;
+use std::io::{self, Write};
+
+/// Columns for who speaks.
+const SPEAKER: usize = 10;
+
+/// A row of `get_tree`, as far as it is drawn.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    pub id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    role: Option<String>,
+    preview: String,
+    label: Option<String>,
+    prefix: Option<String>,
+    on_active_path: bool,
+    is_leaf: bool,
+    #[serde(default)]
+    is_error: bool,
+    tool_name: Option<String>,
+    tokens: Option<u64>,
+    #[serde(default)]
+    flags: Vec<String>,
+}
+
+/// How rows are drawn.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Drawing {
+    /// Columns for ids; 0: none are shown.
+    pub id_columns: usize,
+    /// Nothing but ASCII, save what entries say themselves.
+    pub ascii: bool,
+}
+
+impl Drawing {
+    /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
+    pub fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
+        let (active, leaf, cut, failed) = match self.ascii {
+            true => ("* ", " <- active", "...", "!"),
+            false => ("• ", " ← active", "…", "✗"),
+        };
+        let mut id = String::new();
+        if self.id_columns > 0 {
+            id = padded(&row.id, self.id_columns, cut);
+        }
+        let on_path = if row.on_active_path { active } else { "  " };
+        let guides = self.guides(row.prefix.as_deref().unwrap_or_default(), screen.columns);
+        let speaker = padded(row.speaker(), SPEAKER, cut);
+        let end = if row.is_leaf { leaf } else { "" };
+        let taken = [&id, on_path, &guides, &speaker, end].map(terminal::width);
+        let left = screen.columns.saturating_sub(taken.iter().sum());
+        let mut label = String::new();
+        if let Some(text) = &row.label {
+            label = format!("[{}]", terminal::line(text));
+            // However long it is, what the entry says is worth a third.
+            label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
+        }
+        let left = left.saturating_sub(terminal::width(&label));
+        let said = row.said(failed);
+        let said = terminal::line(&said);
+        let said = terminal::cut(&said, left, cut);
+
+        let path_style = match row.on_active_path {
+            true => Style::Bold,
+            false => Style::Dim,
+        };
+        let said = match row.is_error {
+            true => screen.style(Style::Red, &said),
+            false if row.on_active_path => said.into_owned(),
+            false => screen.style(Style::Dim, &said),
+        };
+        let line = [
+            screen.style(Style::Dim, &id),
+            screen.style(Style::Green, on_path),
+            screen.style(Style::Dim, &guides),
+            screen.style(path_style, &speaker),
+            screen.style(Style::Yellow, &label),
+            said,
+            screen.style(Style::Green, end),
+        ];
+        writeln!(screen, "{}", line.concat().trim_end())
+    }
+
+    /// At most half of the screen: the end, which tells rows next to each other apart.
+    fn guides(self, prefix: &str, columns: usize) -> String {
+        let prefix = match self.ascii {
+            true => prefix.replace('…', "."),
+            false => prefix.to_owned(),
+        };
+        let count = prefix.chars().count();
+        // A step is three columns wide.
+        let shown = columns / 2 / 3 * 3;
+        if count <= shown {
+            return prefix;
+        }
+        let deeper = if self.ascii { '.' } else { '…' };
+        let tail = prefix.chars().skip(count - shown + 1);
+        std::iter::once(deeper).chain(tail).collect()
+    }
+}
+
+/// `text` in so many columns, and one more between it and what follows.
+fn padded(text: &str, columns: usize, cut: &str) -> String {
+    let text = terminal::line(text);
+    let text = terminal::cut(&text, columns, cut);
+    let gap = (columns + 1).saturating_sub(terminal::width(&text));
+    format!("{text}{}", " ".repeat(gap))
+}
+
+impl Row {
+    /// Who says it, in a word.
+    fn speaker(&self) -> &str {
+        let role = self.role.as_deref().unwrap_or_default();
+        match (self.kind.as_str(), role) {
+            ("message", "toolResult") => "tool",
+            ("message", "bashExecution") => "shell",
+            ("message", "branchSummary") | ("branch_summary", _) => "summary",
+            ("message", "compactionSummary") | ("compaction", _) => "compaction",
+            ("message", "") => "message",
+            ("message", role) => role,
+            ("thinking_level_change", _) => "thinking",
+            ("model_change", _) => "model",
+            ("custom_message", _) => "note",
+            ("session_info", _) => "name",
+            ("context_edit", _) => "edit",
+            (kind, _) => kind,
+        }
+    }
+
+    /// What it says, on one line.
+    fn said(&self, failed: &str) -> String {
+        let mut said = String::new();
+        if self.is_error {
+            said.push_str(failed);
+            said.push(' ');
+        }
+        if let Some(tool) = &self.tool_name {
+            said.push_str(tool);
+            said.push_str(": ");
+        }
+        if let Some(tokens) = self.tokens {
+            said.push_str(&format!("{tokens} tokens before: "));
+        }
+        // The line that opens every summary tells nothing in a tree that says `summary`.
+        let preview = self.preview.strip_prefix(PREAMBLE);
+        said.push_str(preview.unwrap_or(&self.preview).trim_start());
+        for flag in &self.flags {
+            said.push_str(&format!(" ({flag})"));
+        }
+        said
+    }
+}

@@ -1,0 +1,240 @@
+//! The command line: what can be asked of the program besides serving.
+//!
+//! Owns arguments, the environment, logging and exit codes. In reading order: [`serve`] is the daemon
+//! itself; [`daemon`] runs one as a child and speaks to it as any client does, for [`call`], [`tree`]
+//! and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
+//! program says of itself; [`screen`], [`drawing`] and [`pretty`] are how things look.
+
+mod call;
+mod daemon;
+mod demo;
+mod doctor;
+mod doctor_repair;
+mod documents;
+mod drawing;
+mod migrate;
+mod pretty;
+mod screen;
+mod serve;
+mod story;
+mod tree;
+
+use crate::config::{DurabilityName, Flags, Settings, SummarizerName};
+use crate::rpc::Config;
+use crate::terminal;
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde_json::json;
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use tracing_subscriber::EnvFilter;
+
+const ABOUT: &str = "\
+Keeps the conversations of AI agents as trees, for any client.
+
+Without a command it is a daemon: it reads JSON-RPC 2.0 from stdin, one message a line (or with
+Content-Length headers, as language servers do), and answers on stdout until stdin ends.";
+
+const EXAMPLES: &str = "\
+Examples:
+  treelined demo                             a conversation of the kind, offline
+  treelined call list_sessions --pretty      one call
+  treelined call get_context --open FILE     one call on a session
+  treelined tree FILE --filter user-only     draw a session
+  treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
+
+Environment:
+  TREELINED_SESSION_DIR  where sessions are kept
+  TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
+  NO_COLOR, COLUMNS      no colours; width of what is drawn";
+
+/// Keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and stdout
+#[derive(Debug, Parser)]
+#[command(name = "treelined", version, long_about = ABOUT, after_long_help = EXAMPLES)]
+#[command(propagate_version = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What sets a server up. What is left out here is the configuration file's to say.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options of the daemon, and of commands that ask one")]
+pub struct Options {
+    /// The configuration file, in place of treelined/config.toml in the platform's folder for them
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where sessions are kept; the platform's data directory if not given
+    #[arg(long, global = true, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
+    /// Who writes summaries when no client does [default: none]
+    #[arg(long, global = true, value_enum)]
+    pub summarizer: Option<SummarizerName>,
+    /// What an answered append survives [default: interval]
+    #[arg(long, global = true, value_enum)]
+    pub durability: Option<DurabilityName>,
+    /// Longest message that is read, in bytes [default: 67108864]
+    #[arg(long, global = true, value_name = "BYTES",
+          value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
+    pub max_frame_bytes: Option<u64>,
+    /// Unread output above which reading pauses, in bytes [default: 16777216]
+    #[arg(long, global = true, value_name = "BYTES",
+          value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
+    pub max_queued_bytes: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Speak JSON-RPC on stdin and stdout (the default)
+    Serve,
+    /// Make one call and print its result
+    Call(call::Call),
+    /// Draw a session
+    Tree(tree::Tree),
+    /// Tell what session files hold and what is wrong in them; exit code 1 if anything is
+    Doctor(doctor::Doctor),
+    /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
+    Migrate(migrate::Migrate),
+    /// Write the JSON Schema, method list and OpenRPC document of this daemon
+    Schema(documents::Schema),
+    /// Print a completion script
+    Completions(documents::Completions),
+    /// Print what is in force, and where it comes from
+    Config,
+    /// Show a conversation that goes back and on, offline
+    Demo,
+}
+
+/// Runs what the arguments ask for.
+pub fn run(arguments: Arguments) -> ExitCode {
+    log_to_stderr();
+    let options = &arguments.options;
+    let outcome = match &arguments.command {
+        None | Some(Command::Serve) => serve::run(options),
+        Some(Command::Call(call)) => call::run(options, call),
+        Some(Command::Tree(tree)) => tree::run(options, tree),
+        Some(Command::Doctor(doctor)) => doctor::run(doctor),
+        Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
+        Some(Command::Schema(schema)) => documents::schema(schema),
+        Some(Command::Completions(completions)) => documents::completions(completions),
+        Some(Command::Config) => print_config(options),
+        Some(Command::Demo) => demo::run(options),
+    };
+    outcome.unwrap_or_else(|error| {
+        if is_unread(&error) {
+            return ExitCode::SUCCESS;
+        }
+        let message = format!("{error:#}");
+        let mut stderr = io::stderr().lock();
+        // There is nowhere else to say it.
+        let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
+        ExitCode::FAILURE
+    })
+}
+
+/// Whoever read our output has stopped, `head` for instance: nothing is wrong.
+fn is_unread(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A session as it is named on the command line.
+#[derive(Debug, Clone)]
+pub enum SessionName {
+    Path(PathBuf),
+    Id(String),
+}
+
+impl FromStr for SessionName {
+    type Err = Infallible;
+
+    /// An id never holds a slash; one that ends like a session file, or is one, is taken for that.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let path = Path::new(text);
+        let is_path = text.contains('/') || text.ends_with(".jsonl") || path.is_file();
+        Ok(match is_path {
+            true => Self::Path(path.to_owned()),
+            false => Self::Id(text.to_owned()),
+        })
+    }
+}
+
+impl SessionName {
+    /// Params of `open_session`.
+    fn to_open(&self, mode: &str) -> String {
+        let params = match self {
+            Self::Path(path) => json!({ "path": path.display().to_string(), "mode": mode }),
+            Self::Id(id) => json!({ "sessionId": id, "mode": mode }),
+        };
+        params.to_string()
+    }
+}
+
+/// Stdout is the protocol's. The level is `TREELINED_LOG`'s, warnings by default.
+fn log_to_stderr() {
+    let filter = EnvFilter::builder()
+        .with_env_var("TREELINED_LOG")
+        .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
+        .from_env_lossy();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .without_time()
+        .init();
+}
+
+impl Options {
+    fn config(&self) -> anyhow::Result<Config> {
+        Ok(self.settings()?.into_config())
+    }
+
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let flags = Flags {
+            config: self.config.clone(),
+            session_dir: self.session_dir.clone(),
+            summarizer: self.summarizer,
+            durability: self.durability,
+            max_frame_bytes: self.max_frame_bytes,
+            max_queued_bytes: self.max_queued_bytes,
+        };
+        Settings::resolve(&flags, &|name| std::env::var_os(name))
+    }
+
+    /// The same options for a daemon of our own.
+    fn as_arguments(&self) -> Vec<OsString> {
+        let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
+        let number = |value: Option<u64>| value.map(|value| value.to_string().into());
+        let given: [(&str, Option<OsString>); 6] = [
+            ("--config", self.config.clone().map(Into::into)),
+            ("--session-dir", self.session_dir.clone().map(Into::into)),
+            (
+                "--summarizer",
+                named(self.summarizer.and_then(|name| name.to_possible_value())),
+            ),
+            (
+                "--durability",
+                named(self.durability.and_then(|name| name.to_possible_value())),
+            ),
+            ("--max-frame-bytes", number(self.max_frame_bytes)),
+            ("--max-queued-bytes", number(self.max_queued_bytes)),
+        ];
+        let given = given
+            .into_iter()
+            .filter_map(|(name, value)| Some([name.into(), value?]));
+        given.flatten().collect()
+    }
+}
+
+fn print_config(options: &Options) -> anyhow::Result<ExitCode> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(options.settings()?.describe().as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,86 @@
+//! Stdout as people see it: its width, whether it has colours, and writing to it.
+//!
+//! Owns the styles. What is written must have passed [`crate::terminal`].
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::process::{Command, Stdio};
+
+/// Columns where nothing tells.
+const COLUMNS: usize = 100;
+/// Fewer than this are taken for a mistake.
+const FEWEST_COLUMNS: usize = 20;
+
+/// Locked stdout.
+pub struct Screen {
+    out: BufWriter<StdoutLock<'static>>,
+    pub columns: usize,
+    colours: bool,
+}
+
+/// How text stands out, where there are colours.
+#[derive(Debug, Clone, Copy)]
+pub enum Style {
+    Bold,
+    Dim,
+    Green,
+    Yellow,
+    Cyan,
+    Red,
+}
+
+impl Screen {
+    pub fn new() -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dumb = set("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            out: BufWriter::new(io::stdout().lock()),
+            columns: columns(is_terminal),
+            colours: is_terminal && !dumb && set("NO_COLOR").is_none(),
+        }
+    }
+
+    /// `text` in this style, if there are colours.
+    pub fn style(&self, style: Style, text: &str) -> String {
+        if !self.colours || text.trim().is_empty() {
+            return text.to_owned();
+        }
+        let code = match style {
+            Style::Bold => 1,
+            Style::Dim => 2,
+            Style::Red => 31,
+            Style::Green => 32,
+            Style::Yellow => 33,
+            Style::Cyan => 36,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn columns(is_terminal: bool) -> usize {
+    let said = std::env::var("COLUMNS").ok();
+    let said = said.and_then(|columns| columns.trim().parse().ok());
+    let known = said.or_else(|| is_terminal.then(columns_of_terminal).flatten());
+    known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
+}
+
+/// Asked of `stty`: the standard library does not know.
+fn columns_of_terminal() -> Option<usize> {
+    let terminal = File::open("/dev/tty").ok()?;
+    let mut stty = Command::new("stty");
+    let asked = stty.arg("size").stdin(terminal).stderr(Stdio::null());
+    let told = String::from_utf8(asked.output().ok()?.stdout).ok()?;
+    let columns = told.split_whitespace().nth(1)?.parse().ok()?;
+    // A terminal that does not know says 0.
+    (columns > 0).then_some(columns)
+}

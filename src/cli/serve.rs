@@ -1,0 +1,215 @@
+//! Serving: the threads around a [`Server`], and how it ends (protocol.md §1).
+//!
+//! One thread reads and dispatches, one writes, a small runtime runs what has to wait. The main
+//! thread waits for the end, whichever way it comes, so that a reader stuck in `read` cannot hold
+//! the process.
+
+use super::Options;
+use crate::id::System;
+use crate::rpc::{Dispatcher, Server};
+use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
+use anyhow::Context;
+use rustix::process::Signal;
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long running summaries get after a signal or `shutdown`.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// Why serving ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client has said everything: what runs may finish.
+    InputEnded,
+    /// The input is no longer understood.
+    BadBlock,
+    /// A signal, `shutdown`, or the death of the client's process.
+    Asked,
+    /// Nobody reads the output.
+    OutputBroken,
+}
+
+/// Serves stdin and stdout until the end.
+pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    if std::io::stdin().is_terminal() {
+        introduce();
+    }
+    let config = options.config()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .enable_io()
+        .thread_name("treelined")
+        .build()
+        .context("start the runtime")?;
+    let (end, ended) = mpsc::channel();
+    let outbox = Outbox::new(config.max_queued_bytes);
+    let max_frame_bytes = config.max_frame_bytes;
+    let asked = end.clone();
+    let on_shutdown = Box::new(move || report(&asked, End::Asked));
+    let server = Server::new(config, Arc::new(System), Arc::clone(&outbox), on_shutdown);
+    let dispatcher = Arc::new(Dispatcher::new(
+        Arc::clone(&server),
+        runtime.handle().clone(),
+    )?);
+
+    watch_signals(&runtime, &end)?;
+    let shortcut;
+    let writer = {
+        let (outbox, end) = (Arc::clone(&outbox), end.clone());
+        let mut output = unbuffered(std::io::stdout())?;
+        shortcut = Shortcut::new(&output);
+        let write = move || {
+            if outbox.run(&mut output).is_err() {
+                report(&end, End::OutputBroken);
+            }
+        };
+        std::thread::Builder::new()
+            .name("writer".into())
+            .spawn(write)?
+    };
+    let reader = {
+        let (dispatcher, server) = (Arc::clone(&dispatcher), Arc::clone(&server));
+        let input = unbuffered(std::io::stdin())?;
+        move || {
+            let reason = read(
+                input,
+                max_frame_bytes,
+                &dispatcher,
+                &server,
+                shortcut.as_ref(),
+            );
+            report(&end, reason);
+        }
+    };
+    std::thread::Builder::new()
+        .name("reader".into())
+        .spawn(reader)?;
+
+    let reason = ended.recv().unwrap_or(End::InputEnded);
+    if reason == End::OutputBroken {
+        return Ok(ExitCode::SUCCESS);
+    }
+    server.end();
+    server.asks.end();
+    runtime.block_on(async {
+        let drained = async {
+            dispatcher.drained().await;
+            server.end_turns().await;
+            server.hooks.drained().await;
+            server.flush().await;
+        };
+        match reason {
+            End::Asked => {
+                // Whoever is not done by then is not waited for.
+                let _timed_out = tokio::time::timeout(SHUTDOWN_GRACE, drained).await;
+            }
+            _ => drained.await,
+        }
+    });
+    outbox.close();
+    let _panicked = writer.join();
+    runtime.shutdown_background();
+    Ok(match reason {
+        End::BadBlock => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Reads frames until the input ends. Answers to what is already here leave together.
+fn read(
+    input: impl Read,
+    max_frame_bytes: usize,
+    dispatcher: &Dispatcher,
+    server: &Server,
+    shortcut: Option<&Shortcut>,
+) -> End {
+    let outbox = &server.outbox;
+    let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
+        let outbox = Arc::clone(outbox);
+        move |framing| outbox.set_framing(framing)
+    });
+    loop {
+        if !frames.has_buffered() {
+            if server.is_ending() {
+                outbox.uncork();
+                return End::Asked;
+            }
+            match shortcut {
+                Some(shortcut) => outbox.uncork_through(shortcut),
+                None => outbox.uncork(),
+            }
+        }
+        let goes_on = || server.asks.is_any_open() || server.is_ending();
+        outbox.wait_for_room(&goes_on);
+        dispatcher.wait_for_room(&goes_on);
+        let frame = match frames.next() {
+            Ok(frame) => frame,
+            Err(error) => {
+                tracing::warn!(%error, "the input could not be read");
+                return End::InputEnded;
+            }
+        };
+        outbox.cork();
+        match frame {
+            Frame::Message(message) => dispatcher.frame(message),
+            Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
+            Frame::BadBlock => {
+                dispatcher.bad_block();
+                outbox.uncork();
+                return End::BadBlock;
+            }
+            Frame::Eof => {
+                outbox.uncork();
+                return End::InputEnded;
+            }
+        }
+    }
+}
+
+fn watch_signals(runtime: &Runtime, end: &Sender<End>) -> anyhow::Result<()> {
+    let _entered = runtime.enter();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let mut signals = signal(kind).context("watch signals")?;
+        let end = end.clone();
+        runtime.spawn(async move {
+            if signals.recv().await.is_some() {
+                report(&end, End::Asked);
+            }
+        });
+    }
+    // At the file size limit a write is to fail, not to kill; watched, the signal does nothing.
+    let _watched = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).context("watch signals")?;
+    Ok(())
+}
+
+/// The first reason counts; the receiver may be gone for the others.
+fn report(end: &Sender<End>, reason: End) {
+    let _late = end.send(reason);
+}
+
+/// The stream itself: frames and the outbox have buffers of their own, and the standard handles
+/// would add theirs.
+fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
+    let descriptor = stream.as_fd().try_clone_to_owned();
+    Ok(File::from(descriptor.context("open the standard streams")?))
+}
+
+/// For whoever types the name at a terminal to see what it is.
+fn introduce() {
+    let mut stderr = std::io::stderr();
+    // Nothing depends on this being read.
+    let _unread = writeln!(
+        stderr,
+        "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\
+         from stdin. Try:  {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"list_sessions\"}}\n\
+         Ctrl-D ends it. See also: treelined --help, treelined demo"
+    );
+}

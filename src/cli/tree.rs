@@ -1,0 +1,195 @@
+//! `treelined tree`: a session, drawn.
+//!
+//! Asks a daemon of its own, so that what is drawn is what any client gets.
+
+use super::daemon::Daemon;
+use super::drawing::{Drawing, Row};
+use super::screen::{Screen, Style};
+use super::{Options, SessionName};
+use crate::terminal;
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::json;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Rows asked for at a time.
+const PAGE: usize = 100_000;
+/// Columns for ids at most.
+const ID_COLUMNS: usize = 16;
+
+#[derive(Debug, Args)]
+pub struct Tree {
+    /// A session file, or the id of a session in the session directory
+    #[arg(value_name = "FILE|SESSION-ID")]
+    session: SessionName,
+    /// Which entries are shown
+    #[arg(long, value_enum, default_value_t = Filter::Default)]
+    filter: Filter,
+    /// Only entries that hold all these words
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
+    /// Show the ids of entries
+    #[arg(long)]
+    ids: bool,
+    /// Draw with ASCII only
+    #[arg(long)]
+    ascii: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Filter {
+    /// Without labels, settings and calls of tools
+    Default,
+    /// As default, without the results of tools
+    NoTools,
+    /// What the user said
+    UserOnly,
+    /// Entries with a label
+    LabeledOnly,
+    /// Everything
+    All,
+}
+
+#[derive(Deserialize)]
+struct Opened {
+    session: Session,
+    diagnostics: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Session {
+    session_id: String,
+    cwd: String,
+    name: Option<String>,
+    leaf_id: Option<String>,
+    entry_count: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    nodes: Vec<Row>,
+    hidden: u64,
+    next_cursor: Option<String>,
+}
+
+pub fn run(options: &Options, tree: &Tree) -> anyhow::Result<ExitCode> {
+    let mut daemon = Daemon::start(options)?;
+    let drawn = draw(&mut daemon, tree);
+    daemon.end()?;
+    drawn.map(|()| ExitCode::SUCCESS)
+}
+
+fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
+    let opened = daemon.call("open_session", &tree.session.to_open("read"))?;
+    let Opened {
+        session,
+        diagnostics,
+    } = serde_json::from_str(opened.get()).context("understand open_session")?;
+    let mut screen = Screen::new();
+    head(&mut screen, &session, tree.ascii)?;
+    let mut cursor = None;
+    let mut drawing = None;
+    let mut rows = 0;
+    let hidden = loop {
+        let page = page(daemon, tree, cursor.as_deref())?;
+        rows += page.nodes.len();
+        // By the first page, so that drawing can begin with it.
+        let drawing = *drawing.get_or_insert_with(|| Drawing {
+            id_columns: id_columns(tree, &page.nodes),
+            ascii: tree.ascii,
+        });
+        for row in &page.nodes {
+            drawing.row(&mut screen, row)?;
+        }
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => break page.hidden,
+        }
+    };
+    let mut notes = Vec::new();
+    if rows == 0 {
+        notes.push("nothing to show".to_owned());
+    }
+    if session.leaf_id.is_none() && session.entry_count > 0 {
+        notes.push("before the first entry ← active".to_owned());
+    }
+    if hidden > 0 {
+        let all = matches!(tree.filter, Filter::All) && tree.query.is_none();
+        let how = if all {
+            ""
+        } else {
+            "; --filter all shows everything"
+        };
+        notes.push(format!(
+            "{} not shown{how}",
+            count(hidden, "entry", "entries")
+        ));
+    }
+    if !diagnostics.is_empty() {
+        let found = count(diagnostics.len() as u64, "diagnostic", "diagnostics");
+        notes.push(format!("{found}: see treelined doctor"));
+    }
+    if !notes.is_empty() {
+        writeln!(screen)?;
+    }
+    for note in notes {
+        let note = if tree.ascii {
+            note.replace('←', "<-")
+        } else {
+            note
+        };
+        let note = screen.style(Style::Dim, &note);
+        writeln!(screen, "{note}")?;
+    }
+    screen.flush()?;
+    Ok(())
+}
+
+fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Result<Page> {
+    let filter = tree.filter.to_possible_value();
+    let params = json!({
+        "filter": filter.as_ref().map(|filter| filter.get_name()),
+        "query": tree.query,
+        "render": if tree.ascii { "ascii" } else { "unicode" },
+        "limit": PAGE,
+        "cursor": cursor,
+    });
+    let answered = daemon.call("get_tree", &params.to_string())?;
+    serde_json::from_str(answered.get()).context("understand get_tree")
+}
+
+fn head(screen: &mut Screen, session: &Session, ascii: bool) -> anyhow::Result<()> {
+    let (dot, cut) = if ascii { ("-", "...") } else { ("·", "…") };
+    let entries = count(session.entry_count, "entry", "entries");
+    let (id, cwd) = (&session.session_id, &session.cwd);
+    let (name, about) = match &session.name {
+        Some(name) => (name, format!("{id} {dot} {cwd} {dot} {entries}")),
+        None => (id, format!("{cwd} {dot} {entries}")),
+    };
+    for (style, text) in [(Style::Bold, name), (Style::Dim, &about)] {
+        let text = terminal::line(text);
+        let text = terminal::cut(&text, screen.columns, cut);
+        let text = screen.style(style, &text);
+        writeln!(screen, "{text}")?;
+    }
+    writeln!(screen)?;
+    Ok(())
+}
+
+fn id_columns(tree: &Tree, rows: &[Row]) -> usize {
+    if !tree.ids {
+        return 0;
+    }
+    let widest = rows.iter().map(|row| row.id.len()).max();
+    widest.unwrap_or_default().clamp(1, ID_COLUMNS)
+}
+
+/// `1 entry`, `2 entries`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    let noun = if number == 1 { one } else { many };
+    format!("{number} {noun}")
+}

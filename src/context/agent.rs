@@ -1,0 +1,186 @@
+//! One entry → the messages it stands for in a running agent (`format:"agent"`, semantics.md §1).
+//!
+//! Stored messages keep their bytes; summaries and custom messages are put together from the raw
+//! values of their entry. Which entries of a path count is not decided here.
+
+use crate::json;
+use crate::log::scan::{Kind, Role};
+use crate::timestamp::{self, Millis};
+
+/// A message as a running agent sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub role: Role,
+    /// One JSON object.
+    pub json: Vec<u8>,
+}
+
+impl Message {
+    /// A message of a context, its role read from it.
+    pub fn of(json: &[u8]) -> Self {
+        let role = json::get(json, "role").and_then(json::string);
+        Self {
+            role: role.map_or(Role::None, |role| Role::of(&role)),
+            json: json.to_vec(),
+        }
+    }
+}
+
+/// What `entry` contributes: nothing, one message, or for a compaction up to two, its system
+/// message first. A `message` that is no object contributes nothing.
+pub fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
+    match kind {
+        Kind::Message => stored(role, entry).into_iter().collect(),
+        Kind::CustomMessage => vec![custom(entry)],
+        Kind::BranchSummary => branch_summary(entry).into_iter().collect(),
+        Kind::Compaction => {
+            let system = system_message(entry);
+            system
+                .into_iter()
+                .chain([compaction_summary(entry)])
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `entry` with other content, its remaining bytes as they are, where its role takes an edit: user,
+/// assistant, toolResult and custom. A text for one of the two that need blocks becomes a block.
+pub fn with_content(kind: Kind, role: Role, entry: Vec<u8>, content: &[u8]) -> Vec<u8> {
+    let block = match (role, content) {
+        (Role::Assistant | Role::ToolResult, [b'"', ..]) => Some(text_block(content)),
+        _ => None,
+    };
+    let content = block.as_deref().unwrap_or(content);
+    match (kind, role) {
+        (Kind::CustomMessage, _) => json::with_member(&entry, "content", content),
+        (Kind::Message, Role::User | Role::Assistant | Role::ToolResult | Role::Custom) => {
+            let Some(message) = json::get(&entry, "message") else {
+                return entry;
+            };
+            let message = json::with_member(message, "content", content);
+            json::with_member(&entry, "message", &message)
+        }
+        _ => entry,
+    }
+}
+
+/// A content of one text block; `text` is a raw string literal.
+pub(super) fn text_block(text: &[u8]) -> Vec<u8> {
+    [br#"[{"type":"text","text":"#, text, b"}]"].concat()
+}
+
+fn stored(role: Role, entry: &[u8]) -> Option<Message> {
+    let message = json::get(entry, "message").filter(|raw| raw.starts_with(b"{"))?;
+    let empty: &[u8] = match role {
+        Role::System => b"\"\"",
+        Role::User | Role::Assistant | Role::ToolResult => b"[]",
+        _ => {
+            return Some(Message {
+                role,
+                json: message.to_vec(),
+            });
+        }
+    };
+    let json = match json::get(message, "content") {
+        None | Some(b"null") => json::with_member(message, "content", empty),
+        Some(_) => message.to_vec(),
+    };
+    Some(Message { role, json })
+}
+
+fn system_message(entry: &[u8]) -> Option<Message> {
+    let message = json::get(entry, "systemMessage").filter(|raw| raw.starts_with(b"{"))?;
+    let role = json::get(message, "role").and_then(json::string)?;
+    if role != "system" {
+        return None;
+    }
+    let json = match json::get(message, "content") {
+        None | Some(b"null") => json::with_member(message, "content", b"\"\""),
+        Some(_) => message.to_vec(),
+    };
+    Some(Message {
+        role: Role::System,
+        json,
+    })
+}
+
+fn custom(entry: &[u8]) -> Message {
+    let content = json::get(entry, "content").filter(|raw| raw != b"null");
+    Object::new(Role::Custom)
+        .copy(entry, "customType")
+        .raw("content", content.unwrap_or(b"[]"))
+        .copy(entry, "display")
+        .copy(entry, "details")
+        .finish(entry)
+}
+
+/// Nothing if the summary is empty or no text.
+fn branch_summary(entry: &[u8]) -> Option<Message> {
+    let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""))?;
+    if summary == b"\"\"" {
+        return None;
+    }
+    let message = Object::new(Role::BranchSummary)
+        .raw("summary", summary)
+        .copy(entry, "fromId")
+        .finish(entry);
+    Some(message)
+}
+
+/// Even an empty one says that something came before.
+fn compaction_summary(entry: &[u8]) -> Message {
+    let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
+    Object::new(Role::CompactionSummary)
+        .raw("summary", summary.unwrap_or(b"\"\""))
+        .copy(entry, "tokensBefore")
+        .finish(entry)
+}
+
+/// A message being put together.
+struct Object {
+    role: Role,
+    json: Vec<u8>,
+}
+
+impl Object {
+    fn new(role: Role) -> Self {
+        let mut json = b"{\"role\":".to_vec();
+        json::push_string(&mut json, role.name().unwrap_or_default());
+        Self { role, json }
+    }
+
+    fn raw(mut self, name: &str, value: &[u8]) -> Self {
+        self.json.push(b',');
+        json::push_string(&mut self.json, name);
+        self.json.push(b':');
+        self.json.extend_from_slice(value);
+        self
+    }
+
+    /// A member that is absent in the entry is absent here.
+    fn copy(self, entry: &[u8], name: &str) -> Self {
+        match json::get(entry, name) {
+            Some(value) => self.raw(name, value),
+            None => self,
+        }
+    }
+
+    fn finish(self, entry: &[u8]) -> Message {
+        let at = created(entry).to_string();
+        let mut message = self.raw("timestamp", at.as_bytes());
+        message.json.push(b'}');
+        Message {
+            role: message.role,
+            json: message.json,
+        }
+    }
+}
+
+/// Unix milliseconds; 0 where the stored text names no instant, since clients expect a number.
+fn created(entry: &[u8]) -> Millis {
+    json::get(entry, "timestamp")
+        .and_then(json::string)
+        .and_then(|text| timestamp::parse(&text))
+        .unwrap_or_default()
+}

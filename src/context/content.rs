@@ -1,0 +1,122 @@
+//! What a message's content says: its blocks, its text, the calls in it, and how many tokens it is
+//! likely to be. Reads raw JSON and takes any shape: what is not what it should be says nothing.
+
+use super::agent::Message;
+use crate::json::{self, Elements};
+use crate::log::scan::Role;
+use std::borrow::Cow;
+
+/// Tokens an image is taken for (semantics.md §2).
+pub const IMAGE_TOKENS: u64 = 1200;
+
+/// One block of a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block<'a> {
+    /// A raw string literal.
+    Text(&'a [u8]),
+    /// A raw string literal.
+    Thinking(&'a [u8]),
+    Call(Call<'a>),
+    Image,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call<'a> {
+    pub id: Option<Cow<'a, str>>,
+    pub name: Cow<'a, str>,
+    /// Raw JSON, an object if the writer kept to the format; empty where absent.
+    pub arguments: &'a [u8],
+}
+
+/// The blocks of a content, raw JSON: a string is one text block, and what is neither a string nor
+/// an array has none. Blocks of unknown types are passed over.
+pub fn blocks(content: &[u8]) -> impl Iterator<Item = Block<'_>> {
+    let text = content.starts_with(b"\"").then_some(Block::Text(content));
+    let mut elements = Elements::open(content, 0).ok();
+    let listed = std::iter::from_fn(move || {
+        loop {
+            let span = elements.as_mut()?.next().ok()??;
+            if let Some(block) = content.get(span).and_then(block) {
+                return Some(block);
+            }
+        }
+    });
+    text.into_iter().chain(listed)
+}
+
+fn block(raw: &[u8]) -> Option<Block<'_>> {
+    let literal = |name| json::get(raw, name).filter(|raw| raw.starts_with(b"\""));
+    Some(match &*json::string(literal("type")?)? {
+        "text" => Block::Text(literal("text")?),
+        "thinking" => Block::Thinking(literal("thinking")?),
+        "image" => Block::Image,
+        "toolCall" => Block::Call(Call {
+            id: literal("id").and_then(json::string),
+            name: literal("name").and_then(json::string)?,
+            arguments: json::get(raw, "arguments").unwrap_or_default(),
+        }),
+        _ => return None,
+    })
+}
+
+/// The text blocks of a content, joined.
+pub fn text(content: &[u8], separator: &str) -> String {
+    let mut joined = String::new();
+    let mut first = true;
+    for block in blocks(content) {
+        if let Block::Text(literal) = block {
+            if !first {
+                joined.push_str(separator);
+            }
+            first = false;
+            joined.push_str(&json::string(literal).unwrap_or_default());
+        }
+    }
+    joined
+}
+
+/// The content of a message, raw; empty where absent.
+pub fn of(message: &[u8]) -> &[u8] {
+    json::get(message, "content").unwrap_or_default()
+}
+
+/// Estimated tokens of a message: its characters, thinking and arguments included, divided by four
+/// and rounded up; an image is [`IMAGE_TOKENS`] (semantics.md §2).
+pub fn estimated_tokens(message: &Message) -> u64 {
+    let member = |name| json::get(&message.json, name).unwrap_or_default();
+    let characters = match message.role {
+        Role::BranchSummary | Role::CompactionSummary => characters(member("summary")),
+        Role::BashExecution => characters(member("command")) + characters(member("output")),
+        Role::System => {
+            characters_of_blocks(of(&message.json))
+                + written(member("sections"))
+                + written(member("toolsAdded"))
+        }
+        Role::User | Role::Assistant | Role::ToolResult | Role::Custom => {
+            characters_of_blocks(of(&message.json))
+        }
+        Role::None | Role::Other => 0,
+    };
+    characters.div_ceil(4)
+}
+
+fn characters_of_blocks(content: &[u8]) -> u64 {
+    blocks(content)
+        .map(|block| match block {
+            Block::Text(literal) | Block::Thinking(literal) => characters(literal),
+            Block::Call(call) => call.name.chars().count() as u64 + written(call.arguments),
+            Block::Image => IMAGE_TOKENS * 4,
+        })
+        .sum()
+}
+
+/// Characters of a string literal, decoded.
+fn characters(literal: &[u8]) -> u64 {
+    json::chars(literal).count() as u64
+}
+
+/// Characters of raw JSON as it is written.
+fn written(raw: &[u8]) -> u64 {
+    raw.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
+}

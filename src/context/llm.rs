@@ -1,0 +1,128 @@
+//! A running agent's message → one that a model's provider takes (`format:"llm"`, semantics.md §1).
+//!
+//! The sentences around summaries and commands are those of the pi session format's own program, so
+//! that a conversation reads the same to the model wherever it is continued. Text is spliced
+//! undecoded: what a file holds reaches the model as it stands.
+
+use super::agent::{Message, text_block};
+use crate::json;
+use crate::log::scan::Role;
+
+const COMPACTION: [&str; 2] = [
+    "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
+    "\n</summary>",
+];
+const BRANCH: [&str; 2] = [
+    "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n",
+    "</summary>",
+];
+
+/// `None` for roles no provider knows, and for commands kept out of the context.
+pub fn convert(message: Message) -> Option<Vec<u8>> {
+    let Message { role, json } = message;
+    match role {
+        Role::System | Role::User | Role::Assistant | Role::ToolResult => Some(json),
+        Role::BashExecution if is_true(json::get(&json, "excludeFromContext")) => None,
+        Role::BashExecution => Some(user(&text_block(&command(&json)), &json)),
+        Role::Custom => Some(user(&blocks(&json), &json)),
+        Role::BranchSummary => Some(user(&text_block(&summary(&json, BRANCH)), &json)),
+        Role::CompactionSummary => Some(user(&text_block(&summary(&json, COMPACTION)), &json)),
+        Role::None | Role::Other => None,
+    }
+}
+
+/// What JavaScript takes for true, since that is what wrote the file.
+fn is_true(raw: Option<&[u8]>) -> bool {
+    match raw {
+        None | Some(b"null" | b"false" | b"\"\"") => false,
+        Some(raw) => number(Some(raw)) != Some(0.0),
+    }
+}
+
+fn number(raw: Option<&[u8]>) -> Option<f64> {
+    let raw = raw.filter(|raw| matches!(raw.first(), Some(b'-' | b'0'..=b'9')))?;
+    str::from_utf8(raw).ok()?.parse().ok()
+}
+
+/// A user message with the timestamp of `message`.
+fn user(content: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut json = br#"{"role":"user","content":"#.to_vec();
+    json.extend_from_slice(content);
+    if let Some(timestamp) = json::get(message, "timestamp") {
+        json.extend_from_slice(b",\"timestamp\":");
+        json.extend_from_slice(timestamp);
+    }
+    json.push(b'}');
+    json
+}
+
+fn blocks(message: &[u8]) -> Vec<u8> {
+    match json::get(message, "content") {
+        Some(text @ [b'"', ..]) => text_block(text),
+        None | Some(b"null") => b"[]".to_vec(),
+        Some(content) => content.to_vec(),
+    }
+}
+
+fn summary(message: &[u8], [before, after]: [&str; 2]) -> Vec<u8> {
+    let mut text = Literal::new();
+    text.push(before);
+    text.push_raw(json::get(message, "summary"));
+    text.push(after);
+    text.finish()
+}
+
+fn command(message: &[u8]) -> Vec<u8> {
+    let member = |name| json::get(message, name);
+    let mut text = Literal::new();
+    text.push("Ran `");
+    text.push_raw(member("command"));
+    text.push("`\n");
+    match member("output") {
+        output @ Some([b'"', _, _, ..]) => {
+            text.push("```\n");
+            text.push_raw(output);
+            text.push("\n```");
+        }
+        _ => text.push("(no output)"),
+    }
+    if is_true(member("cancelled")) {
+        text.push("\n\n(command cancelled)");
+    } else if let Some(code) = number(member("exitCode")).filter(|code| *code != 0.0) {
+        text.push(&format!("\n\nCommand exited with code {code}"));
+    }
+    let path = member("fullOutputPath");
+    if is_true(member("truncated")) && is_true(path) {
+        text.push("\n\n[Output truncated. Full output: ");
+        text.push_raw(path);
+        text.push("]");
+    }
+    text.finish()
+}
+
+/// A JSON string literal being put together, from text and from other literals as they stand.
+struct Literal(Vec<u8>);
+
+impl Literal {
+    fn new() -> Self {
+        Self(vec![b'"'])
+    }
+
+    fn push(&mut self, text: &str) {
+        let mut literal = Vec::with_capacity(text.len() + 2);
+        json::push_string(&mut literal, text);
+        self.push_raw(Some(&literal));
+    }
+
+    /// Nothing if `literal` is no string.
+    fn push_raw(&mut self, literal: Option<&[u8]>) {
+        if let Some([b'"', inner @ .., b'"']) = literal {
+            self.0.extend_from_slice(inner);
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.0.push(b'"');
+        self.0
+    }
+}

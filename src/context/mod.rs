@@ -1,0 +1,318 @@
+//! What the model sees: a path of the tree → the messages of its context (semantics.md §1).
+//!
+//! Owns which entries of a path count (the latest compaction, context edits, settings) and which
+//! bodies are asked for. Pure: bodies come from the caller. How one entry becomes messages is in
+//! [`agent`], how those become messages a provider takes in [`llm`], and what a message's content
+//! says in [`content`]. It does not know which position a client asked for.
+
+pub mod agent;
+pub mod content;
+pub mod llm;
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::Error;
+use crate::json;
+use crate::log::scan::{self, Facts, Kind, Line, Role};
+use crate::tree::Node;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// One entry of the path, root to leaf, snapshotted from the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    pub node: Node,
+    pub kind: Kind,
+    pub role: Role,
+}
+
+/// Which roles the messages may have (semantics.md §1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// As stored, with the roles `branchSummary`, `compactionSummary`, `custom`, `bashExecution`
+    /// and any unknown one.
+    Agent,
+    /// `system`, `user`, `assistant` and `toolResult` only.
+    Llm,
+}
+
+/// A context, ready to be handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// One JSON object each, stored ones byte for byte.
+    pub messages: Vec<Vec<u8>>,
+    /// The last one set on the path, else `off`.
+    pub thinking_level: String,
+    /// Provider and model id, as last used or set on the path.
+    pub model: Option<(String, String)>,
+    /// The entries the messages come from: one id per message, same order. A compaction's stands
+    /// for its summary and for its system message.
+    pub entry_ids: Vec<String>,
+    /// What a provider counted with a message before this one, by index, was another context: a
+    /// compaction or an edit has come since, or it is a copy from another branch.
+    pub counted_from: usize,
+}
+
+/// Context edits by target; the latest one noted wins.
+#[derive(Debug, Default)]
+pub struct Edits(HashMap<String, Edit>);
+
+/// What a `context_edit` does to its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    LeaveOut,
+    /// The new content, as raw JSON.
+    Content(Vec<u8>),
+}
+
+/// The context at the end of `path`; an empty path has no messages.
+///
+/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is
+/// asked for the entries of the context, for the bookkeeping between the compaction and its first
+/// kept entry, and for one or two settings; never for a message before the kept range, save the
+/// nearest answer if nothing after it names a model, and save where `firstKeptEntryId` is not on
+/// the path, which only the whole path can tell. Fails only with what `body` fails with.
+pub fn build(
+    path: &[Step],
+    format: Format,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Context, Error> {
+    let latest = path.iter().rposition(|step| step.kind == Kind::Compaction);
+    let (before, from_latest) = path.split_at(latest.unwrap_or_default());
+    let mut compaction = None;
+    let mut first = 0;
+    let mut after = from_latest;
+    if latest.is_some()
+        && let Some((step, rest)) = from_latest.split_first()
+    {
+        let entry = body(step.node)?;
+        first = first_kept(before, &entry, body)?;
+        compaction = Some((step, entry));
+        after = rest;
+    }
+    let kept = before.get(first..).unwrap_or_default();
+
+    let mut edits = Edits::default();
+    for step in kept.iter().chain(after) {
+        if step.kind == Kind::ContextEdit {
+            edits.note(&body(step.node)?);
+        }
+    }
+
+    let mut collected = Collected::new(format);
+    if let Some((step, entry)) = compaction {
+        collected.push(step, entry, &edits);
+    }
+    for step in kept {
+        if contributes(step) && step.role != Role::System {
+            collected.push(step, body(step.node)?, &edits);
+        }
+    }
+    let mut counted_from = collected.messages.len();
+    for step in after {
+        if step.kind == Kind::ContextEdit {
+            counted_from = collected.messages.len();
+        }
+        if contributes(step) {
+            let entry = body(step.node)?;
+            let is_copy = json::get(&entry, "copiedFrom").is_some();
+            collected.push(step, entry, &edits);
+            if is_copy {
+                counted_from = collected.messages.len();
+            }
+        }
+    }
+    Ok(Context {
+        thinking_level: thinking_level(path, body)?,
+        model: model(path, first, &collected, body)?,
+        counted_from,
+        messages: collected.messages,
+        entry_ids: collected.entry_ids,
+    })
+}
+
+/// Kind and role of a delivered entry, for those who have no [`Step`]; `None` if it is no entry.
+pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
+    let Ok(Line::Entry(envelope)) = scan::scan_line(entry) else {
+        return None;
+    };
+    let role = match envelope.facts {
+        Facts::Message { role, .. } => role,
+        _ => Role::None,
+    };
+    Some((envelope.kind, role))
+}
+
+impl Edits {
+    /// Takes in a `context_edit` entry. One without a target, or whose replacement is neither null
+    /// nor an object with a content, changes nothing.
+    pub fn note(&mut self, entry: &[u8]) {
+        let Some(target) = json::get(entry, "targetId").and_then(json::string) else {
+            return;
+        };
+        let edit = match json::get(entry, "replacement") {
+            Some(b"null") => Edit::LeaveOut,
+            Some(replacement) => match json::get(replacement, "content") {
+                Some(content) => Edit::Content(content.to_vec()),
+                None => return,
+            },
+            None => return,
+        };
+        self.0.insert(target.into_owned(), edit);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `entry` after its edit, otherwise byte for byte; `None` if it is left out. Content is
+    /// replaced where the role is user, assistant, toolResult or custom, and nowhere else.
+    pub fn apply(&self, kind: Kind, role: Role, entry: Vec<u8>) -> Option<Vec<u8>> {
+        if self.is_empty() {
+            return Some(entry);
+        }
+        let edit = entry_id(&entry).and_then(|id| self.0.get(&*id));
+        match edit {
+            None => Some(entry),
+            Some(Edit::LeaveOut) => None,
+            Some(Edit::Content(content)) => Some(agent::with_content(kind, role, entry, content)),
+        }
+    }
+}
+
+/// The messages as they are gathered, in order.
+struct Collected {
+    format: Format,
+    messages: Vec<Vec<u8>>,
+    entry_ids: Vec<String>,
+    /// The answers among the messages, and which message each one is.
+    answers: Vec<(Node, usize)>,
+}
+
+impl Collected {
+    fn new(format: Format) -> Self {
+        Self {
+            format,
+            messages: Vec::new(),
+            entry_ids: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, step: &Step, entry: Vec<u8>, edits: &Edits) {
+        let Some(entry) = edits.apply(step.kind, step.role, entry) else {
+            return;
+        };
+        for message in agent::messages(step.kind, step.role, &entry) {
+            let message = match self.format {
+                Format::Agent => Some(message.json),
+                Format::Llm => llm::convert(message),
+            };
+            if let Some(message) = message {
+                if is_answer(step) {
+                    self.answers.push((step.node, self.messages.len()));
+                }
+                self.messages.push(message);
+                let id = entry_id(&entry).unwrap_or_default();
+                self.entry_ids.push(id.into_owned());
+            }
+        }
+    }
+}
+
+/// Whether an entry of this kind can be a message where it stands on the path. Of compactions only
+/// the latest one is, and that is seen to apart.
+fn contributes(step: &Step) -> bool {
+    matches!(
+        step.kind,
+        Kind::Message | Kind::CustomMessage | Kind::BranchSummary
+    )
+}
+
+fn entry_id(entry: &[u8]) -> Option<Cow<'_, str>> {
+    json::get(entry, "id").and_then(json::string)
+}
+
+/// Index of the first kept entry among those before the compaction; their number if none is kept.
+pub fn first_kept(
+    before: &[Step],
+    compaction: &[u8],
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<usize, Error> {
+    let first_kept = json::get(compaction, "firstKeptEntryId").and_then(json::string);
+    if first_kept.is_none() || first_kept == entry_id(compaction) {
+        return Ok(before.len());
+    }
+    // Backwards, so that an entry before the kept range is not read. Bodies are dropped again: if
+    // the id is not on the path, they would be the whole session.
+    for (at, step) in before.iter().enumerate().rev() {
+        if step.kind != Kind::LeafRecord && entry_id(&body(step.node)?) == first_kept {
+            return Ok(at);
+        }
+    }
+    Ok(before.len())
+}
+
+fn thinking_level(
+    path: &[Step],
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<String, Error> {
+    for step in path.iter().rev() {
+        if step.kind == Kind::ThinkingLevelChange {
+            let entry = body(step.node)?;
+            if let Some(level) = json::get(&entry, "thinkingLevel").and_then(json::string) {
+                return Ok(level.into_owned());
+            }
+        }
+    }
+    Ok("off".to_owned())
+}
+
+/// Provider and model id as last used or set on `path`, without a context around it.
+pub fn current_model(
+    path: &[Step],
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Option<(String, String)>, Error> {
+    model(path, 0, &Collected::new(Format::Agent), body)
+}
+
+/// The model last used or set. What names none is passed over; of the answers before the context,
+/// which starts at `first`, only the nearest is asked.
+fn model(
+    path: &[Step],
+    first: usize,
+    collected: &Collected,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Option<(String, String)>, Error> {
+    let mut answers = collected.answers.iter().rev().peekable();
+    let mut asked = false;
+    for (at, step) in path.iter().enumerate().rev() {
+        let model = if let Some((_, at)) = answers.next_if(|(node, _)| *node == step.node) {
+            let message = collected.messages.get(*at);
+            message.and_then(|message| named_model(message, "model"))
+        } else if step.kind == Kind::ModelChange {
+            named_model(&body(step.node)?, "modelId")
+        } else if is_answer(step) && (at >= first || !asked) {
+            asked |= at < first;
+            let entry = body(step.node)?;
+            json::get(&entry, "message").and_then(|message| named_model(message, "model"))
+        } else {
+            None
+        };
+        if model.is_some() {
+            return Ok(model);
+        }
+    }
+    Ok(None)
+}
+
+fn is_answer(step: &Step) -> bool {
+    step.kind == Kind::Message && step.role == Role::Assistant
+}
+
+/// The provider and the model, which is the member `model`.
+fn named_model(object: &[u8], model: &str) -> Option<(String, String)> {
+    let text = |name| Some(json::string(json::get(object, name)?)?.into_owned());
+    Some((text("provider")?, text(model)?))
+}

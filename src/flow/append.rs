@@ -1,0 +1,309 @@
+//! Appending what a client sends: entries as they come, checked, linked and given what they lack
+//! (protocol.md §3, §9).
+
+use super::validate;
+use super::{Minter, line, push_one_line, push_raw_member, push_text_member};
+use crate::error::{Error, Kind, Result};
+use crate::id::{self, EntryId, Source};
+use crate::json::{self, Members};
+use crate::session::Planned;
+use crate::timestamp;
+use crate::tree::{Node, Tree};
+use std::collections::HashMap;
+
+/// An entry on its way into the file.
+#[derive(Debug, Clone)]
+pub struct NewEntry {
+    pub type_name: String,
+    /// Chosen by the client, or made.
+    pub id: Option<EntryId>,
+    pub parent: NewParent,
+    pub timestamp: Option<String>,
+    /// Everything else, as `,"name":value…` on one line.
+    pub members: Vec<u8>,
+    /// A compaction that keeps nothing names itself, whatever its id turns out to be.
+    pub keeps_nothing: bool,
+}
+
+/// Where an entry is linked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewParent {
+    /// Below the entry before it, the first one at the leaf.
+    Previous,
+    /// Below this entry; `None` makes a root.
+    Named(Option<String>),
+}
+
+impl NewEntry {
+    fn of(type_name: &str, members: Vec<u8>) -> Self {
+        Self {
+            type_name: type_name.to_owned(),
+            id: None,
+            parent: NewParent::Previous,
+            timestamp: None,
+            members,
+            keeps_nothing: false,
+        }
+    }
+
+    pub fn message(message: &[u8]) -> Result<Self> {
+        validate::message(0, message)?;
+        validate::nesting(0, "message", message)?;
+        let mut members = Vec::with_capacity(message.len() + 12);
+        push_raw_member(&mut members, "message", message);
+        Ok(Self::of("message", members))
+    }
+
+    /// A message of a plugin; `content` and `details` are raw JSON.
+    pub fn custom_message(
+        custom_type: &str,
+        content: &[u8],
+        display: bool,
+        details: Option<&[u8]>,
+    ) -> Result<Self> {
+        let mut members = Vec::with_capacity(content.len() + 64);
+        push_text_member(&mut members, "customType", custom_type);
+        push_raw_member(&mut members, "content", content);
+        push_raw_member(
+            &mut members,
+            "display",
+            if display { b"true" } else { b"false" },
+        );
+        if let Some(details) = details {
+            push_raw_member(&mut members, "details", details);
+        }
+        let mut object = members.clone();
+        if let Some(first) = object.first_mut() {
+            *first = b'{';
+        }
+        object.push(b'}');
+        validate::entry(0, "custom_message", &object)?;
+        validate::nesting(0, "", &object)?;
+        Ok(Self::of("custom_message", members))
+    }
+
+    /// `None` clears.
+    pub fn label(target_id: &str, label: Option<&str>) -> Self {
+        let mut members = Vec::new();
+        push_text_member(&mut members, "targetId", target_id);
+        if let Some(label) = label.filter(|label| !label.is_empty()) {
+            push_text_member(&mut members, "label", label);
+        }
+        Self::of("label", members)
+    }
+
+    /// Trimmed, line breaks to spaces; empty clears.
+    pub fn session_info(name: &str) -> Self {
+        let name = one_line(name.trim());
+        let mut members = Vec::new();
+        push_text_member(&mut members, "name", &name);
+        Self::of("session_info", members)
+    }
+
+    pub fn with_id(mut self, id: Option<&str>, field: &str) -> Result<Self> {
+        if let Some(id) = id {
+            if id == "root" {
+                return Err(Error::entry_invalid(
+                    0,
+                    "id",
+                    "stands for the empty position",
+                ));
+            }
+            if !id::is_valid(id) {
+                return Err(Error::invalid_params(field, "is not a usable entry id"));
+            }
+            self.id = Some(EntryId::new(id));
+        }
+        Ok(self)
+    }
+
+    #[must_use]
+    pub fn with_parent(mut self, parent: NewParent) -> Self {
+        self.parent = parent;
+        self
+    }
+
+    /// One element of `append_entries`.
+    pub fn parse(index: usize, object: &[u8]) -> Result<Self> {
+        let invalid = |field: &str, reason: &str| Error::entry_invalid(index, field, reason);
+        let not_json = |_| invalid("", "is not a JSON object");
+        validate::nesting(index, "", object)?;
+        let text = |raw: &[u8]| json::string(raw).map(std::borrow::Cow::into_owned);
+        let (mut type_name, mut entry_id, mut given_timestamp) = (None, None, None);
+        let mut parent = NewParent::Previous;
+        let mut members = Vec::with_capacity(object.len());
+        let mut keeps_nothing = false;
+        let mut walk = Members::open(object, json::skip_space(object, 0)).map_err(not_json)?;
+        while let Some(member) = walk.next().map_err(not_json)? {
+            let value = object.get(member.value.clone()).unwrap_or_default();
+            if member.is(object, "type") {
+                type_name = Some(text(value).ok_or_else(|| invalid("type", "must be a string"))?);
+            } else if member.is(object, "id") {
+                let id = text(value).filter(|id| id != "root" && id::is_valid(id));
+                entry_id = Some(id.ok_or_else(|| invalid("id", "is not a usable entry id"))?);
+            } else if member.is(object, "parentId") {
+                parent = NewParent::Named(match value {
+                    b"null" => None,
+                    value => Some(
+                        text(value)
+                            .ok_or_else(|| invalid("parentId", "must be a string or null"))?,
+                    ),
+                });
+            } else if member.is(object, "timestamp") {
+                let given = text(value).filter(|text| timestamp::parse(text).is_some());
+                let given = given.ok_or_else(|| invalid("timestamp", "must be ISO 8601"))?;
+                given_timestamp = Some(given);
+            } else if member.is(object, "firstKeptEntryId") && value == b"null" {
+                keeps_nothing = true;
+            } else {
+                members.push(b',');
+                let key = member.key.start.saturating_sub(1)..member.key.end + 1;
+                members.extend_from_slice(object.get(key).unwrap_or_default());
+                members.push(b':');
+                push_one_line(&mut members, value);
+            }
+        }
+        let type_name = type_name.ok_or_else(|| invalid("type", "is missing"))?;
+        validate::entry(index, &type_name, object)?;
+        Ok(Self {
+            keeps_nothing: keeps_nothing && type_name == "compaction",
+            id: entry_id.map(EntryId::new),
+            type_name,
+            parent,
+            timestamp: given_timestamp,
+            members,
+        })
+    }
+}
+
+/// Line breaks, a pair as one, and other control characters become spaces.
+fn one_line(text: &str) -> String {
+    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    text.replace("\r\n", " ").replace(is_break, " ")
+}
+
+/// Plans appending `entries`, one operation. `stored` reads the body of an entry that a client may
+/// be sending a second time.
+pub fn plan(
+    tree: &Tree,
+    source: &dyn Source,
+    entries: &[NewEntry],
+    stored: &dyn Fn(Node) -> Result<Vec<u8>>,
+) -> Result<Planned> {
+    let mut minter = Minter::new(tree, source);
+    let mut planned = Planned::default();
+    let mut new: HashMap<&str, usize> = HashMap::new();
+    let mut previous = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
+    for (index, entry) in entries.iter().enumerate() {
+        let parent_id = match &entry.parent {
+            NewParent::Previous => previous,
+            NewParent::Named(None) => None,
+            NewParent::Named(Some(id)) => {
+                if !new.contains_key(id.as_str()) && tree.find(id).is_none() {
+                    return Err(Error::entry_not_found(id));
+                }
+                Some(id.clone())
+            }
+        };
+        if let Some(id) = &entry.id {
+            if new.insert(id.as_str(), index).is_some() {
+                return Err(duplicate(id));
+            }
+            if let Some(taken) = tree.find_any(id.as_str()) {
+                if !is_repetition(tree, taken, entry, stored)? {
+                    return Err(duplicate(id));
+                }
+                previous = Some(id.as_str().to_owned());
+                planned.entry_ids.push(id.clone());
+                continue;
+            }
+        }
+        check_target(tree, entry, &new)?;
+        let id = entry.id.clone().unwrap_or_else(|| minter.id());
+        let timestamp = entry.timestamp.as_deref().unwrap_or(minter.now());
+        let mut members = entry.members.clone();
+        if entry.keeps_nothing {
+            push_text_member(&mut members, "firstKeptEntryId", id.as_str());
+        }
+        let entry_line = line(
+            &entry.type_name,
+            &id,
+            parent_id.as_deref(),
+            timestamp,
+            &members,
+        );
+        planned.lines.push(entry_line);
+        previous = Some(id.as_str().to_owned());
+        planned.entry_ids.push(id);
+    }
+    Ok(planned)
+}
+
+/// Labels and edits of nothing would be lost without a word.
+fn check_target(tree: &Tree, entry: &NewEntry, new: &HashMap<&str, usize>) -> Result<()> {
+    if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
+        return Ok(());
+    }
+    let mut object = entry.members.clone();
+    if let Some(first) = object.first_mut() {
+        *first = b'{';
+    }
+    object.push(b'}');
+    match json::get(&object, "targetId").and_then(json::string) {
+        Some(id) if tree.find(&id).is_none() && !new.contains_key(&*id) => {
+            Err(Error::entry_not_found(&id))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the stored entry is what the client is sending now: then this is a retry.
+fn is_repetition(
+    tree: &Tree,
+    taken: Node,
+    entry: &NewEntry,
+    stored: &dyn Fn(Node) -> Result<Vec<u8>>,
+) -> Result<bool> {
+    if tree.find(tree.id(taken)).is_none() {
+        return Ok(false);
+    }
+    if let NewParent::Named(parent_id) = &entry.parent {
+        let parent = tree.parent(taken).map(|parent| tree.id(parent));
+        if parent != parent_id.as_deref() {
+            return Ok(false);
+        }
+    }
+    let mut known = stored(taken)?;
+    let type_is = json::get(&known, "type").and_then(json::string);
+    let timestamp_is = json::get(&known, "timestamp").and_then(json::string);
+    if type_is.as_deref() != Some(&entry.type_name)
+        || (entry.timestamp.is_some() && timestamp_is.as_deref() != entry.timestamp.as_deref())
+    {
+        return Ok(false);
+    }
+    for name in ["type", "id", "parentId", "timestamp"] {
+        known = json::without_member(&known, name);
+    }
+    let mut sent = entry.members.clone();
+    if entry.keeps_nothing {
+        push_text_member(&mut sent, "firstKeptEntryId", tree.id(taken));
+    }
+    match sent.first_mut() {
+        Some(first) => *first = b'{',
+        None => sent.push(b'{'),
+    }
+    sent.push(b'}');
+    if known == sent {
+        return Ok(true);
+    }
+    let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+    Ok(parsed(&known).is_some_and(|known| Some(known) == parsed(&sent)))
+}
+
+fn duplicate(id: &EntryId) -> Error {
+    Error::new(
+        Kind::DuplicateEntryId,
+        format!("another entry has the id {:?}", id.as_str()),
+    )
+    .with_details(serde_json::json!({ "entryId": id.as_str() }))
+}

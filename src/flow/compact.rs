@@ -1,0 +1,466 @@
+//! Compaction: where the context is cut, what the summary is made of, and the entry that is written
+//! (semantics.md §4). Pure; bodies come from the caller, the summary from a summarizer or a client.
+
+use super::{Minter, push_raw_member, push_text_member};
+use crate::context::agent;
+use crate::context::content::{self, Block};
+use crate::context::{self, Edits, Step};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::summarize;
+use crate::id::{EntryId, Source};
+use crate::json;
+use crate::log::scan::{Kind, Role};
+use crate::session::Planned;
+use crate::summarizer::FileLists;
+use crate::tree::{Node, Tree};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Tokens kept unless the caller says otherwise.
+pub const KEEP_RECENT_TOKENS: u64 = 20_000;
+
+/// What a compaction replaces and what it keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub first_kept_entry_id: String,
+    /// What is summarized, in file order, context edits applied, system messages left out; without
+    /// the prefix of a split turn. Empty if no model would see any of it.
+    pub history: Vec<Vec<u8>>,
+    /// The part of the split turn before the cut; `None` if the cut is between turns.
+    pub turn_prefix: Option<Vec<Vec<u8>>>,
+    /// The summary of the compaction before, as stored.
+    pub previous_summary: Option<String>,
+    /// That summary without the file lists at its end, which are gathered anew.
+    pub previous_text: Option<String>,
+    /// The compactions on the path, newest first.
+    pub previous_compactions: Vec<String>,
+    /// The files that what is summarized touched, and those of the compaction before.
+    pub files: FileLists,
+}
+
+/// A summary ready to be written.
+#[derive(Debug, Clone)]
+pub struct Compaction {
+    pub summary: String,
+    /// The entry's own id if nothing is kept.
+    pub first_kept_entry_id: Option<String>,
+    pub tokens_before: u64,
+    /// Raw JSON.
+    pub details: Option<Vec<u8>>,
+    /// Raw JSON.
+    pub usage: Option<Vec<u8>>,
+    /// Raw JSON: stands before the summary in the context.
+    pub system_message: Option<Vec<u8>>,
+    /// Whether a client or hook wrote it.
+    pub from_hook: bool,
+}
+
+/// Plans compacting the context at the end of `path`, so that about `keep_recent_tokens` (estimated)
+/// of it stay. Fails with `nothingToCompact`, or with what `body` fails with.
+pub fn plan(
+    path: &[Step],
+    keep_recent_tokens: u64,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
+) -> Result<Plan> {
+    let range = Range::read(path, body)?;
+    let cut = cut(&range.parts, keep_recent_tokens).ok_or_else(nothing_to_compact)?;
+    let Some(first_kept) = range.parts.get(cut) else {
+        return Err(nothing_to_compact());
+    };
+    let turn_start = match first_kept.starts_turn() {
+        true => None,
+        false => range.parts.iter().take(cut).rposition(Part::starts_turn),
+    };
+    let summarized = range.parts.get(..cut).unwrap_or_default();
+    if !summarized.iter().any(Part::is_visible) {
+        return Err(nothing_to_compact());
+    }
+    let (history, prefix) = summarized.split_at(turn_start.unwrap_or(cut));
+    let stored = summarized.iter().map(|part| part.stored.as_slice());
+    let files = summarize::touched_files(range.previous.as_deref().into_iter().chain(stored));
+    let entries = |parts: &[Part]| -> Vec<Vec<u8>> {
+        let edited = parts.iter().filter_map(|part| part.edited.clone());
+        edited.collect()
+    };
+    let previous = range.previous.as_deref();
+    let previous_summary = previous.and_then(|entry| text_member(entry, "summary"));
+    let by_client = previous.is_some_and(|entry| json::get(entry, "fromHook") == Some(b"true"));
+    Ok(Plan {
+        first_kept_entry_id: text_member(&first_kept.stored, "id").unwrap_or_default(),
+        history: match history.iter().any(Part::is_visible) {
+            true => entries(history),
+            false => Vec::new(),
+        },
+        turn_prefix: turn_start.map(|_| entries(prefix)),
+        previous_text: previous_summary.as_deref().map(|summary| {
+            let text = match by_client {
+                true => summary,
+                false => summarize::without_files(summary),
+            };
+            text.to_owned()
+        }),
+        previous_summary,
+        previous_compactions: range.compactions,
+        files,
+    })
+}
+
+/// The one line of a compaction.
+pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Planned {
+    let mut minter = Minter::new(tree, source);
+    let id = minter.id();
+    let mut members = Vec::new();
+    push_text_member(&mut members, "summary", &compaction.summary);
+    let first_kept = compaction.first_kept_entry_id.as_deref();
+    let first_kept = first_kept.unwrap_or(id.as_str());
+    push_text_member(&mut members, "firstKeptEntryId", first_kept);
+    let tokens_before = compaction.tokens_before.to_string();
+    push_raw_member(&mut members, "tokensBefore", tokens_before.as_bytes());
+    for (name, raw) in [
+        ("details", &compaction.details),
+        ("usage", &compaction.usage),
+        ("systemMessage", &compaction.system_message),
+    ] {
+        if let Some(raw) = raw {
+            push_raw_member(&mut members, name, raw);
+        }
+    }
+    if compaction.from_hook {
+        push_raw_member(&mut members, "fromHook", b"true");
+    }
+    let parent_id = tree.leaf().map(|leaf| tree.id(leaf));
+    Planned {
+        lines: vec![minter.line("compaction", &id, parent_id, &members)],
+        entry_ids: vec![EntryId::new(id.as_str())],
+    }
+}
+
+/// The system message in force at the end of a context, so that it survives the messages it was made
+/// of: the only one as it is; several as one, later sections and tools in place of earlier ones.
+pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
+    let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();
+    let (last, earlier) = all.split_last()?;
+    if earlier.is_empty() {
+        return Some(last.to_vec());
+    }
+    let mut texts = Vec::new();
+    let (mut sections, mut tools) = (Map::new(), Map::new());
+    for message in &all {
+        let text = content::text(content::of(message), "");
+        if !text.is_empty() {
+            texts.push(text);
+        }
+        let member = |name: &str| -> Option<Value> {
+            serde_json::from_slice(json::get(message, name)?).ok()
+        };
+        if let Some(Value::Object(changes)) = member("sections") {
+            for (name, section) in changes {
+                match section {
+                    Value::Null => sections.shift_remove(&name),
+                    section => sections.insert(name, section),
+                };
+            }
+        }
+        let named = |list: Option<Value>| -> Vec<(String, Value)> {
+            let list = match list {
+                Some(Value::Array(list)) => list,
+                _ => Vec::new(),
+            };
+            let name = |tool: &Value| Some(tool.get("name")?.as_str()?.to_owned());
+            let list = list.into_iter();
+            list.filter_map(|tool| Some((name(&tool)?, tool))).collect()
+        };
+        for (name, _) in named(member("toolsRemoved")) {
+            tools.shift_remove(&name);
+        }
+        tools.extend(named(member("toolsAdded")));
+    }
+    let mut folded = b"{\"role\":\"system\"".to_vec();
+    push_text_member(&mut folded, "content", &texts.join("\n\n"));
+    if !sections.is_empty() {
+        let sections = Value::Object(sections).to_string();
+        push_raw_member(&mut folded, "sections", sections.as_bytes());
+    }
+    if !tools.is_empty() {
+        let tools: Value = tools.into_iter().map(|(_, tool)| tool).collect();
+        push_raw_member(&mut folded, "toolsAdded", tools.to_string().as_bytes());
+    }
+    let timestamp = json::get(last, "timestamp").unwrap_or(b"0");
+    push_raw_member(&mut folded, "timestamp", timestamp);
+    folded.push(b'}');
+    Some(folded)
+}
+
+/// One entry that can be summarized or kept.
+struct Part {
+    /// As delivered.
+    stored: Vec<u8>,
+    /// After context edits; `None` if it is left out.
+    edited: Option<Vec<u8>>,
+    /// Of the message it is; `None` if it is none.
+    role: Option<Role>,
+    /// Estimated.
+    tokens: u64,
+}
+
+/// The entries behind a context, system messages and compactions left out.
+struct Range {
+    parts: Vec<Part>,
+    /// The latest compaction.
+    previous: Option<Vec<u8>>,
+    /// Ids of all compactions on the path, newest first.
+    compactions: Vec<String>,
+}
+
+impl Range {
+    fn read(path: &[Step], body: &mut dyn FnMut(Node) -> Result<Vec<u8>>) -> Result<Self> {
+        let latest = path.iter().rposition(|step| step.kind == Kind::Compaction);
+        let (before, after) = path.split_at(latest.unwrap_or_default());
+        let (mut first, mut after) = (0, after);
+        let mut previous = None;
+        if latest.is_some()
+            && let Some((step, rest)) = after.split_first()
+        {
+            let entry = body(step.node)?;
+            first = context::first_kept(before, &entry, body)?;
+            previous = Some(entry);
+            after = rest;
+            if !after.iter().any(is_content) {
+                return Err(nothing_to_compact());
+            }
+        }
+        let mut compactions = Vec::new();
+        for step in path.iter().rev() {
+            if step.kind == Kind::Compaction {
+                compactions.extend(text_member(&body(step.node)?, "id"));
+            }
+        }
+        let mut edits = Edits::default();
+        let mut entries = Vec::new();
+        let kept = before.get(first..).unwrap_or_default();
+        for step in kept.iter().chain(after) {
+            match step.kind {
+                Kind::Compaction | Kind::LeafRecord => {}
+                Kind::Message if step.role == Role::System => {}
+                _ => {
+                    let entry = body(step.node)?;
+                    if step.kind == Kind::ContextEdit {
+                        edits.note(&entry);
+                    }
+                    entries.push((step, entry));
+                }
+            }
+        }
+        let parts = entries
+            .into_iter()
+            .map(|(step, entry)| Part::new(step.kind, step.role, entry, &edits));
+        Ok(Self {
+            parts: parts.collect(),
+            previous,
+            compactions,
+        })
+    }
+}
+
+impl Part {
+    fn new(kind: Kind, role: Role, stored: Vec<u8>, edits: &Edits) -> Self {
+        let edited = edits.apply(kind, role, stored.clone());
+        let message = edited
+            .as_ref()
+            .and_then(|entry| agent::messages(kind, role, entry).pop());
+        Self {
+            stored,
+            edited,
+            tokens: message.as_ref().map_or(0, content::estimated_tokens),
+            role: message.map(|message| message.role),
+        }
+    }
+
+    fn is_visible(&self) -> bool {
+        self.role.is_some()
+    }
+
+    fn starts_turn(&self) -> bool {
+        matches!(
+            self.role,
+            Some(Role::User | Role::BashExecution | Role::Custom | Role::BranchSummary)
+        )
+    }
+
+    fn is_cut_point(&self) -> bool {
+        self.starts_turn() || self.role == Some(Role::Assistant)
+    }
+
+    fn message(&self) -> &[u8] {
+        let entry = self.edited.as_deref().unwrap_or_default();
+        json::get(entry, "message").unwrap_or_default()
+    }
+}
+
+/// Index of the first part that is kept; `None` if all of it is less than `keep` tokens.
+fn cut(parts: &[Part], keep: u64) -> Option<usize> {
+    let inside = between_call_and_result(parts);
+    let cuts: Vec<usize> = parts
+        .iter()
+        .zip(inside)
+        .enumerate()
+        .filter(|(_, (part, inside))| part.is_cut_point() && !inside)
+        .map(|(at, _)| at)
+        .collect();
+    let mut kept: u64 = 0;
+    for (at, part) in parts.iter().enumerate().rev() {
+        kept = kept.saturating_add(part.tokens);
+        if part.tokens > 0 && kept >= keep {
+            let after = cuts.partition_point(|cut| *cut < at);
+            return cuts.get(after).or(cuts.last()).copied();
+        }
+    }
+    None
+}
+
+/// For each part, whether a cut before it would part a call from its result.
+fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
+    let mut calls: HashMap<String, usize> = HashMap::new();
+    let mut spans: Vec<i64> = vec![0; parts.len() + 1];
+    let mut mark = |at: usize, by: i64| {
+        if let Some(count) = spans.get_mut(at) {
+            *count += by;
+        }
+    };
+    for (at, part) in parts.iter().enumerate() {
+        match part.role {
+            Some(Role::Assistant) => {
+                for block in content::blocks(content::of(part.message())) {
+                    if let Block::Call(call) = block
+                        && let Some(id) = call.id
+                    {
+                        calls.insert(id.into_owned(), at);
+                    }
+                }
+            }
+            Some(Role::ToolResult) => {
+                let id = text_member(part.message(), "toolCallId");
+                if let Some(call) = id.and_then(|id| calls.get(&id)) {
+                    mark(call + 1, 1);
+                    mark(at + 1, -1);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut open = 0;
+    spans
+        .into_iter()
+        .take(parts.len())
+        .map(|change| {
+            open += change;
+            open > 0
+        })
+        .collect()
+}
+
+/// Whether an entry can be something new to compact.
+fn is_content(step: &Step) -> bool {
+    match step.kind {
+        Kind::Message => step.role != Role::System,
+        Kind::CustomMessage | Kind::BranchSummary => true,
+        _ => false,
+    }
+}
+
+fn text_member(object: &[u8], name: &str) -> Option<String> {
+    Some(json::string(json::get(object, name)?)?.into_owned())
+}
+
+fn nothing_to_compact() -> Error {
+    Error::new(
+        ErrorKind::NothingToCompact,
+        "the context has nothing older than what is to be kept",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn part(message: Value) -> Part {
+        let stored = json!({"type": "message", "id": "x", "message": message});
+        let stored = stored.to_string().into_bytes();
+        let (kind, role) = context::kind_and_role(&stored).unwrap();
+        Part::new(kind, role, stored, &Edits::default())
+    }
+
+    /// `u` is a user's message of 4 characters, `a` an answer; `c1` an answer that calls 1, `r1` its
+    /// result; all of one token.
+    fn parts(script: &str) -> Vec<Part> {
+        let one = |word: &str| match word.split_at(1) {
+            ("u", _) => part(json!({"role": "user", "content": "text"})),
+            ("a", _) => {
+                part(json!({"role": "assistant", "content": [{"type": "text", "text": "text"}]}))
+            }
+            ("c", ids) => {
+                let calls = ids.chars().map(
+                    |id| json!({"type": "toolCall", "id": id.to_string(), "name": "n", "arguments": {}}),
+                );
+                part(json!({"role": "assistant", "content": calls.collect::<Vec<_>>()}))
+            }
+            ("r", id) => part(json!({"role": "toolResult", "toolCallId": id, "content": "text"})),
+            _ => part(json!({"role": "strange"})),
+        };
+        script.split_whitespace().map(one).collect()
+    }
+
+    #[track_caller]
+    fn check(script: &str, keep: u64, expect: Option<usize>) {
+        assert_eq!(cut(&parts(script), keep), expect, "{script} keeping {keep}");
+    }
+
+    #[test]
+    fn the_cut_keeps_at_least_what_was_asked_for_if_there_is_that_much() {
+        check("u a u a", 1, Some(3));
+        check("u a u a", 2, Some(2));
+        check("u a u a", 4, Some(0));
+        check("u a u a", 5, None);
+        check("u a x u a x", 2, Some(3));
+        check("", 0, None);
+    }
+
+    #[test]
+    fn never_at_a_result_and_never_between_a_call_and_its_result() {
+        check("u c1 r1 a", 1, Some(3));
+        check("u c1 r1 a", 2, Some(3));
+        check("u c1 r1", 1, Some(1));
+        check("u c12 r1 u r2 a", 2, Some(5));
+        check("u c12 r1 u r2", 1, Some(1));
+        check("u c12 r1 a r2 a r3 u", 3, Some(5));
+    }
+
+    #[test]
+    fn ids_of_calls_may_be_used_again() {
+        check("u c1 r1 a u c1 r1 a", 3, Some(5));
+        check("u c1 r1 a u c1 r1 a", 6, Some(3));
+    }
+
+    #[test]
+    fn system_messages_fold_into_the_one_in_force() {
+        let message = |value: Value| value.to_string().into_bytes();
+        assert_eq!(system_message(&[message(json!({"role": "user"}))]), None);
+        let only = br#"{"role": "system","content":"a","n":1.0}"#.to_vec();
+        assert_eq!(
+            system_message(std::slice::from_ref(&only)),
+            Some(only.clone())
+        );
+        let later = message(
+            json!({"role": "system", "content": "b", "sections": {"x": "1", "y": "2"}, "toolsAdded": [{"name": "t"}, {"name": "s"}], "timestamp": 7}),
+        );
+        let last = message(
+            json!({"role": "system", "content": "", "sections": {"x": null}, "toolsRemoved": [{"name": "t"}], "timestamp": 9}),
+        );
+        let folded = system_message(&[only, later, last]).unwrap();
+        let folded: Value = serde_json::from_slice(&folded).unwrap();
+        let expect = json!({"role": "system", "content": "a\n\nb", "sections": {"y": "2"}, "toolsAdded": [{"name": "s"}], "timestamp": 9});
+        assert_eq!(folded, expect);
+    }
+}

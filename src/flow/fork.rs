@@ -1,0 +1,207 @@
+//! Forking: which entries a fork has, and how their lines are linked anew (storage.md §5).
+
+use super::push_text_member;
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::Minter;
+use crate::id::{EntryId, Source};
+use crate::json::{self, Elements};
+use crate::log::migrate::{literal, optional_literal};
+use crate::log::scan::{Kind, Role};
+use crate::tree::{Node, Tree};
+use std::collections::{HashMap, HashSet};
+
+/// Which side of the entry the fork ends at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// The fork ends above a user message, whose text comes back for the editor.
+    Before,
+    /// The fork ends with the entry.
+    At,
+}
+
+/// The entries of a fork.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub position: Position,
+    /// Root to tip, label entries left out.
+    pub kept: Vec<Node>,
+    /// The current labels of kept entries, as their `label` entries, in file order.
+    pub labels: Vec<Node>,
+    /// What an entry left out is replaced by where a kept compaction names it: the next kept one.
+    boundaries: HashMap<String, String>,
+}
+
+/// Plans a fork at `entry` (`None`: of an empty session). Absent, `position` is before a user
+/// message and at anything else.
+pub fn plan(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<Plan> {
+    let is_user = |node: Node| tree.kind(node) == Kind::Message && tree.role(node) == Role::User;
+    let position = match (position, entry) {
+        (Some(Position::Before), Some(node)) if !is_user(node) => {
+            return Err(Error::new(
+                ErrorKind::NotAUserMessage,
+                format!("{:?} is not a user message to fork before", tree.id(node)),
+            )
+            .with_details(serde_json::json!({ "entryId": tree.id(node) })));
+        }
+        (Some(position), _) => position,
+        (None, Some(node)) if is_user(node) => Position::Before,
+        (None, _) => Position::At,
+    };
+    let tip = match position {
+        Position::Before => entry.and_then(|node| tree.parent(node)),
+        Position::At => entry,
+    };
+    let path = tree.path(tip);
+    let mut boundaries = HashMap::new();
+    let mut next_kept = None;
+    for node in path.iter().rev() {
+        if tree.kind(*node) != Kind::Label {
+            next_kept = Some(*node);
+        } else if let Some(next) = next_kept {
+            boundaries.insert(tree.id(*node).to_owned(), tree.id(next).to_owned());
+        }
+    }
+    let kept: Vec<Node> = path
+        .into_iter()
+        .filter(|node| tree.kind(*node) != Kind::Label)
+        .collect();
+    let is_kept: HashSet<Node> = kept.iter().copied().collect();
+    let mut labels: Vec<Node> = tree
+        .labels()
+        .filter(|(target, _)| is_kept.contains(target))
+        .map(|(_, label)| label.entry)
+        .collect();
+    labels.sort_unstable();
+    Ok(Plan {
+        position,
+        kept,
+        labels,
+        boundaries,
+    })
+}
+
+impl Plan {
+    /// A copied line: byte for byte, but for a parent or boundary that is left out of the fork.
+    pub fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
+        let stored = json::get(&entry, "parentId").unwrap_or_default();
+        let is_linked = match parent_id {
+            None => stored == b"null",
+            Some(id) => json::string(stored).as_deref() == Some(id),
+        };
+        let mut entry = entry;
+        if !is_linked {
+            entry = json::with_member(&entry, "parentId", &optional_literal(parent_id));
+        }
+        if self.boundaries.is_empty() {
+            return entry;
+        }
+        let boundary = json::get(&entry, "firstKeptEntryId").and_then(json::string);
+        let next = boundary.and_then(|id| self.boundaries.get(&*id));
+        match next {
+            Some(next) if is_compaction(&entry) => {
+                json::with_member(&entry, "firstKeptEntryId", &literal(next))
+            }
+            _ => entry,
+        }
+    }
+}
+
+fn is_compaction(entry: &[u8]) -> bool {
+    json::get(entry, "type").and_then(json::string).as_deref() == Some("compaction")
+}
+
+/// A tool call without its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCall {
+    pub id: String,
+    pub name: String,
+}
+
+/// The messages at the end of the kept path that can hold unanswered calls: the last assistant
+/// message and what follows it, if nothing but tool results does.
+pub fn closing_messages(tree: &Tree, kept: &[Node]) -> Vec<Node> {
+    let mut closing = Vec::new();
+    for node in kept.iter().rev() {
+        match (tree.kind(*node), tree.role(*node)) {
+            (Kind::Message, Role::ToolResult) => closing.push(*node),
+            (Kind::Message, Role::Assistant) => {
+                closing.push(*node);
+                closing.reverse();
+                return closing;
+            }
+            (Kind::Message | Kind::CustomMessage | Kind::BranchSummary | Kind::Compaction, _) => {
+                return Vec::new();
+            }
+            _ => {}
+        }
+    }
+    Vec::new()
+}
+
+/// The calls of the first of these messages that none of the others answers.
+pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
+    let Some((assistant, results)) = messages.split_first() else {
+        return Vec::new();
+    };
+    let answered: HashSet<String> = results
+        .iter()
+        .filter_map(|result| json::get_path(result, &["message", "toolCallId"]))
+        .filter_map(|id| json::string(id).map(std::borrow::Cow::into_owned))
+        .collect();
+    let mut open = Vec::new();
+    let content = json::get_path(assistant, &["message", "content"]).unwrap_or_default();
+    let Ok(mut blocks) = Elements::open(content, 0) else {
+        return open;
+    };
+    while let Ok(Some(span)) = blocks.next() {
+        let block = content.get(span).unwrap_or_default();
+        let text = |name: &str| json::get(block, name).and_then(json::string);
+        if text("type").as_deref() != Some("toolCall") {
+            continue;
+        }
+        if let Some(id) = text("id").filter(|id| !answered.contains(&**id)) {
+            open.push(OpenCall {
+                name: text("name").unwrap_or_default().into_owned(),
+                id: id.into_owned(),
+            });
+        }
+    }
+    open
+}
+
+/// `unansweredToolCalls`, naming them.
+pub fn refuse(open: &[OpenCall]) -> Error {
+    let ids: Vec<&str> = open.iter().map(|call| call.id.as_str()).collect();
+    Error::new(
+        ErrorKind::UnansweredToolCalls,
+        "the conversation ends in tool calls without results",
+    )
+    .with_details(serde_json::json!({ "toolCallIds": ids }))
+}
+
+/// Results that say that the calls were aborted; returns the lines and the last id.
+pub fn close_calls(
+    tree: &Tree,
+    source: &dyn Source,
+    open: &[OpenCall],
+    mut parent_id: Option<String>,
+) -> (Vec<Vec<u8>>, Option<String>) {
+    let mut minter = Minter::new(tree, source);
+    let mut lines = Vec::new();
+    for call in open {
+        let mut message = b"{\"role\":\"toolResult\"".to_vec();
+        push_text_member(&mut message, "toolCallId", &call.id);
+        push_text_member(&mut message, "toolName", &call.name);
+        let rest = format!(
+            ",\"content\":[{{\"type\":\"text\",\"text\":\"Aborted: the session was forked before this call returned\"}}],\"isError\":true,\"timestamp\":{}}}",
+            source.now_ms()
+        );
+        message.extend_from_slice(rest.as_bytes());
+        let mut members = b",\"message\":".to_vec();
+        members.extend_from_slice(&message);
+        let id: EntryId = minter.id();
+        lines.push(minter.line("message", &id, parent_id.as_deref(), &members));
+        parent_id = Some(id.as_str().to_owned());
+    }
+    (lines, parent_id)
+}

@@ -1,0 +1,97 @@
+//! Moves of the leaf: `set_leaf`, `branch`, undo and redo (storage.md §4).
+
+use super::{Minter, push_raw_member, push_text_member};
+use crate::error::{Error, Kind, Result};
+use crate::id::Source;
+use crate::log::migrate::optional_literal;
+use crate::session::Planned;
+use crate::tree::{Cause, Node, Tree};
+
+/// A summary of the branch that is left.
+#[derive(Debug, Clone)]
+pub struct BranchSummary {
+    pub text: String,
+    /// Raw JSON.
+    pub details: Option<Vec<u8>>,
+    /// Raw JSON, where a model was asked.
+    pub usage: Option<Vec<u8>>,
+    /// Whether a client or hook wrote it.
+    pub from_hook: bool,
+}
+
+/// The leaf record that makes a move durable; nothing if it moves nowhere.
+pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) -> Planned {
+    let mut planned = Planned::default();
+    if tree.leaf() != to {
+        let mut minter = Minter::new(tree, source);
+        planned.lines.push(record(&mut minter, tree, to, cause));
+    }
+    planned
+}
+
+/// Where undo or redo goes.
+pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
+    let (target, name) = match cause {
+        Cause::Redo => (tree.moves().redo_target(tree.leaf()), "redo"),
+        _ => (tree.moves().undo_target(tree.leaf()), "undo"),
+    };
+    target.ok_or_else(|| {
+        Error::new(
+            Kind::NothingToUndo,
+            format!("there is no navigation to {name}"),
+        )
+    })
+}
+
+/// `{"type":"custom","customType":"treelined.leaf",…}` (storage.md §4).
+pub fn record(minter: &mut Minter<'_>, tree: &Tree, to: Option<Node>, cause: Cause) -> Vec<u8> {
+    let id = minter.id();
+    let mut data = b"{\"from\":".to_vec();
+    data.extend_from_slice(&optional_literal(tree.leaf().map(|leaf| tree.id(leaf))));
+    data.extend_from_slice(b",\"cause\":");
+    crate::json::push_string(&mut data, cause.name());
+    data.push(b'}');
+    let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":".to_vec();
+    crate::json::push_string(&mut line, id.as_str());
+    line.extend_from_slice(b",\"parentId\":");
+    line.extend_from_slice(&optional_literal(to.map(|to| tree.id(to))));
+    line.extend_from_slice(b",\"timestamp\":");
+    crate::json::push_string(&mut line, minter.now());
+    push_raw_member(&mut line, "data", &data);
+    line.push(b'}');
+    line
+}
+
+/// A `branch_summary` at the new leaf position, from the old leaf (semantics.md §6), or from the tip
+/// of the branch that it `merges`.
+pub fn plan_summary(
+    tree: &Tree,
+    minter: &mut Minter<'_>,
+    to: Option<Node>,
+    merges: Option<&str>,
+    summary: &BranchSummary,
+) -> Planned {
+    let id = minter.id();
+    let old_leaf = tree.leaf().map(|leaf| tree.id(leaf));
+    let from_id = merges.or(old_leaf).unwrap_or("root");
+    let mut members = Vec::new();
+    push_text_member(&mut members, "fromId", from_id);
+    push_text_member(&mut members, "summary", &summary.text);
+    if let Some(details) = &summary.details {
+        push_raw_member(&mut members, "details", details);
+    }
+    if let Some(usage) = &summary.usage {
+        push_raw_member(&mut members, "usage", usage);
+    }
+    if summary.from_hook {
+        push_raw_member(&mut members, "fromHook", b"true");
+    }
+    if merges.is_some() {
+        push_raw_member(&mut members, "merge", b"true");
+    }
+    let parent_id = to.map(|to| tree.id(to));
+    Planned {
+        lines: vec![minter.line("branch_summary", &id, parent_id, &members)],
+        entry_ids: vec![id],
+    }
+}

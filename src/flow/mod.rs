@@ -1,0 +1,116 @@
+//! What the operations on a session mean: plans and lines, computed from the tree.
+//!
+//! Pure: no files, no clock of its own, no waiting, no JSON-RPC. A flow says what is to be written;
+//! [`crate::session`] writes it.
+
+pub mod append;
+pub mod compact;
+pub mod fork;
+pub mod leaf;
+pub mod navigate;
+pub mod pick;
+pub mod summarize;
+pub mod validate;
+
+use crate::id::{self, EntryId, Source};
+use crate::json;
+use crate::log::migrate::optional_literal;
+use crate::timestamp;
+use crate::tree::Tree;
+use std::collections::HashSet;
+
+/// Makes the lines of one operation: fresh ids, one timestamp.
+pub struct Minter<'a> {
+    tree: &'a Tree,
+    source: &'a dyn Source,
+    now: String,
+    minted: HashSet<EntryId>,
+}
+
+impl<'a> Minter<'a> {
+    pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
+        Self {
+            tree,
+            source,
+            now: timestamp::format(source.now_ms()),
+            minted: HashSet::new(),
+        }
+    }
+
+    /// The time of the operation, as entries have it.
+    pub fn now(&self) -> &str {
+        &self.now
+    }
+
+    /// An id that neither the session nor this operation has used.
+    pub fn id(&mut self) -> EntryId {
+        loop {
+            let id = id::entry_id_candidate(self.source);
+            if self.tree.find_any(id.as_str()).is_none() && self.minted.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+
+    /// `{"type":…,"id":…,"parentId":…,"timestamp":…` + `members` (each `,"name":value`) + `}`.
+    pub fn line(
+        &self,
+        type_name: &str,
+        id: &EntryId,
+        parent_id: Option<&str>,
+        members: &[u8],
+    ) -> Vec<u8> {
+        line(type_name, id, parent_id, &self.now, members)
+    }
+}
+
+/// One entry as it goes into the file, without a line break.
+pub fn line(
+    type_name: &str,
+    id: &EntryId,
+    parent_id: Option<&str>,
+    timestamp: &str,
+    members: &[u8],
+) -> Vec<u8> {
+    let mut line = Vec::with_capacity(128 + members.len());
+    line.extend_from_slice(b"{\"type\":");
+    json::push_string(&mut line, type_name);
+    line.extend_from_slice(b",\"id\":");
+    json::push_string(&mut line, id.as_str());
+    line.extend_from_slice(b",\"parentId\":");
+    line.extend_from_slice(&optional_literal(parent_id));
+    line.extend_from_slice(b",\"timestamp\":");
+    json::push_string(&mut line, timestamp);
+    line.extend_from_slice(members);
+    line.push(b'}');
+    line
+}
+
+/// Appends `,"name":` and a string.
+pub fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
+    push_member_name(members, name);
+    json::push_string(members, text);
+}
+
+/// Appends `,"name":` and raw JSON, whose line breaks become spaces.
+pub fn push_raw_member(members: &mut Vec<u8>, name: &str, raw: &[u8]) {
+    push_member_name(members, name);
+    push_one_line(members, raw);
+}
+
+fn push_member_name(members: &mut Vec<u8>, name: &str) {
+    members.push(b',');
+    json::push_string(members, name);
+    members.push(b':');
+}
+
+/// Raw JSON on one line, otherwise byte for byte: a line break can only stand between tokens.
+pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(raw);
+    for byte in out.iter_mut().skip(start) {
+        if matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}

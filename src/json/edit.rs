@@ -1,0 +1,163 @@
+//! JSON text that goes out or is edited: string literals, lines for the wire, changed members.
+//!
+//! What is not edited keeps its bytes.
+
+use super::{Member, Members, Span, skip_space};
+
+/// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the
+/// field take them for line ends (protocol.md §1).
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let (escape, length): (&[u8], usize) = match byte {
+            b'"' => (b"\\\"", 1),
+            b'\\' => (b"\\\\", 1),
+            0x08 => (b"\\b", 1),
+            0x0c => (b"\\f", 1),
+            b'\n' => (b"\\n", 1),
+            b'\r' => (b"\\r", 1),
+            b'\t' => (b"\\t", 1),
+            0..0x20 => {
+                let digit = HEX.get(usize::from(byte & 15)).copied().unwrap_or(b'0');
+                (&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit], 1)
+            }
+            0xe2 => match line_separator(bytes, at) {
+                Some(escape) => (escape, 3),
+                None => {
+                    at += 1;
+                    continue;
+                }
+            },
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        out.extend_from_slice(bytes.get(copied..at).unwrap_or_default());
+        out.extend_from_slice(escape);
+        at += length;
+        copied = at;
+    }
+    out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
+    out.push(b'"');
+}
+
+/// Appends stored JSON as it goes out on the wire (protocol.md §1, §3): one line, in which U+2028
+/// and U+2029 are escaped. In valid JSON raw line breaks stand only between tokens and the other
+/// two only inside strings, so no parsing is needed.
+pub fn push_raw(out: &mut Vec<u8>, raw: &[u8]) {
+    out.reserve(raw.len());
+    let mut copied = 0;
+    for at in memchr::memchr3_iter(b'\n', b'\r', 0xe2, raw) {
+        let (replacement, length): (&[u8], usize) = if raw.get(at) == Some(&0xe2) {
+            match line_separator(raw, at) {
+                Some(escape) => (escape, 3),
+                None => continue,
+            }
+        } else {
+            (b" ", 1)
+        };
+        out.extend_from_slice(raw.get(copied..at).unwrap_or_default());
+        out.extend_from_slice(replacement);
+        copied = at + length;
+    }
+    out.extend_from_slice(raw.get(copied..).unwrap_or_default());
+}
+
+/// The escape for U+2028 or U+2029, if one of them stands at `at`.
+fn line_separator(text: &[u8], at: usize) -> Option<&'static [u8]> {
+    match text.get(at..at + 3)? {
+        [0xe2, 0x80, 0xa8] => Some(b"\\u2028"),
+        [0xe2, 0x80, 0xa9] => Some(b"\\u2029"),
+        _ => None,
+    }
+}
+
+/// A byte-exact edit: replaces the given spans of `text`, which must be in order and disjoint (an
+/// empty one inserts). A span that is out of order or out of bounds is left out.
+pub fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
+    let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
+    let mut out = Vec::with_capacity(text.len() + added);
+    let mut copied = 0;
+    for (span, new) in edits {
+        let Some(kept) = text.get(copied..span.start) else {
+            continue;
+        };
+        if span.end < span.start || span.end > text.len() {
+            continue;
+        }
+        out.extend_from_slice(kept);
+        out.extend_from_slice(new);
+        copied = span.end;
+    }
+    out.extend_from_slice(text.get(copied..).unwrap_or_default());
+    out
+}
+
+/// A valid object with the top-level member `name` set to the raw JSON `value`: the last member of
+/// that name gets the value, or a new one is added after the last member. A text that is no object
+/// comes back as it is.
+pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
+    let Some(members) = members_of(object) else {
+        return object.to_vec();
+    };
+    if let Some(member) = members.iter().rev().find(|member| member.is(object, name)) {
+        return splice(object, &[(member.value.clone(), value)]);
+    }
+    let mut added = Vec::with_capacity(name.len() + value.len() + 4);
+    let at = match members.last() {
+        Some(last) => {
+            added.push(b',');
+            last.value.end
+        }
+        None => skip_space(object, 0) + 1,
+    };
+    push_string(&mut added, name);
+    added.push(b':');
+    added.extend_from_slice(value);
+    splice(object, &[(at..at, &added)])
+}
+
+/// A valid object without any top-level member called `name`. A text that is no object comes back
+/// as it is.
+pub fn without_member(object: &[u8], name: &str) -> Vec<u8> {
+    let members = members_of(object).unwrap_or_default();
+    let mut edits: Vec<(Span, &[u8])> = Vec::new();
+    // A member goes together with the comma before it, save those at the head of the object: they
+    // go up to the first one that stays.
+    let mut head = None;
+    let mut previous_end = None;
+    for member in &members {
+        match (member.is(object, name), previous_end) {
+            (true, Some(end)) => edits.push((end..member.value.end, b"")),
+            (true, None) => {
+                let start = head.map_or(member.start(), |head: Span| head.start);
+                head = Some(start..member.value.end);
+                continue;
+            }
+            (false, _) => {
+                if let Some(head) = head.take() {
+                    edits.push((head.start..member.start(), b""));
+                }
+            }
+        }
+        previous_end = Some(member.value.end);
+    }
+    if let Some(head) = head {
+        edits.push((head, b""));
+    }
+    splice(object, &edits)
+}
+
+fn members_of(object: &[u8]) -> Option<Vec<Member>> {
+    let mut members = Members::open(object, skip_space(object, 0)).ok()?;
+    let mut all = Vec::new();
+    while let Some(member) = members.next().ok()? {
+        all.push(member);
+    }
+    Some(all)
+}

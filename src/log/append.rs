@@ -1,0 +1,380 @@
+//! Appending: lock, refresh, one write (storage.md §3). The only place that writes entries.
+//!
+//! Nothing is ever truncated, no short write continued, no sync retried: what is in the file stays
+//! there, and what failed is told.
+
+use super::file;
+use super::handle::{Access, Handle};
+use super::ingest::CURRENT_VERSION;
+use super::lines;
+use super::{FileLog, Log, OpenFile, Standing, Store};
+use crate::error::{Error, Kind, Result};
+use crate::tree::Tree;
+use std::fs::{File, TryLockError};
+use std::io::{self, Seek, Write};
+use std::sync::{Arc, PoisonError};
+
+/// What `flock` said.
+pub enum TryLock {
+    Locked(Lock),
+    /// Another process is appending, or has just replaced the file.
+    Contended,
+}
+
+/// The append lock, released on drop. Keeps the locked file open, whatever becomes of its name.
+#[must_use]
+pub struct Lock {
+    /// `None` where there is nothing to lock: in memory, or before the first entry.
+    file: Option<Arc<File>>,
+}
+
+impl Lock {
+    /// The file that is locked.
+    pub(super) fn file(&self) -> Option<&Arc<File>> {
+        self.file.as_ref()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Closing the last handle would release it too; there is nothing else to do.
+            let _released = file.unlock();
+        }
+    }
+}
+
+impl Log {
+    /// Takes the lock that all well-behaved writers take, without waiting. The caller then asks
+    /// [`Log::standing`] and refreshes.
+    pub fn try_lock(&mut self) -> Result<TryLock> {
+        let Store::File(log) = &mut self.store else {
+            return Ok(TryLock::Locked(Lock { file: None }));
+        };
+        if self
+            .ingest
+            .header
+            .as_ref()
+            .is_some_and(|h| h.version > CURRENT_VERSION)
+        {
+            return Err(Error::new(
+                Kind::VersionUnsupported,
+                "the session is of a newer version of the format and can only be read",
+            ));
+        }
+        let Some(open) = &log.open else {
+            return Ok(TryLock::Locked(Lock { file: None }));
+        };
+        let file = match log.file(open, Access::Append) {
+            Ok(file) => file,
+            // Between two looks at the path.
+            Err(error) if error.kind == Kind::SessionReplaced => return Ok(TryLock::Contended),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(TryLock::Contended),
+            // Where locks do not work, O_APPEND alone has to do (`multiWriter` is false there).
+            Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
+            Err(TryLockError::Error(error)) => {
+                return Err(Error::io("lock the session file", &error));
+            }
+        }
+        Ok(TryLock::Locked(Lock { file: Some(file) }))
+    }
+
+    /// Writes whole lines (without their line breaks) in one call. The lock is held and the file is
+    /// refreshed. Nothing is in the tree before [`Log::take_in`].
+    pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<Landed> {
+        match &mut self.store {
+            Store::File(log) if log.open.is_none() => {
+                let landed = log.write_first(new)?;
+                self.ingest.lines = 1;
+                Ok(landed)
+            }
+            Store::File(log) => log.write(lock, new),
+            Store::Memory(memory) => {
+                let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
+                let start = memory.len() as u64;
+                let text = joined(&new, false);
+                memory.extend_from_slice(&text);
+                Ok(Landed {
+                    start,
+                    bytes: text.len(),
+                    lines: new,
+                    failure: None,
+                    file: None,
+                    created: false,
+                    ends_in_break: true,
+                })
+            }
+        }
+    }
+
+    /// Appends to an ephemeral log that nobody else has seen yet.
+    pub fn fill(&mut self, tree: &mut Tree, lines: Vec<Vec<u8>>) -> Result<()> {
+        let landed = self.write(&Lock { file: None }, lines)?;
+        self.take_in(tree, &landed).map(|_| ())
+    }
+
+    /// Takes into the tree what stands in the file up to and with the lines that were just written;
+    /// returns how many of those are there whole.
+    pub fn take_in(&mut self, tree: &mut Tree, landed: &Landed) -> Result<usize> {
+        if let Store::File(log) = &mut self.store {
+            self.ingest.foreign = true;
+            tree.moves_mut().pause(true);
+            let read = log.read_until(tree, &mut self.ingest, landed.start);
+            tree.moves_mut().pause(false);
+            self.ingest.foreign = false;
+            read?;
+        }
+        let bodies = self.bodies();
+        let mut offset = landed.start;
+        let mut whole = 0;
+        for line in &landed.lines {
+            let end = offset + line.len() as u64;
+            let landed_end = landed.start + landed.bytes as u64;
+            if end > landed_end {
+                break;
+            }
+            let line = lines::Line {
+                offset,
+                bytes: Some(line),
+                len: line.len() as u64,
+                terminated: true,
+            };
+            self.ingest.line(tree, &bodies, &line)?;
+            offset = landed_end.min(end + 1);
+            whole += 1;
+        }
+        if let Store::File(log) = &mut self.store {
+            log.end = offset;
+            log.ends_in_break = landed.ends_in_break || whole < landed.lines.len();
+        }
+        Ok(whole)
+    }
+}
+
+/// What one `write` did.
+#[derive(Debug)]
+#[must_use]
+pub struct Landed {
+    lines: Vec<Vec<u8>>,
+    /// Where the first line starts in the file.
+    start: u64,
+    /// Bytes of the lines that are in the file.
+    bytes: usize,
+    /// Why not all of them.
+    pub failure: Option<Error>,
+    /// What has to be synced; `None` in memory.
+    pub file: Option<Arc<File>>,
+    /// Whether this made the file, so that its folder has to be synced too.
+    pub created: bool,
+    /// False if there was no room for the line break of the last line.
+    ends_in_break: bool,
+}
+
+impl FileLog {
+    /// Makes the file with its header and first entries.
+    fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<Landed> {
+        let created = self.at.folder.create(&self.at.name);
+        let created = match created {
+            // Somebody has removed the folder since the session was begun.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let made = self.at.folder.make_again();
+                made.and_then(|()| self.at.folder.create(&self.at.name))
+            }
+            other => other,
+        };
+        let file = created.map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                Error::new(
+                    Kind::SessionExists,
+                    "another process has made this session's file",
+                )
+            } else {
+                self.failed("create", &error)
+            }
+        })?;
+        let mut text = self.header_line.clone();
+        text.push(b'\n');
+        let start = text.len();
+        text.extend_from_slice(&joined(&new, false));
+        let written = write_once(&file, &text);
+        if written
+            .as_ref()
+            .ok()
+            .is_none_or(|written| *written < text.len())
+        {
+            // Nobody can have been told of this file yet, so it goes rather than stay half made.
+            let _removed = self.at.folder.remove(&self.at.name);
+            return Err(match written {
+                Ok(_) => full("the session file could not be written whole"),
+                Err(error) => self.failed("write", &error),
+            });
+        }
+        let status = file::status_of(&file).map_err(|error| self.failed("stat", &error))?;
+        let handle = Handle::new(file, Access::Append);
+        let open = OpenFile::new(handle, status.identity);
+        let file = self.file(&open, Access::Append)?;
+        self.open = Some(open);
+        self.end = start as u64;
+        Ok(Landed {
+            start: start as u64,
+            bytes: text.len() - start,
+            lines: new,
+            failure: None,
+            file: Some(file),
+            created: true,
+            ends_in_break: true,
+        })
+    }
+
+    fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<Landed> {
+        let Some(file) = &lock.file else {
+            return Err(Error::new(
+                Kind::StorageIo,
+                "the session file is not open for writing",
+            ));
+        };
+        let needs_break = self.has_tail(file)?;
+        let text = joined(&new, needs_break);
+        let lead = usize::from(needs_break);
+        let written = match write_once(file, &text) {
+            Ok(0) => return Err(full("nothing of the entry could be written")),
+            Ok(written) => written,
+            Err(error) => return Err(self.failed("write", &error)),
+        };
+        // A writer that takes no lock may have come between: only the kernel knows where this
+        // write went.
+        let position = (&**file).stream_position();
+        let end = position.map_err(|error| Error::io("locate the write", &error))?;
+        let landed = |failure, ends_in_break| Landed {
+            start: end - written as u64 + lead as u64,
+            bytes: written.saturating_sub(lead),
+            lines: new,
+            failure,
+            file: Some(Arc::clone(file)),
+            created: false,
+            ends_in_break,
+        };
+        if written == text.len() {
+            return Ok(landed(None, true));
+        }
+        let rest = text.get(written..).unwrap_or_default();
+        let fragment = !text
+            .get(..written)
+            .is_some_and(|landed| landed.ends_with(b"\n"));
+        let closed = !fragment || write_once(file, b"\n").is_ok_and(|count| count == 1);
+        if rest == b"\n" {
+            // Nothing but the last line break is missing: every line is there, and the next append
+            // begins with a break if this one could not be written.
+            return Ok(landed(None, closed));
+        }
+        if !closed {
+            tracing::warn!("a fragment of an entry could not be closed with a line break");
+        }
+        let failure = full("the entry could not be written whole");
+        Ok(landed(Some(failure), true))
+    }
+
+    /// Whether the last line of the file has no line break: torn, or in flight.
+    fn has_tail(&self, file: &File) -> Result<bool> {
+        use std::os::unix::fs::FileExt;
+        let status = file::status_of(file).map_err(|error| self.failed("stat", &error))?;
+        if status.size == self.end {
+            return Ok(!self.ends_in_break);
+        }
+        let mut last = [0];
+        let read = file.read_exact_at(&mut last, status.size.saturating_sub(1));
+        read.map_err(|error| self.failed("read", &error))?;
+        Ok(last != *b"\n")
+    }
+
+    /// Takes in the lines between `end` and `until`, which are not this process's.
+    fn read_until(
+        &mut self,
+        tree: &mut Tree,
+        ingest: &mut super::Ingest,
+        until: u64,
+    ) -> Result<()> {
+        if self.end >= until {
+            return Ok(());
+        }
+        let bodies = self.bodies(ingest);
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let file = self.file(open, Access::Read)?;
+        self.pass_break(&file);
+        let mut lines = lines::Lines::new(&file, self.end);
+        while let Some(mut line) = lines
+            .next()
+            .map_err(|error| Error::io("read the session file", &error))?
+        {
+            if line.offset >= until {
+                break;
+            }
+            // A fragment that came in before our write has our first line glued to it.
+            let len = line.len.min(until - line.offset);
+            line.bytes = line.bytes.and_then(|bytes| bytes.get(..len as usize));
+            line.len = len;
+            ingest.line(tree, &bodies, &line)?;
+        }
+        self.end = until;
+        Ok(())
+    }
+}
+
+/// The lines, each with its break.
+fn joined(lines: &[Vec<u8>], leading_break: bool) -> Vec<u8> {
+    let len = lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    let mut text = Vec::with_capacity(len + 1);
+    if leading_break {
+        text.push(b'\n');
+    }
+    for line in lines {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    text
+}
+
+/// One `write`; interrupted before it began, it begins again.
+fn write_once(mut file: &File, text: &[u8]) -> io::Result<usize> {
+    loop {
+        match file.write(text) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Unsupported)
+        || error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error())
+}
+
+fn full(message: &'static str) -> Error {
+    Error::new(Kind::StorageFull, message)
+}
+
+pub(crate) fn deleted() -> Error {
+    Error::new(Kind::SessionDeleted, "the session's file has been deleted")
+}
+
+pub(crate) fn replaced() -> Error {
+    Error::new(
+        Kind::SessionReplaced,
+        "the session's file has been replaced by another session",
+    )
+}
+
+/// The standing as an error, where there is nothing to do about it.
+pub fn refuse(standing: Standing) -> Option<Error> {
+    match standing {
+        Standing::Deleted => Some(deleted()),
+        Standing::Replaced => Some(replaced()),
+        Standing::Unchanged | Standing::Grown(_) => None,
+    }
+}

@@ -1,0 +1,340 @@
+//! Entries' bodies, read when somebody asks for them, and handed out as version 3 with references
+//! resolved; otherwise byte for byte as stored (protocol.md §3, storage.md §1, §4).
+
+use super::migrate::{self, Boundaries, Given};
+use super::scan::{self, Kind, Line, Role};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::json::{self, Members};
+use crate::tree::{Flags, Node, Place, Tree};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Bytes of an ephemeral session, laid out as a file would be.
+pub type Memory = Arc<RwLock<Vec<u8>>>;
+
+/// Where bodies are read from: a snapshot, which stays readable whatever becomes of the path.
+#[derive(Clone)]
+pub struct Bodies {
+    source: Source,
+    version: u64,
+    boundaries: Boundaries,
+}
+
+#[derive(Clone)]
+enum Source {
+    /// Nothing has been written yet.
+    Nothing,
+    /// Set `stale` when something else is found in it than was read before.
+    File {
+        file: Arc<File>,
+        stale: Arc<AtomicBool>,
+    },
+    /// It could not be opened again.
+    Closed(Error),
+    Memory(Memory),
+}
+
+/// What it takes to hand out one entry.
+#[derive(Debug, Clone)]
+pub struct Fetch {
+    pub node: Node,
+    pub place: Place,
+    /// What the stored entry must say it is; `None` in version 1, where entries have no ids.
+    id: Option<Box<str>>,
+    edits: Vec<Edit>,
+}
+
+#[derive(Debug, Clone)]
+enum Edit {
+    FromV1(Given),
+    RenameRole,
+    /// A member's value, as raw JSON.
+    Member(&'static str, Vec<u8>),
+}
+
+impl Bodies {
+    pub fn nothing() -> Self {
+        Self::of(Source::Nothing)
+    }
+
+    /// Of an open file, or of one that could not be opened: then each reading fails with that error.
+    pub fn file(
+        file: Result<Arc<File>>,
+        stale: Arc<AtomicBool>,
+        version: u64,
+        boundaries: Boundaries,
+    ) -> Self {
+        Self {
+            source: match file {
+                Ok(file) => Source::File { file, stale },
+                Err(error) => Source::Closed(error),
+            },
+            version,
+            boundaries,
+        }
+    }
+
+    pub fn memory(memory: Memory) -> Self {
+        Self::of(Source::Memory(memory))
+    }
+
+    fn of(source: Source) -> Self {
+        Self {
+            source,
+            version: super::ingest::CURRENT_VERSION,
+            boundaries: Boundaries::default(),
+        }
+    }
+
+    /// The stored bytes at `place`.
+    pub fn read(&self, place: Place) -> Result<Vec<u8>> {
+        self.read_prefix(place, usize::MAX)
+    }
+
+    /// At most the first `limit` of them.
+    pub fn read_prefix(&self, place: Place, limit: usize) -> Result<Vec<u8>> {
+        let len = (place.len as usize).min(limit);
+        match &self.source {
+            Source::Nothing => Err(vanished()),
+            Source::Closed(error) => Err(error.clone()),
+            Source::File { file, .. } => {
+                let mut bytes = vec![0; len];
+                let read = read_at_least(file, &mut bytes, place.offset, len);
+                self.noticed(read)?;
+                Ok(bytes)
+            }
+            Source::Memory(memory) => {
+                let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                let start = place.offset as usize;
+                let bytes = memory.get(start..start + len);
+                bytes.map(<[u8]>::to_vec).ok_or_else(vanished)
+            }
+        }
+    }
+
+    /// Whether the stored bytes at `place` are exactly these.
+    pub fn holds(&self, place: Place, bytes: &[u8]) -> bool {
+        place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
+    }
+
+    /// Prepares handing out `node`. Reads nothing unless a reference has to be resolved.
+    pub fn fetch(&self, tree: &Tree, node: Node) -> Result<Fetch> {
+        let place = tree.place(node);
+        let flags = tree.flags(node);
+        let mut edits = Vec::new();
+        let parent_id = || tree.parent(node).map(|parent| tree.id(parent).to_owned());
+        if self.version < 2 {
+            let boundary = self.boundaries.get(&place.offset);
+            edits.push(Edit::FromV1(Given {
+                id: tree.id(node).to_owned(),
+                parent_id: parent_id(),
+                first_kept_entry_id: boundary.map(|kept| kept.map(|kept| tree.id(kept).to_owned())),
+            }));
+        } else if flags.has(Flags::REPARENTED) {
+            let parent_id = migrate::optional_literal(parent_id().as_deref());
+            edits.push(Edit::Member("parentId", parent_id));
+        }
+        if self.version < 3 && tree.role(node) == Role::Custom {
+            edits.push(Edit::RenameRole);
+        }
+        if flags.has(Flags::STALE_REFERENCE) {
+            let stored = self.read(place)?;
+            edits.extend(resolved_reference(tree, node, &stored));
+        }
+        let id = (self.version > 1).then(|| tree.id(node).into());
+        Ok(Fetch {
+            node,
+            place,
+            id,
+            edits,
+        })
+    }
+
+    /// The entry as clients get it: one JSON object, in UTF-8. `sessionReplaced` if another one
+    /// stands there now (storage.md §3).
+    pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
+        let stored = self.read(fetch.place)?;
+        self.noticed(fetch.check(&stored))?;
+        Ok(fetch.apply(stored))
+    }
+
+    /// Leaves word that the file is not what it was, so that it is read again.
+    fn noticed<T>(&self, read: Result<T>) -> Result<T> {
+        if let (Err(error), Source::File { stale, .. }) = (&read, &self.source)
+            && error.kind == ErrorKind::SessionReplaced
+        {
+            stale.store(true, Ordering::Release);
+        }
+        read
+    }
+
+    /// A reader for many bodies, best asked in file order.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader {
+            bodies: self,
+            window: Vec::new(),
+            start: 0,
+        }
+    }
+}
+
+impl Fetch {
+    fn check(&self, stored: &[u8]) -> Result<()> {
+        match &self.id {
+            Some(id) if !says_it_is(stored, id) => Err(vanished()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The entry as clients get it, from its stored bytes.
+    pub fn apply(&self, stored: Vec<u8>) -> Vec<u8> {
+        let mut text = match String::from_utf8(stored) {
+            Ok(text) => text.into_bytes(),
+            Err(error) => String::from_utf8_lossy(error.as_bytes())
+                .into_owned()
+                .into_bytes(),
+        };
+        for edit in &self.edits {
+            text = match edit {
+                Edit::FromV1(given) => migrate::from_v1(&text, given),
+                Edit::RenameRole => migrate::rename_role(&text),
+                Edit::Member(name, value) => json::with_member(&text, name, value),
+            };
+        }
+        text
+    }
+}
+
+/// Reads bodies through a window of the file, so that neighbours cost one system call together.
+pub struct Reader<'b> {
+    bodies: &'b Bodies,
+    window: Vec<u8>,
+    /// Where the window starts in the file.
+    start: u64,
+}
+
+/// Bytes read ahead when bodies are asked for in file order.
+const WINDOW: usize = 256 << 10;
+
+impl Reader<'_> {
+    /// The stored bytes at `place`, at most `limit` of them.
+    pub fn stored(&mut self, place: Place, limit: usize) -> Result<&[u8]> {
+        let len = (place.len as usize).min(limit);
+        let end = place.offset + len as u64;
+        let window_end = self.start + self.window.len() as u64;
+        if place.offset < self.start || end > window_end {
+            // Close behind the last one: the next are likely to follow.
+            let near = place.offset >= self.start && place.offset <= window_end + WINDOW as u64;
+            self.fill(
+                place.offset,
+                len,
+                if near && !self.window.is_empty() {
+                    WINDOW
+                } else {
+                    0
+                },
+            )?;
+        }
+        let at = (place.offset - self.start) as usize;
+        self.window.get(at..at + len).ok_or_else(vanished)
+    }
+
+    /// The entry as clients get it.
+    pub fn entry(&mut self, fetch: &Fetch) -> Result<Vec<u8>> {
+        let stored = self.stored(fetch.place, usize::MAX)?.to_vec();
+        self.bodies.noticed(fetch.check(&stored))?;
+        Ok(fetch.apply(stored))
+    }
+
+    fn fill(&mut self, offset: u64, len: usize, ahead: usize) -> Result<()> {
+        match &self.bodies.source {
+            Source::File { file, .. } => {
+                self.window.resize(len.max(ahead), 0);
+                let read = read_at_least(file, &mut self.window, offset, len);
+                self.window.truncate(self.bodies.noticed(read)?);
+            }
+            _ => {
+                let len = u32::try_from(len).unwrap_or(u32::MAX);
+                self.window = self.bodies.read(Place { offset, len })?;
+            }
+        }
+        self.start = offset;
+        Ok(())
+    }
+}
+
+fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
+    let (member, none) = match tree.kind(node) {
+        Kind::BranchSummary => ("fromId", Some("root")),
+        Kind::Label | Kind::ContextEdit => ("targetId", None),
+        Kind::Compaction => ("firstKeptEntryId", None),
+        _ => return None,
+    };
+    let reference = json::string(json::get(stored, member)?)?;
+    let record = tree.find_any(&reference)?;
+    let mut resolved = tree.resolve(&reference)?;
+    if tree.kind(node) == Kind::Compaction {
+        // The boundary stands between two entries: what is kept begins after the record.
+        let path = tree.path(Some(node));
+        resolved = match resolved {
+            Some(before) => path.iter().skip_while(|at| **at != before).nth(1).copied(),
+            None => path.first().copied(),
+        };
+    }
+    debug_assert!(tree.kind(record) == Kind::LeafRecord);
+    let value = match resolved {
+        Some(node) => migrate::literal(tree.id(node)),
+        // Behind the record comes nothing but the compaction.
+        None if tree.kind(node) == Kind::Compaction => migrate::literal(tree.id(node)),
+        None => migrate::optional_literal(none),
+    };
+    Some(Edit::Member(member, value))
+}
+
+fn vanished() -> Error {
+    Error::new(
+        ErrorKind::SessionReplaced,
+        "the session file no longer holds what was read from it",
+    )
+}
+
+/// Whether the stored bytes are an entry with this id. Where the format puts the id it is found
+/// without reading further.
+fn says_it_is(stored: &[u8], id: &str) -> bool {
+    first_id(stored).is_some_and(|found| found == id)
+        || matches!(
+            scan::scan_line(String::from_utf8_lossy(stored).as_bytes()),
+            Ok(Line::Entry(entry)) if entry.id.as_deref() == Some(id)
+        )
+}
+
+/// The first member called `id`.
+fn first_id(stored: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let mut members = Members::open(stored, json::skip_space(stored, 0)).ok()?;
+    while let Some(member) = members.next().ok()? {
+        if member.is(stored, "id") {
+            return json::string(stored.get(member.value)?);
+        }
+    }
+    None
+}
+
+/// Fills the buffer as far as the file goes; an error if that is less than `least`.
+fn read_at_least(file: &File, buffer: &mut [u8], offset: u64, least: usize) -> Result<usize> {
+    let mut filled = 0;
+    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match file.read_at(room, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::io("read the session file", &error)),
+        }
+    }
+    if filled < least {
+        return Err(vanished());
+    }
+    Ok(filled)
+}

@@ -1,0 +1,143 @@
+//! What still arrives in a file after it has been replaced: a writer that takes no lock may have opened
+//! it before. The old file is held for a minute, and whole lines that come meanwhile are carried over
+//! into the new one (storage.md §2).
+//!
+//! Owns the old file and what has arrived in it; the session writes it.
+
+use super::append::Lock;
+use super::file;
+use super::handle::Access;
+use super::ingest::CURRENT_VERSION;
+use super::lines::Lines;
+use super::scan::{self, Line};
+use super::{Log, Store, Tail};
+use crate::error::{Error, Result};
+use crate::tree::Tree;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a writer may take from opening the file to writing to it.
+const HELD: Duration = Duration::from_secs(60);
+
+/// A file that has been replaced by another one of the same session.
+pub struct Predecessor {
+    log: Log,
+    /// What the old file holds; version 1 knows parents by position only.
+    tree: Tree,
+    /// Keeps it open: its name is another's now.
+    file: Arc<File>,
+    until: Instant,
+    /// Read from the old file and not yet in the new one.
+    pending: Vec<Vec<u8>>,
+}
+
+impl Predecessor {
+    /// `None` if the old file is not open any more.
+    pub fn of(log: Log, tree: Tree) -> Option<Self> {
+        let Store::File(file_log) = &log.store else {
+            return None;
+        };
+        let open = file_log.open.as_ref()?;
+        let file = open.handle.get(Access::Read, || Err(())).ok()?;
+        Some(Self {
+            log,
+            tree,
+            file,
+            until: Instant::now() + HELD,
+            pending: Vec::new(),
+        })
+    }
+
+    /// Of the old file.
+    pub fn identity(&self) -> Option<file::Identity> {
+        self.log.identity()
+    }
+
+    /// Whether nothing more is expected.
+    pub fn is_over(&self) -> bool {
+        self.pending.is_empty() && Instant::now() >= self.until
+    }
+
+    /// Whether there is something to carry over: one `fstat`.
+    pub fn has_arrivals(&self) -> bool {
+        let Store::File(log) = &self.log.store else {
+            return false;
+        };
+        !self.pending.is_empty()
+            || file::status_of(&self.file).is_ok_and(|status| status.size > log.end)
+    }
+
+    /// Whole lines that have come, as version 3, without those that `successor` has: another
+    /// process may have carried them over.
+    pub fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
+        let Store::File(log) = &mut self.log.store else {
+            return Ok(Vec::new());
+        };
+        let from = log.end;
+        // At the end a line break is not waited for any longer.
+        let tail = if Instant::now() >= self.until {
+            Tail::Take
+        } else {
+            Tail::Leave
+        };
+        log.read_on(&mut self.tree, &mut self.log.ingest, tail)?;
+        let end = log.end;
+        if end > from {
+            let new = if self.log.version() < CURRENT_VERSION {
+                self.log.migrated(&self.tree, from)?
+            } else {
+                lines_between(&self.file, from, end)?
+            };
+            self.pending.extend(new);
+        }
+        self.pending.retain(|line| !is_known(successor, line));
+        Ok(self.pending.clone())
+    }
+
+    /// What [`Predecessor::arrivals`] gave is in the new file.
+    pub fn carried(&mut self) {
+        self.pending.clear();
+    }
+}
+
+impl Log {
+    /// Appends lines that others have written elsewhere, and takes them in as theirs.
+    pub fn write_for_others(
+        &mut self,
+        lock: &Lock,
+        tree: &mut Tree,
+        lines: Vec<Vec<u8>>,
+    ) -> Result<Option<Arc<File>>> {
+        let landed = self.write(lock, lines)?;
+        self.refresh(tree)?;
+        match landed.failure {
+            Some(failure) => Err(failure),
+            None => Ok(landed.file),
+        }
+    }
+}
+
+/// The lines as they stand there.
+fn lines_between(file: &File, from: u64, end: u64) -> Result<Vec<Vec<u8>>> {
+    let failed = |error| Error::io("read the replaced session file", &error);
+    let mut lines = Lines::new(file, from);
+    let mut found = Vec::new();
+    while let Some(line) = lines.next().map_err(failed)? {
+        if line.offset >= end {
+            break;
+        }
+        if let Some(bytes) = line.bytes.filter(|bytes| !bytes.trim_ascii().is_empty()) {
+            found.push(bytes.to_vec());
+        }
+    }
+    Ok(found)
+}
+
+fn is_known(successor: &Tree, line: &[u8]) -> bool {
+    match scan::scan_line(line) {
+        Ok(Line::Entry(entry)) => entry.id.is_some_and(|id| successor.find_any(&id).is_some()),
+        Ok(Line::Header(_) | Line::Blank) => true,
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,60 @@
+//! What was found wrong in a session file (storage.md §2). Reported, never repaired by opening.
+
+/// The kind of damage, by its name on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Damage {
+    /// The file ends inside a line.
+    TornTail,
+    InvalidJson,
+    /// JSON, but no entry: no object, or one without a `type` or an `id`.
+    NotAnObject,
+    /// The entry is kept and read with U+FFFD.
+    InvalidUtf8,
+    NulBytes,
+    /// Several objects on one line; all are recovered.
+    GluedLines,
+    DuplicateId,
+    OrphanParent,
+    ForwardParent,
+    SelfParent,
+    Cycle,
+    SecondHeader,
+    MissingTrailingNewline,
+    OversizedLine,
+    /// A sync failed after its appends had been answered (`interval`, storage.md §3).
+    DurabilityUnknown,
+}
+
+impl Damage {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Damage::TornTail => "tornTail",
+            Damage::InvalidJson => "invalidJson",
+            Damage::NotAnObject => "notAnObject",
+            Damage::InvalidUtf8 => "invalidUtf8",
+            Damage::NulBytes => "nulBytes",
+            Damage::GluedLines => "gluedLines",
+            Damage::DuplicateId => "duplicateId",
+            Damage::OrphanParent => "orphanParent",
+            Damage::ForwardParent => "forwardParent",
+            Damage::SelfParent => "selfParent",
+            Damage::Cycle => "cycle",
+            Damage::SecondHeader => "secondHeader",
+            Damage::MissingTrailingNewline => "missingTrailingNewline",
+            Damage::OversizedLine => "oversizedLine",
+            Damage::DurabilityUnknown => "durabilityUnknown",
+        }
+    }
+}
+
+/// One finding and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub damage: Damage,
+    /// From 1.
+    pub line: u64,
+    /// Bytes from the start of the file.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}

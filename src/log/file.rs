@@ -1,0 +1,367 @@
+//! Files of a session directory, opened safely: relative to an open folder, never through a symbolic
+//! link, never a FIFO or device, private to their owner (storage.md §1, §5).
+
+use super::handle::{self, Access, Handle};
+use crate::error::{Error, Kind, Result};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// 0600.
+pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// 0700.
+pub const FOLDER_MODE: Mode = Mode::RWXU;
+
+/// A folder. Files in it are named relative to it, so that swapping a path above it for a link leads
+/// nowhere.
+#[derive(Debug)]
+pub struct Folder {
+    handle: Handle,
+    /// The folder it is in and its name there; `None` for one that is named by its path.
+    within: Option<(Arc<Folder>, OsString)>,
+    path: PathBuf,
+}
+
+/// What makes a file the same file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
+}
+
+/// What is asked of a file before each use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    pub identity: Identity,
+    /// Bytes.
+    pub size: u64,
+    /// Last modification: seconds and nanoseconds of Unix time.
+    pub modified: (i64, i64),
+}
+
+// The field types of `stat` differ between platforms.
+#[allow(clippy::unnecessary_cast)]
+fn status(stat: &fs::Stat) -> Status {
+    Status {
+        identity: Identity {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+        },
+        size: stat.st_size as u64,
+        modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+    }
+}
+
+/// The status of an open file.
+pub fn status_of(file: &File) -> io::Result<Status> {
+    Ok(status(&fs::fstat(file)?))
+}
+
+/// The flags every folder is opened with.
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+impl Folder {
+    /// Opens a folder the user names; links above it are the user's business.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
+        Ok(Self {
+            handle: Handle::new(folder, Access::Read),
+            within: None,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Opens the session directory, making it (0700) and what is missing above it first. It stays
+    /// open.
+    pub fn open_or_create(path: &Path) -> io::Result<Self> {
+        make(path)?;
+        Self::open_to_stay(path)
+    }
+
+    /// As [`Folder::open`], but it stays open.
+    pub fn open_to_stay(path: &Path) -> io::Result<Self> {
+        let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
+        Ok(Self {
+            handle: Handle::kept(folder),
+            within: None,
+            path: path.to_owned(),
+        })
+    }
+
+    /// A folder in this folder.
+    pub fn subfolder(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
+        Ok(Self {
+            handle: Handle::new(self.open_subfolder(name)?, Access::Read),
+            within: Some((Arc::clone(self), name.to_owned())),
+            path: self.path.join(name),
+        })
+    }
+
+    /// A folder in this folder, made (0700) if it is missing.
+    pub fn subfolder_or_create(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
+        self.make_subfolder(name)?;
+        self.subfolder(name)
+    }
+
+    /// Makes it again (0700), with what is missing above it, if somebody has removed it.
+    pub fn make_again(&self) -> io::Result<()> {
+        match &self.within {
+            Some((parent, name)) => {
+                parent.make_again()?;
+                parent.make_subfolder(name)
+            }
+            None => make(&self.path),
+        }
+    }
+
+    /// Makes a folder in it (0700) unless it is there.
+    pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
+        let make = || self.at(|fd| fs::mkdirat(fd, name, FOLDER_MODE));
+        let made = match make() {
+            // Somebody has removed this one.
+            Err(Errno::NOENT) => {
+                self.make_again()?;
+                make()
+            }
+            other => other,
+        };
+        match made {
+            // Its name has to survive as what is put into it does.
+            Ok(()) => self.sync(),
+            Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn open_subfolder(&self, name: &OsStr) -> Result<File, Errno> {
+        let flags = FOLDER | OFlags::NOFOLLOW;
+        self.at(|fd| open_at(fd, name, flags, Mode::empty()))
+            .map(File::from)
+    }
+
+    /// The open folder.
+    fn fd(&self) -> Result<Arc<File>, Errno> {
+        self.handle.get(Access::Read, || self.open_again())
+    }
+
+    fn open_again(&self) -> Result<File, Errno> {
+        match &self.within {
+            Some((parent, name)) => parent.open_subfolder(name),
+            None => open_at(fs::CWD, self.path.as_os_str(), FOLDER, Mode::empty()).map(File::from),
+        }
+    }
+
+    /// Does something in the folder. One that has been removed is looked for under its name again:
+    /// it may be back.
+    fn at<T>(&self, act: impl Fn(&File) -> Result<T, Errno>) -> Result<T, Errno> {
+        let fd = self.fd()?;
+        match act(&fd) {
+            Err(Errno::NOENT) if is_removed(&fd) => {
+                let fd = self.handle.set(self.open_again()?, Access::Read);
+                act(&fd)
+            }
+            other => other,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether several processes may append to files in it (storage.md §3).
+    pub fn is_multi_writer(&self) -> bool {
+        self.fd().is_ok_and(|fd| is_multi_writer(&fd))
+    }
+
+    /// Of the open folder.
+    pub fn identity(&self) -> io::Result<Identity> {
+        Ok(status_of(&*self.fd()?)?.identity)
+    }
+
+    /// Permission bits of the folder.
+    pub fn mode(&self) -> io::Result<u32> {
+        Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)
+    }
+
+    /// Names and whether each is (as far as is known without asking) a folder.
+    pub fn list(&self) -> io::Result<Vec<(OsString, FileType)>> {
+        use std::os::unix::ffi::OsStringExt;
+        let mut entries = Vec::new();
+        for entry in self.at(|fd| fs::Dir::read_from(fd))? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                entries.push((OsString::from_vec(name.to_vec()), entry.file_type()));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The status of what bears this name, links not followed.
+    pub fn status(&self, name: &OsStr) -> io::Result<Status> {
+        let stat = self.at(|fd| fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW))?;
+        Ok(status(&stat))
+    }
+
+    /// Opens a regular file; anything else is refused without having been touched.
+    pub fn file(&self, name: &OsStr, access: Access) -> Result<File> {
+        let access = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Append => OFlags::RDWR | OFlags::APPEND,
+        };
+        // NONBLOCK: opening a FIFO must not wait for its other end.
+        let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let denied = || {
+            let path = self.path.join(name);
+            Error::new(
+                Kind::PathDenied,
+                format!("{} is not a regular file", path.display()),
+            )
+        };
+        let fd = match self.at(|folder| open_at(folder, name, flags, Mode::empty())) {
+            Ok(fd) => fd,
+            Err(Errno::LOOP | Errno::NXIO | Errno::ISDIR | Errno::NODEV) => return Err(denied()),
+            Err(error) => return Err(self.failed("open", name, error)),
+        };
+        let stat = fs::fstat(&fd).map_err(|error| self.failed("stat", name, error))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(denied());
+        }
+        Ok(File::from(fd))
+    }
+
+    /// Makes a new file (0600) for appending; fails with `EEXIST` if the name is taken.
+    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::CLOEXEC
+            | OFlags::NOFOLLOW;
+        let fd = self.at(|folder| open_at(folder, name, flags, FILE_MODE))?;
+        Ok(File::from(fd))
+    }
+
+    /// Gives `from` the name `to`, atomically replacing what bore it.
+    pub fn rename(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
+        let to_folder = to_folder.fd()?;
+        Ok(self.at(|folder| fs::renameat(folder, from, &*to_folder, to))?)
+    }
+
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
+    }
+
+    /// Makes names in it durable.
+    pub fn sync(&self) -> io::Result<()> {
+        match fs::fsync(self.fd()?) {
+            // Some file systems have nothing to sync for a folder.
+            Err(Errno::INVAL) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    fn failed(&self, action: &str, name: &OsStr, error: Errno) -> Error {
+        let path = self.path.join(name);
+        Error::io(
+            &format!("{action} {}", path.display()),
+            &io::Error::from(error),
+        )
+    }
+}
+
+/// Makes a folder (0700) and what is missing above it.
+fn make(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+/// `openat`. Out of descriptors, it closes those that nobody uses and tries once more.
+fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    match fs::openat(&folder, name, flags, mode) {
+        Err(Errno::MFILE | Errno::NFILE) if handle::close_idle() => {
+            fs::openat(&folder, name, flags, mode)
+        }
+        other => other,
+    }
+}
+
+/// Whether nothing bears the open folder's name any more.
+fn is_removed(folder: &File) -> bool {
+    fs::fstat(folder).is_ok_and(|stat| stat.st_nlink == 0)
+}
+
+/// A file's name in a folder.
+#[derive(Debug, Clone)]
+pub struct Location {
+    pub folder: Arc<Folder>,
+    pub name: OsString,
+}
+
+impl Location {
+    /// A file the user names by its path.
+    pub fn of_path(path: &Path) -> Result<Self> {
+        let denied = |why: &str| Error::new(Kind::PathDenied, format!("{}: {why}", path.display()));
+        let name = path.file_name().ok_or_else(|| denied("names no file"))?;
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let folder = Folder::open(&folder)
+            .map_err(|error| Error::io(&format!("open {}", folder.display()), &error))?;
+        Ok(Self {
+            folder: Arc::new(folder),
+            name: name.to_owned(),
+        })
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
+    }
+
+    /// A file beside it, its name extended by `suffix`.
+    pub fn beside(&self, suffix: &str) -> Self {
+        let mut name = self.name.clone();
+        name.push(suffix);
+        Self {
+            folder: Arc::clone(&self.folder),
+            name,
+        }
+    }
+
+    pub fn status(&self) -> io::Result<Status> {
+        self.folder.status(&self.name)
+    }
+}
+
+/// Whether `flock` and `O_APPEND` mean what they say where `file` lives; they do not on network and
+/// FUSE file systems.
+#[cfg(target_os = "linux")]
+pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
+    const NETWORK: [u64; 7] = [
+        0x6969,      // NFS
+        0x517b,      // SMB
+        0xff53_4d42, // CIFS
+        0xfe53_4d42, // SMB2
+        0x0102_1997, // 9p
+        0x6573_5546, // FUSE
+        0x5346_414f, // AFS
+    ];
+    fs::fstatfs(file).is_ok_and(|stat| !NETWORK.contains(&(stat.f_type as u64 & 0xffff_ffff)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_multi_writer(_file: &impl std::os::fd::AsFd) -> bool {
+    true
+}

@@ -1,0 +1,388 @@
+//! Lines → tree, in file order, with a diagnostic for everything that is not as it should be
+//! (storage.md §2). The same code takes in a file that is opened, what others append later, and
+//! what this process has just written itself: what is in memory is what a reopening would find.
+
+use super::body::Bodies;
+use super::diagnostic::{Damage, Diagnostic};
+use super::lines;
+use super::migrate;
+use super::scan::{self, BadLine, Envelope, Line, Parent};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::json;
+use crate::tree::{Flags, Place, Tree};
+use memchr::{memchr, memmem};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Lines longer than this, in bytes, are reported: no client with default limits can be given them.
+const OVERSIZED: u64 = 64 << 20;
+/// Newest version of the format that can be written.
+pub const CURRENT_VERSION: u64 = 3;
+/// Places in a damaged line at which an entry is looked for.
+const MAX_RECOVERY_ATTEMPTS: usize = 64;
+
+/// The first line of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    pub id: String,
+    pub version: u64,
+    pub timestamp: Option<String>,
+    pub cwd: String,
+    pub parent_session: Option<String>,
+    pub place: Place,
+}
+
+/// Where reading a session file stands.
+#[derive(Default)]
+pub struct Ingest {
+    pub header: Option<Header>,
+    /// Lines taken in so far.
+    pub lines: u64,
+    /// Found since they were last taken away.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Set while the lines of others are read.
+    pub foreign: bool,
+    v1: migrate::Chain,
+}
+
+impl Ingest {
+    /// For a log that starts with this header, `lines` of which are written.
+    pub fn of_new(header: Header, lines: u64) -> Self {
+        Self {
+            header: Some(header),
+            lines,
+            ..Self::default()
+        }
+    }
+
+    pub fn version(&self) -> u64 {
+        self.header.as_ref().map_or(CURRENT_VERSION, |h| h.version)
+    }
+
+    /// What version 1 files say by position, for delivering their entries as migrated.
+    pub fn boundaries(&self) -> &migrate::Boundaries {
+        self.v1.boundaries()
+    }
+
+    /// Takes in one line. False for an unterminated line that is not whole: it may be in flight, and
+    /// is read again once it has grown. `bodies` serves to compare lines with the same id.
+    pub fn line(
+        &mut self,
+        tree: &mut Tree,
+        bodies: &Bodies,
+        line: &lines::Line<'_>,
+    ) -> Result<bool> {
+        self.lines += 1;
+        if line.len > OVERSIZED {
+            self.report(Damage::OversizedLine, line.offset, line.len);
+        }
+        let Some(bytes) = line.bytes else {
+            return Ok(true);
+        };
+        let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if line.offset == 0 => rest,
+            _ => bytes,
+        };
+        let start = line.offset + (line.len - bytes.len() as u64);
+        let mut at = Object {
+            tree,
+            bodies,
+            offset: start,
+            text: bytes,
+            flags: Flags::NONE,
+        };
+        let scanned = match std::str::from_utf8(bytes) {
+            Ok(_) => scan::scan_line(bytes),
+            Err(_) => Err(BadLine::InvalidJson { at: 0 }),
+        };
+        match scanned {
+            Ok(Line::Blank) => return Ok(true),
+            Ok(scanned) => self.object(&mut at, scanned, trimmed(bytes))?,
+            Err(BadLine::NotAnObject) => self.not_an_object(start, bytes.len())?,
+            Err(BadLine::InvalidJson { .. }) => {
+                let whole = self.damaged(&mut at, line.terminated)?;
+                if !whole && !line.terminated {
+                    self.lines -= 1;
+                    return Ok(false);
+                }
+            }
+        }
+        if !line.terminated {
+            self.report(Damage::MissingTrailingNewline, line.offset, line.len);
+        }
+        Ok(true)
+    }
+
+    /// Everything about links that can be said only at the end of the file.
+    pub fn report_links(&mut self, tree: &Tree) {
+        for report in tree.link_reports() {
+            let damage = match report.flag {
+                Flags::ORPHAN => Damage::OrphanParent,
+                Flags::CYCLE => Damage::Cycle,
+                _ => Damage::ForwardParent,
+            };
+            let place = tree.place(report.node);
+            self.diagnostics.push(Diagnostic {
+                damage,
+                line: report.line,
+                offset: place.offset,
+                length: u64::from(place.len),
+            });
+        }
+        self.diagnostics.sort_by_key(|diagnostic| diagnostic.line);
+    }
+
+    fn report(&mut self, damage: Damage, offset: u64, length: u64) {
+        self.diagnostics.push(Diagnostic {
+            damage,
+            line: self.lines,
+            offset,
+            length,
+        });
+    }
+
+    fn not_an_object(&mut self, offset: u64, length: usize) -> Result<()> {
+        self.header.as_ref().ok_or_else(header_missing)?;
+        self.report(Damage::NotAnObject, offset, length as u64);
+        self.v1.pass();
+        Ok(())
+    }
+
+    /// A line that is not one JSON text in UTF-8: recovers what it holds, and reports the rest.
+    /// False if nothing of it could be recovered.
+    fn damaged(&mut self, at: &mut Object<'_>, terminated: bool) -> Result<bool> {
+        let (text, start) = (at.text, at.offset);
+        if std::str::from_utf8(text).is_err() {
+            at.flags.set(Flags::INVALID_UTF8);
+        }
+        let has_nul = memchr(0, text).is_some();
+        let pieces = pieces(text);
+        let found: usize = pieces.iter().filter(|piece| piece.whole).count();
+        let torn = pieces.iter().any(|piece| !piece.whole);
+        if has_nul {
+            self.report(Damage::NulBytes, start, text.len() as u64);
+        }
+        if found > 0 && at.flags.has(Flags::INVALID_UTF8) {
+            self.report(Damage::InvalidUtf8, start, text.len() as u64);
+        }
+        if found > 1 {
+            self.report(Damage::GluedLines, start, text.len() as u64);
+        }
+        if found != 1 || torn || has_nul {
+            at.flags.set(Flags::RECOVERED);
+        }
+        for piece in pieces {
+            let bytes = text.get(piece.span.clone()).unwrap_or_default();
+            if !piece.whole {
+                let last = piece.span.end == text.len();
+                let damage = match terminated {
+                    false if last => Damage::TornTail,
+                    _ => Damage::InvalidJson,
+                };
+                if !bytes.iter().all(|byte| *byte == 0) {
+                    self.report(damage, start + piece.span.start as u64, bytes.len() as u64);
+                }
+                continue;
+            }
+            let lossy = String::from_utf8_lossy(bytes);
+            match scan::scan_line(lossy.as_bytes()) {
+                Ok(scanned) => self.object(at, scanned, piece.span)?,
+                Err(_) => self.not_an_object(start + piece.span.start as u64, bytes.len())?,
+            }
+        }
+        Ok(found > 0)
+    }
+
+    fn object(&mut self, at: &mut Object<'_>, scanned: Line<'_>, span: Range<usize>) -> Result<()> {
+        let offset = at.offset + span.start as u64;
+        let len = u32::try_from(span.len()).unwrap_or(u32::MAX);
+        let place = Place { offset, len };
+        match scanned {
+            Line::Blank => Ok(()),
+            Line::Header(header) if self.header.is_none() => {
+                self.header = Some(Header {
+                    id: header.id.ok_or_else(header_missing)?.into_owned(),
+                    version: header.version,
+                    timestamp: header.timestamp.map(Cow::into_owned),
+                    cwd: header.cwd.map(Cow::into_owned).unwrap_or_default(),
+                    parent_session: header.parent_session.map(Cow::into_owned),
+                    place,
+                });
+                self.v1.pass();
+                Ok(())
+            }
+            Line::Header(_) => {
+                self.report(Damage::SecondHeader, offset, u64::from(len));
+                self.v1.pass();
+                Ok(())
+            }
+            Line::Entry(envelope) => {
+                let header = self.header.as_ref().ok_or_else(header_missing)?;
+                let version_1 = header.version < 2;
+                let text = at.text.get(span).unwrap_or_default();
+                self.entry(at, &envelope, text, place, version_1)
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        at: &mut Object<'_>,
+        envelope: &Envelope<'_>,
+        text: &[u8],
+        place: Place,
+        version_1: bool,
+    ) -> Result<()> {
+        let id: Cow<'_, str> = match &envelope.id {
+            Some(id) => Cow::Borrowed(id),
+            None if version_1 => {
+                let line = self.lines;
+                Cow::Owned(migrate::derive_id(line, text, |id| {
+                    at.tree.find_any(id).is_some()
+                }))
+            }
+            None => return self.not_an_object(place.offset, place.len as usize),
+        };
+        if id.len() > usize::from(u16::MAX) {
+            return self.not_an_object(place.offset, place.len as usize);
+        }
+        if let Some(known) = at.tree.find_any(&id) {
+            self.report(Damage::DuplicateId, place.offset, u64::from(place.len));
+            if !at.bodies.holds(at.tree.place(known), text) {
+                at.tree.replace_body(known, envelope, place);
+            }
+            return Ok(());
+        }
+        let chained;
+        let parent = match &envelope.parent {
+            Parent::Absent if version_1 => {
+                let previous = self.v1.last().map(|node| at.tree.id(node).to_owned());
+                chained = previous.map_or(Parent::Null, |id| Parent::Id(Cow::Owned(id)));
+                &chained
+            }
+            parent => parent,
+        };
+        let mut flags = at.flags;
+        if self.foreign {
+            flags.set(Flags::FOREIGN);
+        }
+        let inserted = at
+            .tree
+            .insert(&id, parent, envelope, place, flags, self.lines)
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::StorageIo,
+                    "the session has more entries than fit",
+                )
+            })?;
+        if version_1 {
+            self.v1.push(inserted.node, &envelope.facts, place);
+        }
+        for (flag, damage) in [
+            (Flags::SELF_PARENT, Damage::SelfParent),
+            (Flags::CYCLE, Damage::Cycle),
+        ] {
+            if inserted.refused.has(flag) {
+                self.report(damage, place.offset, u64::from(place.len));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where an object of the line under way is going.
+struct Object<'a> {
+    tree: &'a mut Tree,
+    bodies: &'a Bodies,
+    /// Of `text` in the file.
+    offset: u64,
+    text: &'a [u8],
+    flags: Flags,
+}
+
+fn header_missing() -> Error {
+    Error::new(
+        ErrorKind::HeaderMissing,
+        "the file does not begin with a session header",
+    )
+}
+
+/// The line without the white space around it.
+fn trimmed(text: &[u8]) -> Range<usize> {
+    let start = json::skip_space(text, 0);
+    let spaces = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_whitespace());
+    start..(text.len() - spaces.count()).max(start)
+}
+
+struct Piece {
+    span: Range<usize>,
+    /// Whether it is a whole JSON value.
+    whole: bool,
+}
+
+/// Takes a damaged line apart into whole values and what is between them.
+fn pieces(text: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    loop {
+        at = skip_space_and_nul(text, at);
+        if at >= text.len() {
+            return pieces;
+        }
+        let start = at;
+        match json::skip_value(text, at) {
+            Ok(end) => {
+                pieces.push(Piece {
+                    span: start..end,
+                    whole: true,
+                });
+                at = end;
+            }
+            Err(_) => {
+                let next = next_entry(text, start + 1);
+                pieces.push(Piece {
+                    span: start..next.unwrap_or(text.len()),
+                    whole: false,
+                });
+                match next {
+                    Some(next) => at = next,
+                    None => return pieces,
+                }
+            }
+        }
+    }
+}
+
+fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let skipped = rest
+        .iter()
+        .take_while(|byte| matches!(byte, 0 | b' ' | b'\t' | b'\r'));
+    at + skipped.count()
+}
+
+/// Where in a damaged line, from `from` on, a whole entry begins. An object inside the damaged part
+/// does not count: an entry has an id, a parent and a timestamp.
+fn next_entry(text: &[u8], from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    memmem::find_iter(rest, b"{\"type\":")
+        .take(MAX_RECOVERY_ATTEMPTS)
+        .map(|found| from + found)
+        .find(|&at| {
+            matches!(
+                scan::scan_first(text, at),
+                Ok((
+                    Line::Entry(Envelope {
+                        id: Some(_),
+                        parent: Parent::Null | Parent::Id(_),
+                        timestamp: Some(_),
+                        ..
+                    }),
+                    _
+                ))
+            )
+        })
+}

@@ -1,0 +1,187 @@
+//! Versions 1 and 2 of the format, read as version 3 (storage.md §2).
+//!
+//! Version 1 has neither ids nor parents: entries form a chain, and a compaction names the first kept
+//! entry by its position among the parsed lines. Version 2 calls the message role `custom`
+//! `hookMessage`. Nothing here writes; what the file becomes is [`super::rewrite`]'s.
+
+use super::scan::Facts;
+use crate::json::{self, Members};
+use crate::tree::{Node, Place};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Offset of a version 1 compaction → the node its position names, if that is an entry.
+pub type Boundaries = Arc<HashMap<u64, Option<Node>>>;
+
+/// The chain that a version 1 file is.
+#[derive(Default)]
+pub struct Chain {
+    /// What stands on each parsed line; the header and lines that are no entry count too.
+    parsed: Vec<Option<Node>>,
+    last: Option<Node>,
+    boundaries: Boundaries,
+    /// Compactions that name a line which has not been read yet, by its number.
+    waiting: HashMap<usize, Vec<u64>>,
+}
+
+impl Chain {
+    pub fn last(&self) -> Option<Node> {
+        self.last
+    }
+
+    pub fn boundaries(&self) -> &Boundaries {
+        &self.boundaries
+    }
+
+    /// A parsed line that is no entry.
+    pub fn pass(&mut self) {
+        self.parsed.push(None);
+    }
+
+    pub fn push(&mut self, node: Node, facts: &Facts<'_>, place: Place) {
+        if let Facts::Compaction {
+            first_kept_entry_index: Some(index),
+            ..
+        } = facts
+        {
+            let index = usize::try_from(*index).unwrap_or(usize::MAX);
+            let boundaries = Arc::make_mut(&mut self.boundaries);
+            boundaries.insert(place.offset, self.parsed.get(index).copied().flatten());
+            if index >= self.parsed.len() {
+                self.waiting.entry(index).or_default().push(place.offset);
+            }
+        }
+        for offset in self.waiting.remove(&self.parsed.len()).unwrap_or_default() {
+            Arc::make_mut(&mut self.boundaries).insert(offset, Some(node));
+        }
+        self.parsed.push(Some(node));
+        self.last = Some(node);
+    }
+}
+
+/// An id for an entry that has none: from its line number and bytes, so that two openings agree;
+/// counted up while it is taken.
+pub fn derive_id(line: u64, bytes: &[u8], is_taken: impl Fn(&str) -> bool) -> String {
+    for count in 0u64.. {
+        let mut hash = Sha256::new();
+        hash.update(line.to_le_bytes());
+        hash.update(count.to_le_bytes());
+        hash.update(bytes);
+        let digest = hash.finalize();
+        let id: String = digest
+            .iter()
+            .take(4)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        if !is_taken(&id) {
+            return id;
+        }
+    }
+    String::new()
+}
+
+/// What a version 1 entry gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    pub id: String,
+    pub parent_id: Option<String>,
+    /// Of a compaction that named its first kept entry by position: the id. If it was no entry's,
+    /// nothing was kept, and the compaction names itself.
+    pub first_kept_entry_id: Option<Option<String>>,
+}
+
+/// A version 1 entry as version 3 has it: `id` and `parentId` follow `type`, the position becomes
+/// an id; every other byte stays.
+pub fn from_v1(object: &[u8], given: &Given) -> Vec<u8> {
+    let mut text = json::without_member(object, "id");
+    text = json::without_member(&text, "parentId");
+    if let Some(kept) = &given.first_kept_entry_id {
+        text = json::without_member(&text, "firstKeptEntryIndex");
+        let kept = kept.as_ref().unwrap_or(&given.id);
+        text = json::with_member(&text, "firstKeptEntryId", &literal(kept));
+    }
+    let mut identity = b",\"id\":".to_vec();
+    json::push_string(&mut identity, &given.id);
+    identity.extend_from_slice(b",\"parentId\":");
+    identity.extend_from_slice(&optional_literal(given.parent_id.as_deref()));
+    match type_end(&text) {
+        Some(at) => json::splice(&text, &[(at..at, &identity)]),
+        None => text,
+    }
+}
+
+/// Renames the message role `hookMessage` to `custom`.
+pub fn rename_role(object: &[u8]) -> Vec<u8> {
+    let role = json::get_path(object, &["message", "role"]);
+    match role {
+        Some(role) if json::string(role).as_deref() == Some("hookMessage") => {
+            // The value is a slice of `object`, so its place in it follows from the addresses.
+            let at = role.as_ptr() as usize - object.as_ptr() as usize;
+            json::splice(object, &[(at..at + role.len(), b"\"custom\"")])
+        }
+        _ => object.to_vec(),
+    }
+}
+
+/// A JSON string literal.
+pub fn literal(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    json::push_string(&mut out, text);
+    out
+}
+
+/// A JSON string literal, or null.
+pub fn optional_literal(text: Option<&str>) -> Vec<u8> {
+    text.map_or_else(|| b"null".to_vec(), literal)
+}
+
+fn type_end(object: &[u8]) -> Option<usize> {
+    let mut members = Members::open(object, json::skip_space(object, 0)).ok()?;
+    while let Some(member) = members.next().ok()? {
+        if member.is(object, "type") {
+            return Some(member.value.end);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_1_entry_keeps_its_other_bytes() {
+        let stored = br#"{"type":"compaction","timestamp":"t","summary":"s","firstKeptEntryIndex":3,"tokensBefore":1.0}"#;
+        let given = Given {
+            id: "aa".into(),
+            parent_id: None,
+            first_kept_entry_id: Some(Some("bb".into())),
+        };
+        assert_eq!(
+            String::from_utf8(from_v1(stored, &given)).unwrap(),
+            r#"{"type":"compaction","id":"aa","parentId":null,"timestamp":"t","summary":"s","tokensBefore":1.0,"firstKeptEntryId":"bb"}"#
+        );
+    }
+
+    #[test]
+    fn hook_messages_become_custom() {
+        let stored =
+            br#"{"type":"message","id":"a","message":{"role" : "hookMessage","content":"x"}}"#;
+        assert_eq!(
+            String::from_utf8(rename_role(stored)).unwrap(),
+            r#"{"type":"message","id":"a","message":{"role" : "custom","content":"x"}}"#
+        );
+        let other = br#"{"type":"message","message":{"role":"user"}}"#;
+        assert_eq!(rename_role(other), other);
+    }
+
+    #[test]
+    fn derived_ids_are_stable_and_free() {
+        let first = derive_id(2, b"{}", |_| false);
+        assert_eq!(first, derive_id(2, b"{}", |_| false));
+        assert_eq!(first.len(), 8);
+        assert_ne!(first, derive_id(3, b"{}", |_| false));
+        assert_ne!(first, derive_id(2, b"{}", |id| id == first));
+    }
+}

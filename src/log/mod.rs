@@ -1,0 +1,458 @@
+//! The file of one session: an append-only JSONL log (storage.md §1–§3).
+//!
+//! Owns the file: finding out what it is, reading it, writing to it. In reading order:
+//!
+//! - [`scan`]: bytes of a line → envelope, every byte checked;
+//! - [`lines`]: a file's lines through one buffer;
+//! - [`ingest`]: lines → [`Tree`], with diagnostics;
+//! - [`migrate`]: versions 1 and 2 read as version 3;
+//! - [`body`]: bodies on demand;
+//! - [`append`]: lock, refresh, one write;
+//! - [`rewrite`]: the one time a file is replaced;
+//! - [`carry`]: what still arrives in a file that has been replaced;
+//! - [`repair`]: what can be done about damage, when somebody asks;
+//! - [`file`]: opening files safely;
+//! - [`handle`]: how many are open at a time.
+//!
+//! It does not decide what is written, nor where the leaf stands: that is the session's.
+
+pub mod append;
+pub mod body;
+pub mod carry;
+pub mod diagnostic;
+pub mod file;
+pub mod handle;
+pub mod ingest;
+pub mod lines;
+pub mod migrate;
+pub mod repair;
+pub mod rewrite;
+pub mod scan;
+
+use crate::error::{Error, Kind, Result};
+use crate::json;
+use crate::timestamp;
+use crate::tree::Tree;
+use body::{Bodies, Memory};
+use diagnostic::{Damage, Diagnostic};
+use file::{Identity, Location, Status};
+use handle::{Access, Handle};
+use ingest::{CURRENT_VERSION, Header, Ingest};
+use lines::Lines;
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The log of an open session.
+pub struct Log {
+    store: Store,
+    ingest: Ingest,
+}
+
+enum Store {
+    File(FileLog),
+    Memory(Memory),
+}
+
+/// Where the file stands, as far as it has been read.
+struct FileLog {
+    at: Location,
+    /// `None` until the first entry is written.
+    open: Option<OpenFile>,
+    /// The first line as it stands in the file, or as it will be written.
+    header_line: Vec<u8>,
+    /// Where the first line stands; damaged lines may precede it. Bytes.
+    header_at: u64,
+    /// Everything before this is in the tree. Bytes.
+    end: u64,
+    /// Whether the byte before `end` is a line break (or the file is empty).
+    ends_in_break: bool,
+    /// Where a torn last line begins that has been reported already. Bytes.
+    torn_at: Option<u64>,
+}
+
+struct OpenFile {
+    /// The path's status when it was last found to be as expected.
+    seen: Cell<Option<Status>>,
+    /// Opened read-only at first, since opening never writes; for appends too by the first one.
+    handle: Handle,
+    identity: Identity,
+    /// Set by whoever finds another body than expected.
+    stale: Arc<AtomicBool>,
+}
+
+impl OpenFile {
+    fn new(handle: Handle, identity: Identity) -> Self {
+        Self {
+            seen: Cell::new(None),
+            handle,
+            identity,
+            stale: Arc::default(),
+        }
+    }
+}
+
+/// What opening a file gives.
+pub struct Opened {
+    pub log: Log,
+    pub tree: Tree,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What the path of a log says, compared with what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing to read.
+    Unchanged,
+    /// This many bytes have come.
+    Grown(u64),
+    /// Another file, a shorter one, or one with another first line.
+    Replaced,
+    Deleted,
+}
+
+impl Log {
+    /// Opens and reads a session file. Never writes (storage.md §2).
+    pub fn open(at: Location) -> Result<Opened> {
+        let file = at.folder.file(&at.name, Access::Read)?;
+        let status = file::status_of(&file)
+            .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
+        let mut log = FileLog {
+            at,
+            open: Some(OpenFile::new(
+                Handle::new(file, Access::Read),
+                status.identity,
+            )),
+            header_line: Vec::new(),
+            header_at: 0,
+            end: 0,
+            ends_in_break: true,
+            torn_at: None,
+        };
+        let mut tree = Tree::new();
+        let mut ingest = Ingest::default();
+        log.read_on(&mut tree, &mut ingest, Tail::Take)?;
+        let Some(header) = &ingest.header else {
+            return Err(Error::new(
+                Kind::HeaderMissing,
+                format!("{} has no session header", log.at.path().display()),
+            ));
+        };
+        log.header_line = log.read_header(header)?;
+        log.header_at = header.place.offset;
+        let torn = ingest
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.damage == Damage::TornTail);
+        log.torn_at = torn.then_some(log.end);
+        tree.set_leaf(tree.file_leaf());
+        ingest.report_links(&tree);
+        let diagnostics = std::mem::take(&mut ingest.diagnostics);
+        Ok(Opened {
+            log: Self {
+                store: Store::File(log),
+                ingest,
+            },
+            tree,
+            diagnostics,
+        })
+    }
+
+    /// A log whose file is made with its first entry.
+    pub fn create(at: Location, header: Header) -> Self {
+        let header_line = header_line(&header);
+        Self {
+            store: Store::File(FileLog {
+                at,
+                open: None,
+                header_line,
+                header_at: 0,
+                end: 0,
+                ends_in_break: true,
+                torn_at: None,
+            }),
+            ingest: Ingest::of_new(header, 0),
+        }
+    }
+
+    /// A log that is never written to disk.
+    pub fn ephemeral(header: Header) -> Self {
+        let mut line = header_line(&header);
+        line.push(b'\n');
+        Self {
+            store: Store::Memory(Memory::new(line.into())),
+            ingest: Ingest::of_new(header, 1),
+        }
+    }
+
+    pub fn header(&self) -> Option<&Header> {
+        self.ingest.header.as_ref()
+    }
+
+    /// The first line, as it stands or will stand in the file.
+    pub fn header_line(&self) -> Vec<u8> {
+        match &self.store {
+            Store::File(log) => log.header_line.clone(),
+            Store::Memory(_) => self.header().map(header_line).unwrap_or_default(),
+        }
+    }
+
+    /// Of the format, as it stands in the file.
+    pub fn version(&self) -> u64 {
+        self.ingest.version()
+    }
+
+    /// `None` for an ephemeral session.
+    pub fn location(&self) -> Option<&Location> {
+        match &self.store {
+            Store::File(log) => Some(&log.at),
+            Store::Memory(_) => None,
+        }
+    }
+
+    /// Of the file that was opened; `None` where there is none yet.
+    pub fn identity(&self) -> Option<Identity> {
+        match &self.store {
+            Store::File(log) => log.open.as_ref().map(|open| open.identity),
+            Store::Memory(_) => None,
+        }
+    }
+
+    /// Whether the file is there: not before the first entry.
+    pub fn is_written(&self) -> bool {
+        matches!(&self.store, Store::File(FileLog { open: Some(_), .. }))
+    }
+
+    /// Whether other processes may append at the same time (storage.md §3).
+    pub fn is_multi_writer(&self) -> bool {
+        match &self.store {
+            Store::File(log) => log.at.folder.is_multi_writer(),
+            Store::Memory(_) => false,
+        }
+    }
+
+    /// The bodies of what has been read.
+    pub fn bodies(&self) -> Bodies {
+        match &self.store {
+            Store::File(log) => log.bodies(&self.ingest),
+            Store::Memory(memory) => Bodies::memory(Arc::clone(memory)),
+        }
+    }
+
+    /// Diagnostics found since they were last asked for.
+    pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
+        let mut found = std::mem::take(&mut self.ingest.diagnostics);
+        if let Store::File(FileLog {
+            torn_at: Some(torn_at),
+            ..
+        }) = &self.store
+        {
+            found.retain(|diagnostic| diagnostic.offset != *torn_at);
+        }
+        found
+    }
+
+    /// Compares the path with what was read: one `stat`, and a look at the first line where the
+    /// file has changed since.
+    pub fn standing(&self) -> Result<Standing> {
+        let Store::File(log) = &self.store else {
+            return Ok(Standing::Unchanged);
+        };
+        let Some(open) = &log.open else {
+            return Ok(Standing::Unchanged);
+        };
+        let status = match log.at.status() {
+            Ok(status) => status,
+            Err(error) if is_gone(&error) => return Ok(Standing::Deleted),
+            Err(error) => return Err(log.failed("stat", &error)),
+        };
+        log.standing_of(open, status)
+    }
+
+    /// Takes in what others have appended, up to the last line break: what follows may be a line in
+    /// flight. The tree's leaf stays.
+    pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
+        if let Store::File(log) = &mut self.store {
+            self.ingest.foreign = true;
+            tree.moves_mut().pause(true);
+            let read = log.read_on(tree, &mut self.ingest, Tail::Leave);
+            tree.moves_mut().pause(false);
+            self.ingest.foreign = false;
+            read?;
+        }
+        Ok(())
+    }
+}
+
+/// What to do with a last line that no line break ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// It is an entry if it is whole.
+    Take,
+    /// It may be in flight.
+    Leave,
+}
+
+impl FileLog {
+    fn bodies(&self, ingest: &Ingest) -> Bodies {
+        match &self.open {
+            Some(open) => Bodies::file(
+                self.file(open, Access::Read),
+                Arc::clone(&open.stale),
+                ingest.version(),
+                Arc::clone(ingest.boundaries()),
+            ),
+            None => Bodies::nothing(),
+        }
+    }
+
+    /// The file that was read, opened again if it had to be closed; `sessionDeleted` or
+    /// `sessionReplaced` if it is no longer there.
+    fn file(&self, open: &OpenFile, access: Access) -> Result<Arc<File>> {
+        open.handle.get(access, || {
+            let file = match self.at.folder.file(&self.at.name, access) {
+                Ok(file) => file,
+                Err(error) => {
+                    return match self.at.status() {
+                        Err(gone) if is_gone(&gone) => Err(append::deleted()),
+                        _ => Err(error),
+                    };
+                }
+            };
+            let status = file::status_of(&file).map_err(|error| self.failed("stat", &error))?;
+            if status.identity == open.identity {
+                Ok(file)
+            } else {
+                Err(append::replaced())
+            }
+        })
+    }
+
+    /// Reads from `end` on.
+    fn read_on(&mut self, tree: &mut Tree, ingest: &mut Ingest, tail: Tail) -> Result<()> {
+        let bodies = self.bodies(ingest);
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let at = self.at.clone();
+        let failed = |error: io::Error| Error::io(&format!("read {}", at.path().display()), &error);
+        let file = self.file(open, Access::Read)?;
+        self.pass_break(&file);
+        let mut lines = Lines::new(&file, self.end);
+        while let Some(line) = lines.next().map_err(failed)? {
+            if !line.terminated && tail == Tail::Leave {
+                break;
+            }
+            let (end, terminated) = (
+                line.offset + line.len + u64::from(line.terminated),
+                line.terminated,
+            );
+            if !ingest.line(tree, &bodies, &line)? {
+                break;
+            }
+            self.end = end;
+            self.ends_in_break = terminated;
+        }
+        Ok(())
+    }
+
+    /// Where the last line read had no line break, somebody may have written one since.
+    fn pass_break(&mut self, file: &File) {
+        use std::os::unix::fs::FileExt;
+        let mut next = [0];
+        if !self.ends_in_break && file.read_at(&mut next, self.end).is_ok() && next == *b"\n" {
+            self.end += 1;
+            self.ends_in_break = true;
+        }
+    }
+
+    fn read_header(&self, header: &Header) -> Result<Vec<u8>> {
+        self.bodies(&Ingest::default()).read(header.place)
+    }
+
+    fn standing_of(&self, open: &OpenFile, status: Status) -> Result<Standing> {
+        if status.identity != open.identity
+            || status.size < self.end
+            || open.stale.load(Ordering::Acquire)
+        {
+            return Ok(Standing::Replaced);
+        }
+        if open.seen.get() != Some(status) {
+            if !self.is_as_it_was(&*self.file(open, Access::Read)?) {
+                return Ok(Standing::Replaced);
+            }
+            open.seen.set(Some(status));
+        }
+        Ok(match status.size - self.end {
+            0 => Standing::Unchanged,
+            grown => Standing::Grown(grown),
+        })
+    }
+
+    /// A program that migrates in place leaves the inode and changes the first line; one that edits
+    /// in place hardly leaves a line break where the last line read ended.
+    fn is_as_it_was(&self, file: &File) -> bool {
+        use std::os::unix::fs::FileExt;
+        const LOOK: usize = 512;
+        let mut buffer = [0; LOOK];
+        let expected = self.header_line.get(..LOOK).unwrap_or(&self.header_line);
+        let Some(buffer) = buffer.get_mut(..expected.len()) else {
+            return false;
+        };
+        let read = file.read_exact_at(buffer, self.header_at);
+        if read.is_err() || *buffer != *expected {
+            return false;
+        }
+        let mut last = [0];
+        !self.ends_in_break
+            || self.end == 0
+            || (file.read_exact_at(&mut last, self.end - 1).is_ok() && last == *b"\n")
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> Error {
+        Error::io(&format!("{action} {}", self.at.path().display()), error)
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// `{"type":"session","version":3,…}` without a line break.
+fn header_line(header: &Header) -> Vec<u8> {
+    let mut line =
+        format!("{{\"type\":\"session\",\"version\":{CURRENT_VERSION},\"id\":").into_bytes();
+    json::push_string(&mut line, &header.id);
+    line.extend_from_slice(b",\"timestamp\":");
+    json::push_string(&mut line, header.timestamp.as_deref().unwrap_or_default());
+    line.extend_from_slice(b",\"cwd\":");
+    json::push_string(&mut line, &header.cwd);
+    if let Some(parent) = &header.parent_session {
+        line.extend_from_slice(b",\"parentSession\":");
+        json::push_string(&mut line, parent);
+    }
+    line.push(b'}');
+    line
+}
+
+/// The header of a new session.
+pub fn new_header(
+    id: &str,
+    now: timestamp::Millis,
+    cwd: &str,
+    parent_session: Option<&str>,
+) -> Header {
+    Header {
+        id: id.to_owned(),
+        version: CURRENT_VERSION,
+        timestamp: Some(timestamp::format(now)),
+        cwd: cwd.to_owned(),
+        parent_session: parent_session.map(str::to_owned),
+        place: crate::tree::Place { offset: 0, len: 0 },
+    }
+}

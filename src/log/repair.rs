@@ -1,0 +1,350 @@
+//! Repairing a session file, when somebody asks for it and never by itself: damaged bytes are kept in a
+//! quarantine folder beside the file, then a file without them takes its name. What was recovered from
+//! damaged lines stays, each entry on a line of its own (storage.md §2, issue "Nothing is lost").
+//!
+//! It mends lines, not links: an entry whose parent is unknown, or that stands twice, is left as it is.
+
+use super::append::{self, TryLock};
+use super::carry::Predecessor;
+use super::diagnostic::{Damage, Diagnostic};
+use super::file::Location;
+use super::handle::Access;
+use super::ingest::CURRENT_VERSION;
+use super::lines::Lines;
+use super::scan::{self, Line};
+use super::{Log, Opened, Standing, rewrite};
+use crate::error::{Error, Kind, Result};
+use crate::tree::{Node, Tree};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the quarantine folder of a file is called: its name and this.
+const QUARANTINE_SUFFIX: &str = ".quarantine";
+/// How long the file's lock is waited for.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What was found, and what was or would be done.
+#[derive(Debug)]
+pub struct Report {
+    /// Everything that is wrong with the file.
+    pub found: Vec<Diagnostic>,
+    /// Lines that are or would be taken out, or made whole.
+    pub lines: usize,
+    /// Bytes of the lines that go into quarantine.
+    pub quarantined_bytes: u64,
+    /// Entries that were recovered from them, and stay.
+    pub recovered: usize,
+    /// Where the damaged bytes are; `None` if there are none or nothing was done.
+    pub quarantine: Option<PathBuf>,
+    /// Whether the file was replaced.
+    pub is_repaired: bool,
+}
+
+/// Repairs the file, or with `dry_run` says what would be done and writes nothing. `versionUnsupported`
+/// for files that are not of the current version: migrating comes first.
+pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
+    let mut opened = Log::open(at.clone())?;
+    if opened.log.version() != CURRENT_VERSION {
+        return Err(Error::new(
+            Kind::VersionUnsupported,
+            format!("version {} is not repaired", opened.log.version()),
+        ));
+    }
+    // What is read below is what is there while the lock is held.
+    let lock = if dry_run {
+        None
+    } else {
+        let lock = locked(&mut opened.log)?;
+        let read = Log::open(at.clone())?;
+        if read.log.identity() != opened.log.identity() {
+            return Err(append::replaced());
+        }
+        opened = read;
+        Some(lock)
+    };
+    let Opened {
+        log,
+        tree,
+        diagnostics,
+    } = opened;
+    let file = Arc::new(at.folder.file(&at.name, Access::Read)?);
+    let plan = plan(&file, &tree).map_err(|error| failed(at, &error))?;
+    let unended = diagnostics
+        .iter()
+        .any(|found| found.damage == Damage::MissingTrailingNewline);
+    let mut report = Report {
+        found: diagnostics,
+        lines: plan.len() + usize::from(unended),
+        quarantined_bytes: plan.iter().map(|line| line.len).sum(),
+        recovered: plan.iter().map(|line| line.kept.len()).sum(),
+        quarantine: None,
+        is_repaired: false,
+    };
+    if lock.is_none() || report.lines == 0 {
+        return Ok(report);
+    }
+    if !plan.is_empty() {
+        report.quarantine = Some(quarantine(at, &file, &plan)?);
+    }
+    rewrite::replace(at, at, |out| write_repaired(out, &file, &plan))?;
+    report.is_repaired = true;
+    carry_over(at, log, tree)?;
+    Ok(report)
+}
+
+/// A line that does not stay as it is.
+struct Damaged {
+    /// Bytes from the start of the file.
+    offset: u64,
+    /// Bytes, without the line break.
+    len: u64,
+    /// Entries that were found in it, as ranges of the file.
+    kept: Vec<(u64, u64)>,
+}
+
+fn locked(log: &mut Log) -> Result<append::Lock> {
+    let began = Instant::now();
+    loop {
+        if let TryLock::Locked(lock) = log.try_lock()? {
+            return match log.standing()? {
+                standing @ (Standing::Deleted | Standing::Replaced) => {
+                    Err(append::refuse(standing).unwrap_or_else(append::replaced))
+                }
+                Standing::Unchanged | Standing::Grown(_) => Ok(lock),
+            };
+        }
+        if began.elapsed() >= LOCK_TIMEOUT {
+            return Err(Error::new(
+                Kind::SessionLocked,
+                "another process holds the lock of the session file",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The lines that are damaged. Those too long to be looked at are left alone.
+fn plan(file: &File, tree: &Tree) -> io::Result<Vec<Damaged>> {
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    let mut places: Vec<(u64, Node)> = nodes.map(|node| (tree.place(node).offset, node)).collect();
+    places.sort_unstable();
+    let mut places = places.into_iter().peekable();
+    let mut damaged = Vec::new();
+    let mut has_header = false;
+    let mut lines = Lines::new(file, 0);
+    while let Some(line) = lines.next()? {
+        let end = line.offset + line.len;
+        let mut kept = Vec::new();
+        while let Some((offset, node)) = places.next_if(|(offset, _)| *offset < end) {
+            kept.push((offset, u64::from(tree.place(node).len)));
+        }
+        let Some(bytes) = line.bytes else {
+            continue;
+        };
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let is_sound = match scan::scan_line(text) {
+            Ok(Line::Header(_)) => !std::mem::replace(&mut has_header, true),
+            Ok(Line::Entry(entry)) => entry.id.is_some() && std::str::from_utf8(text).is_ok(),
+            Ok(Line::Blank) => true,
+            Err(_) => false,
+        };
+        if !is_sound {
+            damaged.push(Damaged {
+                offset: line.offset,
+                len: line.len,
+                kept,
+            });
+        }
+    }
+    Ok(damaged)
+}
+
+/// Copies the damaged lines, synced, into a file of their own; nothing is ever overwritten there.
+fn quarantine(at: &Location, file: &File, plan: &[Damaged]) -> Result<PathBuf> {
+    let mut folder_name = at.name.clone();
+    folder_name.push(QUARANTINE_SUFFIX);
+    let folder = at.folder.subfolder_or_create(&folder_name);
+    let folder = folder.map_err(|error| failed(at, &error))?;
+    let mut number = 1;
+    let (name, mut out) = loop {
+        let name = OsString::from(format!("{number}.damaged"));
+        match folder.create(&name) {
+            Ok(out) => break (name, out),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(failed(at, &error)),
+        }
+    };
+    let written = (|| {
+        for line in plan {
+            copy(&mut out, file, line.offset, line.len)?;
+            out.write_all(b"\n")?;
+        }
+        out.sync_all()?;
+        folder.sync()
+    })();
+    written.map_err(|error| failed(at, &error))?;
+    Ok(folder.path().join(name))
+}
+
+/// Every line that is sound, and what was recovered from the others. Entries that are not UTF-8 are
+/// written as they are read: with U+FFFD.
+fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged]) -> io::Result<()> {
+    let mut damaged = plan.iter().peekable();
+    let mut lines = Lines::new(file, 0);
+    while let Some(line) = lines.next()? {
+        let Some(damage) = damaged.next_if(|damage| damage.offset == line.offset) else {
+            match line.bytes {
+                Some(bytes) => out.write_all(bytes)?,
+                None => copy(out, file, line.offset, line.len)?,
+            }
+            out.write_all(b"\n")?;
+            continue;
+        };
+        for (offset, len) in &damage.kept {
+            let mut bytes = Vec::new();
+            copy(&mut bytes, file, *offset, *len)?;
+            out.write_all(String::from_utf8_lossy(&bytes).as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}
+
+fn copy(out: &mut impl Write, file: &File, offset: u64, len: u64) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let mut buffer = vec![0; 1 << 16];
+    let mut copied = 0;
+    while copied < len {
+        let wanted = usize::try_from(len - copied).unwrap_or(usize::MAX);
+        let length = buffer.len().min(wanted);
+        let room = buffer.get_mut(..length).unwrap_or_default();
+        let read = file.read_at(room, offset + copied)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        out.write_all(room.get(..read).unwrap_or_default())?;
+        copied += read as u64;
+    }
+    Ok(())
+}
+
+/// Takes along what a writer without a lock has written into the old file meanwhile. Daemons that
+/// have it open do so for a minute more.
+fn carry_over(at: &Location, old: Log, old_tree: Tree) -> Result<()> {
+    let Some(mut predecessor) = Predecessor::of(old, old_tree) else {
+        return Ok(());
+    };
+    if !predecessor.has_arrivals() {
+        return Ok(());
+    }
+    let Opened {
+        mut log, mut tree, ..
+    } = Log::open(at.clone())?;
+    let lock = locked(&mut log)?;
+    log.refresh(&mut tree)?;
+    let lines = predecessor.arrivals(&tree)?;
+    if !lines.is_empty() {
+        log.write_for_others(&lock, &mut tree, lines)?;
+    }
+    Ok(())
+}
+
+fn failed(at: &Location, error: &io::Error) -> Error {
+    Error::io(&format!("repair {}", at.path().display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}"#;
+
+    fn entry(id: &str, parent: &str) -> String {
+        format!(
+            r#"{{"type":"custom","id":"{id}","parentId":{parent},"timestamp":"2025-01-01T00:00:01.000Z","data": 1.0}}"#
+        )
+    }
+
+    fn damaged_file() -> (tempfile::TempDir, Location, Vec<u8>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let (a, b, c) = (entry("a", "null"), entry("b", "\"a\""), entry("c", "\"b\""));
+        let mut bytes =
+            format!("{HEADER}\n{a}\n{{\"type\":\"mess\n42\n{b}{c}\n\0\0\0\n").into_bytes();
+        bytes.extend_from_slice(b"{\"type\":\"custom\",\"id\":\"d\",\"parentId\":\"c\",\"timestamp\":\"t\",\"x\":\"\xff\"}\n");
+        bytes.extend_from_slice(
+            format!("{HEADER}\n{}\n{{\"type\":", entry("e", "\"d\"")).as_bytes(),
+        );
+        fs::write(&path, &bytes).unwrap();
+        let at = Location::of_path(&path).unwrap();
+        (folder, at, bytes)
+    }
+
+    fn ids(at: &Location) -> (Vec<String>, Vec<Diagnostic>) {
+        let opened = Log::open(at.clone()).unwrap();
+        let tree = &opened.tree;
+        let ids = tree.entries().map(|node| tree.id(node).to_owned());
+        (ids.collect(), opened.diagnostics)
+    }
+
+    #[test]
+    fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
+        let (folder, at, bytes) = damaged_file();
+        let report = repair(&at, true).unwrap();
+        assert_eq!((report.lines, report.recovered), (7, 3));
+        assert!(!report.is_repaired && report.quarantine.is_none());
+        assert_eq!(fs::read(at.path()).unwrap(), bytes);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn damaged_bytes_are_kept_beside_the_file_and_entries_stay() {
+        let (_folder, at, bytes) = damaged_file();
+        let (before, found) = ids(&at);
+        assert_eq!(before, ["a", "b", "c", "d", "e"]);
+        let report = repair(&at, false).unwrap();
+        assert_eq!(report.found, found);
+        assert!(report.is_repaired);
+        assert_eq!(ids(&at), (before, vec![]));
+        let repaired = fs::read(at.path()).unwrap();
+        assert!(repaired.starts_with(format!("{HEADER}\n{}\n", entry("a", "null")).as_bytes()));
+
+        let kept = report.quarantine.unwrap();
+        let mode =
+            |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&kept), 0o600);
+        assert_eq!(mode(kept.parent().unwrap()), 0o700);
+        assert_eq!(mode(&at.path()), 0o600);
+        let kept = fs::read(&kept).unwrap();
+        assert_eq!(kept.len() as u64, report.quarantined_bytes + 7);
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let is_in =
+                |text: &[u8]| line.is_empty() || text.windows(line.len()).any(|part| part == line);
+            assert!(
+                is_in(&repaired) || is_in(&kept),
+                "{:?}",
+                String::from_utf8_lossy(line)
+            );
+        }
+
+        // A sound file is left alone.
+        let again = repair(&at, false).unwrap();
+        assert!(!again.is_repaired && again.lines == 0);
+        assert_eq!(fs::read(at.path()).unwrap(), repaired);
+    }
+
+    #[test]
+    fn a_file_somebody_is_writing_to_is_not_repaired() {
+        let (_folder, at, bytes) = damaged_file();
+        let holder = File::open(at.path()).unwrap();
+        holder.lock().unwrap();
+        assert_eq!(repair(&at, false).unwrap_err().kind, Kind::SessionLocked);
+        assert_eq!(fs::read(at.path()).unwrap(), bytes);
+    }
+}

@@ -1,0 +1,559 @@
+//! One line of the session file → its envelope: what the index needs to know of an entry, and
+//! nothing else of it (storage.md §2).
+//!
+//! Owns which members are read and how they are understood when they are odd: any order, duplicate
+//! members (the last one wins), escaped keys, members of the wrong type (as if absent). Every byte
+//! of the line is checked to be JSON in the same pass. It does not know about lines around this one
+//! (the header's place, duplicate ids, orphans, migration), nor about UTF-8.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::json::{self, Elements, Malformed, Members};
+
+/// The `type` of an entry; `session` is a [`Header`] instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    Message,
+    ThinkingLevelChange,
+    ModelChange,
+    Compaction,
+    BranchSummary,
+    Custom,
+    CustomMessage,
+    Label,
+    SessionInfo,
+    Usage,
+    ContextEdit,
+    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (storage.md §4).
+    LeafRecord,
+    /// A type this program does not know; the entry is kept all the same.
+    Unknown,
+}
+
+impl Kind {
+    /// The `type` as it stands in the file; `None` for [`Kind::Unknown`], whose entry has it.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Message => "message",
+            Self::ThinkingLevelChange => "thinking_level_change",
+            Self::ModelChange => "model_change",
+            Self::Compaction => "compaction",
+            Self::BranchSummary => "branch_summary",
+            Self::Custom | Self::LeafRecord => "custom",
+            Self::CustomMessage => "custom_message",
+            Self::Label => "label",
+            Self::SessionInfo => "session_info",
+            Self::Usage => "usage",
+            Self::ContextEdit => "context_edit",
+            Self::Unknown => return None,
+        })
+    }
+
+    /// Never [`Kind::LeafRecord`]: the type alone does not tell.
+    fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "model_change" => Self::ModelChange,
+            "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom" => Self::Custom,
+            "custom_message" => Self::CustomMessage,
+            "label" => Self::Label,
+            "session_info" => Self::SessionInfo,
+            "usage" => Self::Usage,
+            "context_edit" => Self::ContextEdit,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The `role` of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Role {
+    /// No message, or one without a role.
+    #[default]
+    None,
+    User,
+    Assistant,
+    ToolResult,
+    System,
+    BashExecution,
+    /// `custom`, and `hookMessage`, as it was called before version 3.
+    Custom,
+    BranchSummary,
+    CompactionSummary,
+    /// A role this program does not know.
+    Other,
+}
+
+impl Role {
+    /// The role as it stands in a version 3 file; `None` where the entry has to tell.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::ToolResult => "toolResult",
+            Self::System => "system",
+            Self::BashExecution => "bashExecution",
+            Self::Custom => "custom",
+            Self::BranchSummary => "branchSummary",
+            Self::CompactionSummary => "compactionSummary",
+            Self::None | Self::Other => return None,
+        })
+    }
+
+    /// The role of this name.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "user" => Self::User,
+            "assistant" => Self::Assistant,
+            "toolResult" => Self::ToolResult,
+            "system" => Self::System,
+            "bashExecution" => Self::BashExecution,
+            "custom" | "hookMessage" => Self::Custom,
+            "branchSummary" => Self::BranchSummary,
+            "compactionSummary" => Self::CompactionSummary,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// An entry's `parentId`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Parent<'a> {
+    /// No such member, or one that is neither a string nor null.
+    Absent,
+    Null,
+    Id(Cow<'a, str>),
+}
+
+/// What the index keeps of one entry. Strings are decoded, and borrowed where nothing is escaped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Envelope<'a> {
+    pub kind: Kind,
+    pub id: Option<Cow<'a, str>>,
+    pub parent: Parent<'a>,
+    /// As written; ISO 8601 if the writer kept to the format.
+    pub timestamp: Option<Cow<'a, str>>,
+    pub facts: Facts<'a>,
+    /// The members do not begin with `type, id, parentId, timestamp`, one of these comes twice, or
+    /// a key is escaped. For information only.
+    pub odd: bool,
+}
+
+/// The few facts that rows, labels and the navigation log need of an entry, by its kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Facts<'a> {
+    None,
+    Message {
+        role: Role,
+        /// Of an assistant: its content holds tool calls and, besides thinking and blank text,
+        /// nothing else.
+        only_tool_calls: bool,
+        /// A failed tool result or command, or an answer that ended in an error or was aborted.
+        is_error: bool,
+        /// Of a tool result.
+        tool_name: Option<Cow<'a, str>>,
+    },
+    Compaction {
+        tokens_before: Option<u64>,
+        first_kept_entry_id: Option<Cow<'a, str>>,
+        /// Version 1: index into the parsed lines, the header counted.
+        first_kept_entry_index: Option<u64>,
+    },
+    BranchSummary {
+        from_id: Option<Cow<'a, str>>,
+        merge: bool,
+    },
+    /// A label that is null or empty clears, and is `None`.
+    Label {
+        target_id: Option<Cow<'a, str>>,
+        label: Option<Cow<'a, str>>,
+    },
+    /// A name that is null or empty clears, and is `None`.
+    SessionInfo {
+        name: Option<Cow<'a, str>>,
+    },
+    /// `display` holds unless it is literally false.
+    CustomMessage {
+        display: bool,
+    },
+    ContextEdit {
+        target_id: Option<Cow<'a, str>>,
+    },
+    LeafRecord {
+        from: Option<Cow<'a, str>>,
+        cause: Option<Cow<'a, str>>,
+    },
+}
+
+/// What a line holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Line<'a> {
+    Entry(Envelope<'a>),
+    /// An object of type `session`, wherever it stands.
+    Header(Header<'a>),
+    /// Nothing but white space.
+    Blank,
+}
+
+/// The first line of a session file (storage.md §1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header<'a> {
+    /// 1 where it is absent or null. A version that is no whole number is `u64::MAX`: nothing we
+    /// can read, so nothing we may migrate.
+    pub version: u64,
+    pub id: Option<Cow<'a, str>>,
+    pub timestamp: Option<Cow<'a, str>>,
+    pub cwd: Option<Cow<'a, str>>,
+    pub parent_session: Option<Cow<'a, str>>,
+}
+
+/// Why a line is no entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadLine {
+    /// Not JSON from the byte offset `at` on, counted from the start of the line.
+    InvalidJson { at: usize },
+    /// JSON, but no object, or an object without a string `type`.
+    NotAnObject,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidJson { at } => Malformed { at: *at }.fmt(f),
+            Self::NotAnObject => f.write_str("not an object with a type"),
+        }
+    }
+}
+
+impl std::error::Error for BadLine {}
+
+impl From<Malformed> for BadLine {
+    fn from(Malformed { at }: Malformed) -> Self {
+        Self::InvalidJson { at }
+    }
+}
+
+/// Scans a line that holds exactly one JSON text, white space and a carriage return around it
+/// allowed. [`BadLine::NotAnObject`] means that the whole line is valid JSON.
+pub fn scan_line(line: &[u8]) -> Result<Line<'_>, BadLine> {
+    let start = json::skip_space(line, 0);
+    if start == line.len() {
+        return Ok(Line::Blank);
+    }
+    let (scanned, end) = scan_value(line, start)?;
+    match json::skip_space(line, end) {
+        at if at < line.len() => Err(BadLine::InvalidJson { at }),
+        _ => scanned.ok_or(BadLine::NotAnObject),
+    }
+}
+
+/// Scans the first object from `at` on and returns the position after it, for lines that hold
+/// several, one behind the other (`gluedLines`, storage.md §2). [`Line::Blank`] if only white space
+/// is left. After [`BadLine::NotAnObject`] `json::skip_value` tells where to go on.
+pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> {
+    let start = json::skip_space(line, at);
+    if start >= line.len() {
+        return Ok((Line::Blank, line.len()));
+    }
+    let (scanned, end) = scan_value(line, start)?;
+    Ok((scanned.ok_or(BadLine::NotAnObject)?, end))
+}
+
+/// The members with which the format begins every entry, in its order.
+const FIRST: [&[u8]; 4] = [b"type", b"id", b"parentId", b"timestamp"];
+
+/// The raw values of the members that matter, empty where absent; which of them count is known
+/// only once `type` is, and that may come last.
+#[derive(Default)]
+struct Fields<'a> {
+    kind: &'a [u8],
+    id: &'a [u8],
+    parent_id: &'a [u8],
+    timestamp: &'a [u8],
+    message: Message<'a>,
+    custom_type: &'a [u8],
+    data: &'a [u8],
+    display: &'a [u8],
+    from_id: &'a [u8],
+    merge: &'a [u8],
+    target_id: &'a [u8],
+    label: &'a [u8],
+    name: &'a [u8],
+    tokens_before: &'a [u8],
+    first_kept_entry_id: &'a [u8],
+    first_kept_entry_index: &'a [u8],
+    version: &'a [u8],
+    cwd: &'a [u8],
+    parent_session: &'a [u8],
+}
+
+/// Validates the value at `at`; `None` if it is no object with a type.
+fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malformed> {
+    if text.get(at) != Some(&b'{') {
+        return Ok((None, json::skip_value(text, at)?));
+    }
+    let mut fields = Fields::default();
+    let mut odd = false;
+    let mut passed = 0;
+    let mut members = Members::open(text, at)?;
+    while let Some(key) = members.next_key()? {
+        let name = key.name(text);
+        odd |= key.escaped
+            || match FIRST.get(passed) {
+                Some(expected) => *expected != &*name,
+                None => FIRST.contains(&&*name),
+            };
+        passed += 1;
+        let field = match &*name {
+            b"message" => {
+                let (message, end) = walk_message(text, key.value_at)?;
+                fields.message = message;
+                members.resume(end);
+                continue;
+            }
+            b"type" => &mut fields.kind,
+            b"id" => &mut fields.id,
+            b"parentId" => &mut fields.parent_id,
+            b"timestamp" => &mut fields.timestamp,
+            b"customType" => &mut fields.custom_type,
+            b"data" => &mut fields.data,
+            b"display" => &mut fields.display,
+            b"fromId" => &mut fields.from_id,
+            b"merge" => &mut fields.merge,
+            b"targetId" => &mut fields.target_id,
+            b"label" => &mut fields.label,
+            b"name" => &mut fields.name,
+            b"tokensBefore" => &mut fields.tokens_before,
+            b"firstKeptEntryId" => &mut fields.first_kept_entry_id,
+            b"firstKeptEntryIndex" => &mut fields.first_kept_entry_index,
+            b"version" => &mut fields.version,
+            b"cwd" => &mut fields.cwd,
+            b"parentSession" => &mut fields.parent_session,
+            _ => {
+                members.value()?;
+                continue;
+            }
+        };
+        *field = text.get(members.value()?).unwrap_or_default();
+    }
+    odd |= passed < FIRST.len();
+    Ok((fields.into_line(odd), members.end()))
+}
+
+impl<'a> Fields<'a> {
+    fn into_line(self, odd: bool) -> Option<Line<'a>> {
+        let kind = json::string(self.kind)?;
+        if kind == "session" {
+            return Some(Line::Header(Header {
+                version: version(self.version),
+                id: json::string(self.id),
+                timestamp: json::string(self.timestamp),
+                cwd: json::string(self.cwd),
+                parent_session: json::string(self.parent_session),
+            }));
+        }
+        let mut kind = Kind::of(&kind);
+        if kind == Kind::Custom
+            && json::string(self.custom_type).is_some_and(|name| name == "treelined.leaf")
+        {
+            kind = Kind::LeafRecord;
+        }
+        Some(Line::Entry(Envelope {
+            kind,
+            id: json::string(self.id),
+            parent: match self.parent_id {
+                b"null" => Parent::Null,
+                raw => json::string(raw).map_or(Parent::Absent, Parent::Id),
+            },
+            timestamp: json::string(self.timestamp),
+            facts: self.facts(kind),
+            odd,
+        }))
+    }
+
+    fn facts(&self, kind: Kind) -> Facts<'a> {
+        match kind {
+            Kind::Message => self.message.facts(),
+            Kind::Compaction => Facts::Compaction {
+                tokens_before: whole(self.tokens_before),
+                first_kept_entry_id: json::string(self.first_kept_entry_id),
+                first_kept_entry_index: whole(self.first_kept_entry_index),
+            },
+            Kind::BranchSummary => Facts::BranchSummary {
+                from_id: json::string(self.from_id),
+                merge: self.merge == b"true",
+            },
+            Kind::Label => Facts::Label {
+                target_id: json::string(self.target_id),
+                label: json::string(self.label).filter(|label| !label.is_empty()),
+            },
+            Kind::SessionInfo => Facts::SessionInfo {
+                name: json::string(self.name).filter(|name| !name.is_empty()),
+            },
+            Kind::CustomMessage => Facts::CustomMessage {
+                display: self.display != b"false",
+            },
+            Kind::ContextEdit => Facts::ContextEdit {
+                target_id: json::string(self.target_id),
+            },
+            Kind::LeafRecord => Facts::LeafRecord {
+                from: json::get(self.data, "from").and_then(json::string),
+                cause: json::get(self.data, "cause").and_then(json::string),
+            },
+            Kind::ThinkingLevelChange
+            | Kind::ModelChange
+            | Kind::Custom
+            | Kind::Usage
+            | Kind::Unknown => Facts::None,
+        }
+    }
+}
+
+/// The raw values of a message's members that matter, empty where absent.
+#[derive(Default)]
+struct Message<'a> {
+    role: &'a [u8],
+    content: Content,
+    tool_name: &'a [u8],
+    is_error: &'a [u8],
+    stop_reason: &'a [u8],
+    exit_code: &'a [u8],
+    cancelled: &'a [u8],
+}
+
+/// What the blocks of a message's content are.
+#[derive(Clone, Copy, Default)]
+struct Content {
+    tool_calls: bool,
+    /// Anything besides tool calls, thinking and blank text.
+    other: bool,
+}
+
+impl<'a> Message<'a> {
+    fn facts(&self) -> Facts<'a> {
+        let role = json::string(self.role).map_or(Role::None, |name| Role::of(&name));
+        Facts::Message {
+            role,
+            only_tool_calls: role == Role::Assistant
+                && self.content.tool_calls
+                && !self.content.other,
+            is_error: match role {
+                Role::ToolResult => self.is_error == b"true",
+                Role::Assistant => json::string(self.stop_reason)
+                    .is_some_and(|reason| reason == "error" || reason == "aborted"),
+                Role::BashExecution => {
+                    self.cancelled == b"true" || number(self.exit_code).is_some_and(|n| n != 0.0)
+                }
+                _ => false,
+            },
+            tool_name: if role == Role::ToolResult {
+                json::string(self.tool_name)
+            } else {
+                None
+            },
+        }
+    }
+}
+
+fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malformed> {
+    let mut message = Message::default();
+    if text.get(at) != Some(&b'{') {
+        return Ok((message, json::skip_value(text, at)?));
+    }
+    let mut members = Members::open(text, at)?;
+    while let Some(key) = members.next_key()? {
+        let field = match &*key.name(text) {
+            b"content" => {
+                let (content, end) = walk_content(text, key.value_at)?;
+                message.content = content;
+                members.resume(end);
+                continue;
+            }
+            b"role" => &mut message.role,
+            b"toolName" => &mut message.tool_name,
+            b"isError" => &mut message.is_error,
+            b"stopReason" => &mut message.stop_reason,
+            b"exitCode" => &mut message.exit_code,
+            b"cancelled" => &mut message.cancelled,
+            _ => {
+                members.value()?;
+                continue;
+            }
+        };
+        *field = text.get(members.value()?).unwrap_or_default();
+    }
+    Ok((message, members.end()))
+}
+
+fn walk_content(text: &[u8], at: usize) -> Result<(Content, usize), Malformed> {
+    let mut content = Content::default();
+    if text.get(at) != Some(&b'[') {
+        content.other = true;
+        return Ok((content, json::skip_value(text, at)?));
+    }
+    let mut blocks = Elements::open(text, at)?;
+    while let Some(block_at) = blocks.next_at()? {
+        blocks.resume(walk_block(text, block_at, &mut content)?);
+    }
+    Ok((content, blocks.end()))
+}
+
+/// Passes one block and notes in `content` what it is.
+fn walk_block(text: &[u8], at: usize, content: &mut Content) -> Result<usize, Malformed> {
+    if text.get(at) != Some(&b'{') {
+        content.other = true;
+        return json::skip_value(text, at);
+    }
+    let (mut kind, mut shown): (&[u8], &[u8]) = (b"", b"");
+    let mut members = Members::open(text, at)?;
+    while let Some(key) = members.next_key()? {
+        let value = members.value()?;
+        match &*key.name(text) {
+            b"type" => kind = text.get(value).unwrap_or_default(),
+            b"text" => shown = text.get(value).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    match json::string(kind).as_deref() {
+        Some("toolCall") => content.tool_calls = true,
+        Some("thinking") => {}
+        Some("text") => content.other |= !is_blank(shown),
+        _ => content.other = true,
+    }
+    Ok(members.end())
+}
+
+/// Whether a string literal shows nothing (what JavaScript's `trim` leaves empty); a value that is
+/// no string shows nothing either.
+fn is_blank(raw: &[u8]) -> bool {
+    json::chars(raw).all(|c| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
+}
+
+fn number(raw: &[u8]) -> Option<f64> {
+    str::from_utf8(raw).ok()?.parse().ok()
+}
+
+/// A whole number, however it is written (`7`, `7.0`, `7e0`); `None` for anything else.
+fn whole(raw: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(raw).ok()?;
+    text.parse().ok().or_else(|| {
+        let value: f64 = text.parse().ok()?;
+        (value >= 0.0 && value.fract() == 0.0).then_some(value as u64)
+    })
+}
+
+fn version(raw: &[u8]) -> u64 {
+    match raw {
+        b"" | b"null" => 1,
+        raw => whole(raw).unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Arguments, logging to stderr, run, exit code. Everything else is the library's.
+
+use clap::Parser;
+use std::process::ExitCode;
+use treelined::cli::Arguments;
+
+fn main() -> ExitCode {
+    treelined::cli::run(Arguments::parse())
+}

@@ -1,0 +1,175 @@
+//! Appending: messages, batches, labels, names (protocol.md §3, §9).
+
+use super::method::Reply;
+use super::server::{Call, OpenSession};
+use crate::error::{Error, Kind, Result};
+use crate::flow;
+use crate::flow::append::{NewEntry, NewParent};
+use crate::session::{Core, Planned, Turn};
+use crate::sync::Durability;
+use crate::wire::{self, Mutation, notification};
+use std::sync::Arc;
+
+pub async fn append_message(call: Arc<Call>, params: wire::AppendMessageParams) -> Result<Reply> {
+    let entry = NewEntry::message(params.message.get().as_bytes())?
+        .with_id(params.entry_id.as_deref(), "entryId")?
+        .with_parent(match &params.parent_id {
+            None => NewParent::Previous,
+            Some(parent) => NewParent::Named(parent.clone()),
+        });
+    let (open, turn) = call.mutable(&params).await?;
+    let appended = append(&call, &open, turn, expected(&params), vec![entry]).await?;
+    let entry_id = appended.last()?;
+    Reply::of(&wire::AppendMessageResult {
+        leaf_id: entry_id.clone(),
+        entry_id,
+        durability: appended.durability,
+    })
+}
+
+pub async fn append_entries(call: Arc<Call>, params: wire::AppendEntriesParams) -> Result<Reply> {
+    let entries = params.entries.iter().enumerate();
+    let entries = entries.map(|(index, raw)| NewEntry::parse(index, raw.get().as_bytes()));
+    let entries = entries.collect::<Result<Vec<_>>>()?;
+    let (open, turn) = call.mutable(&params).await?;
+    let appended = append(&call, &open, turn, expected(&params), entries).await?;
+    Reply::of(&wire::AppendEntriesResult {
+        leaf_id: appended.last()?,
+        entry_ids: appended.entry_ids,
+        durability: appended.durability,
+    })
+}
+
+pub async fn append_label(call: Arc<Call>, params: wire::AppendLabelParams) -> Result<Reply> {
+    let entry = NewEntry::label(&params.target_id, params.label.as_deref());
+    let entry = entry.with_id(params.entry_id.as_deref(), "entryId")?;
+    let (open, turn) = call.mutable(&params).await?;
+    let appended = append(&call, &open, turn, expected(&params), vec![entry]).await?;
+    let entry_id = appended.last()?;
+    Reply::of(&wire::AppendLabelResult {
+        leaf_id: entry_id.clone(),
+        entry_id,
+        durability: appended.durability,
+    })
+}
+
+pub async fn set_session_name(
+    call: Arc<Call>,
+    params: wire::SetSessionNameParams,
+) -> Result<Reply> {
+    let entry = NewEntry::session_info(&params.name);
+    let (open, turn) = call.mutable(&params).await?;
+    let appended = append(&call, &open, turn, expected(&params), vec![entry]).await?;
+    let entry_id = appended.last()?;
+    Reply::of(&wire::SetSessionNameResult {
+        leaf_id: entry_id.clone(),
+        entry_id,
+        durability: appended.durability,
+    })
+}
+
+/// The client's idea of the leaf, to be kept beyond the params.
+pub(super) fn expected(params: &impl Mutation) -> Option<Option<String>> {
+    let expected = params.expected_leaf_id();
+    expected.map(|expected| expected.map(str::to_owned))
+}
+
+/// What an append came to.
+pub(super) struct Appended {
+    pub entry_ids: Vec<String>,
+    pub durability: wire::Durability,
+}
+
+impl Appended {
+    fn last(&self) -> Result<String> {
+        let last = self.entry_ids.last().cloned();
+        last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))
+    }
+}
+
+/// Appends entries as one operation, tells of it, and waits as long as the durability asks.
+pub(super) async fn append(
+    call: &Arc<Call>,
+    open: &Arc<OpenSession>,
+    turn: Turn,
+    expected: Option<Option<String>>,
+    entries: Vec<NewEntry>,
+) -> Result<Appended> {
+    let source = Arc::clone(&call.server.source);
+    let plan = move |core: &Core| {
+        let stored = |node| core.entry(node);
+        let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
+        // A retry has moved the leaf itself.
+        if planned
+            .as_ref()
+            .is_ok_and(|planned| planned.lines.is_empty())
+        {
+            return planned;
+        }
+        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        planned
+    };
+    let (wrote, entry_ids) = commit(call, open, turn, plan, |_, wrote| wrote).await?;
+    Ok(Appended {
+        entry_ids,
+        durability: open.durability(wrote),
+    })
+}
+
+/// Writes what `plan` plans, announces it, lets `then` look at the session while nothing has come
+/// after, and makes it as durable as is promised. The turn is given up before that.
+pub(super) async fn commit<P, T, R>(
+    call: &Arc<Call>,
+    open: &Arc<OpenSession>,
+    turn: Turn,
+    plan: P,
+    then: T,
+) -> Result<(R, Vec<String>)>
+where
+    P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
+    T: FnOnce(&Core, bool) -> R,
+{
+    let session = &open.session;
+    session.syncer.check()?;
+    let name_before = turn.tree.name().map(str::to_owned);
+    let (turn, changes, committed) = turn.commit(&call.cancel, plan).await;
+    let Some(mut turn) = turn else {
+        return Err(committed.err().unwrap_or_else(Error::cancelled));
+    };
+    let late = {
+        let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
+        move || server.durability_lost(&open)
+    };
+    let wrote = committed.as_ref().is_ok_and(|committed| committed.wrote);
+    // What is told from here on is told once it is on disk: persist, then notify.
+    let held = (wrote && session.syncer.durability == Durability::Always).then(|| open.hold(call));
+    call.server.announce(open, &turn, changes);
+    call.server
+        .announce_name(open, &turn, name_before.as_deref());
+    let committed = committed?;
+    let seen = then(&turn, wrote);
+    call.server.watch_predecessors(open, &mut turn);
+    drop(turn);
+    if let Some(file) = committed.unsynced {
+        session.syncer.after_write(file, late).await?;
+    }
+    drop(held);
+    let ids = committed.entry_ids.iter().map(|id| id.as_str().to_owned());
+    Ok((seen, ids.collect()))
+}
+
+impl super::Server {
+    /// Tells that a sync failed after its appends had been answered (storage.md §3).
+    pub(super) fn durability_lost(&self, open: &OpenSession) {
+        self.notify(open, "diagnostics", |seq| notification::Diagnostics {
+            session_id: open.id.to_string(),
+            seq,
+            diagnostics: vec![wire::Diagnostic {
+                kind: wire::DiagnosticKind::DurabilityUnknown,
+                line: 0,
+                offset: 0,
+                length: 0,
+            }],
+        });
+    }
+}

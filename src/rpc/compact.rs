@@ -1,0 +1,334 @@
+//! `prepare_compaction` and `compact` (semantics.md §4): the question, the summary and the write, in
+//! their order. Where the cut is and what is summarized is [`crate::flow::compact`]'s.
+
+use super::append::{commit, expected};
+use super::convert;
+use super::method::Reply;
+use super::question::{self, ANSWER_TIMEOUT, Asking};
+use super::read::{self, INLINE_BYTES};
+use super::server::{Call, OpenSession};
+use super::summaries::{self, Listener, Writing};
+use crate::cancel::Cancel;
+use crate::context::{self, Format};
+use crate::error::{Error, Result};
+use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
+use crate::flow::summarize::{self, Wishes};
+use crate::json;
+use crate::session::{Activity, Core, Turn, blocking};
+use crate::stats;
+use crate::summarizer::{self, ModelName, Subject, Usage};
+use crate::wire::notification::{self, CompactionReason};
+use crate::wire::{self, BeforeEvent, Mutation};
+use std::sync::Arc;
+
+pub async fn prepare_compaction(
+    call: Arc<Call>,
+    params: wire::PrepareCompactionParams,
+) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
+    let (turn, prepared) = prepare(turn, keep).await?;
+    drop(turn);
+    Reply::of(&wire::PrepareCompactionResult {
+        preparation: prepared.preparation(params.custom_instructions, u64::MAX),
+    })
+}
+
+pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Reply> {
+    let (open, turn) = call.fresh(&params).await?;
+    open.session.check_writable()?;
+    turn.check_expected_leaf(params.expected_leaf_id())?;
+    let abort = call.cancel.clone();
+    let busy = open.session.begin(Activity::Compaction {
+        abort: abort.clone(),
+    })?;
+    let compactor = Compactor {
+        call,
+        open,
+        abort,
+        keep: params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS),
+        expected: expected(&params),
+        custom_instructions: params.custom_instructions,
+    };
+    let compacted = compactor.run(turn).await;
+    drop(busy);
+    if let Err(error) = &compacted {
+        compactor.tell_failure(error);
+    }
+    compacted
+}
+
+struct Compactor {
+    call: Arc<Call>,
+    open: Arc<OpenSession>,
+    abort: Cancel,
+    keep: u64,
+    expected: Option<Option<String>>,
+    custom_instructions: Option<String>,
+}
+
+/// What the session said when the compaction began.
+struct Prepared {
+    plan: Plan,
+    tokens_before: u64,
+    system_message: Option<Vec<u8>>,
+    model: Option<ModelName>,
+    old_leaf_id: Option<String>,
+}
+
+/// Reads the context where that disturbs nobody.
+async fn prepare(turn: Turn, keep: u64) -> Result<(Turn, Prepared)> {
+    let path = read::steps(&turn, turn.leaf());
+    let long = read::size_of_steps(&turn, &path) > INLINE_BYTES;
+    let work = move || {
+        let mut body = |node| turn.entry(node);
+        let plan = compact::plan(&path, keep, &mut body)?;
+        let context = context::build(&path, Format::Agent, &mut body)?;
+        let prepared = Prepared {
+            plan,
+            tokens_before: stats::context_tokens(&context.messages, context.counted_from),
+            system_message: compact::system_message(&context.messages),
+            model: summaries::model(&turn)?,
+            old_leaf_id: turn.leaf_id().map(str::to_owned),
+        };
+        Ok((turn, prepared))
+    };
+    if long { blocking(work).await } else { work() }
+}
+
+impl Prepared {
+    /// Names the entries instead where they have more than `max_bytes` together.
+    fn preparation(
+        &self,
+        custom_instructions: Option<String>,
+        max_bytes: u64,
+    ) -> wire::CompactionPreparation {
+        let plan = &self.plan;
+        let prefix = plan.turn_prefix.as_ref();
+        let all = plan.history.iter().chain(prefix.into_iter().flatten());
+        let fits = all.map(|entry| entry.len() as u64).sum::<u64>() <= max_bytes;
+        let bodies = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
+            entries.iter().map(|entry| convert::raw(entry)).collect()
+        };
+        let ids = |entries: &Vec<Vec<u8>>| -> Vec<String> {
+            let id = |entry: &Vec<u8>| Some(json::string(json::get(entry, "id")?)?.into_owned());
+            entries.iter().filter_map(id).collect()
+        };
+        wire::CompactionPreparation {
+            first_kept_entry_id: plan.first_kept_entry_id.clone(),
+            entries_to_summarize: fits.then(|| bodies(&plan.history)),
+            entry_ids: (!fits).then(|| ids(&plan.history)),
+            turn_prefix: prefix.filter(|_| fits).map(bodies),
+            turn_prefix_ids: prefix.filter(|_| !fits).map(ids),
+            truncated: (!fits).then_some(true),
+            is_split_turn: plan.turn_prefix.is_some(),
+            previous_summary: plan.previous_summary.clone(),
+            previous_compactions: plan.previous_compactions.clone(),
+            custom_instructions,
+            tokens_before: self.tokens_before,
+            file_ops: wire::FileOps {
+                read_files: plan.files.read_files.clone(),
+                modified_files: plan.files.modified_files.clone(),
+            },
+        }
+    }
+}
+
+impl Compactor {
+    async fn run(&self, turn: Turn) -> Result<Reply> {
+        let (turn, prepared) = prepare(turn, self.keep).await?;
+        let server = &self.call.server;
+        server.check_summarizable(BeforeEvent::SessionBeforeCompact)?;
+        // Without `initialize` later requests wait, so that a script means what it says.
+        let held = match server.client() {
+            None => Some(turn),
+            Some(_) => {
+                drop(turn);
+                None
+            }
+        };
+        let compaction = match self.ask(&prepared).await? {
+            Some(given) => given,
+            None => self.summarize(&prepared).await?,
+        };
+        let turn = match held {
+            Some(turn) => turn,
+            None => self.open.session.turn(&self.abort).await?,
+        };
+        self.commit(turn, &prepared, compaction).await
+    }
+
+    /// Tells everyone, and waits for those who answer. A cancel is `cancelled`.
+    async fn ask(&self, prepared: &Prepared) -> Result<Option<Compaction>> {
+        let server = &self.call.server;
+        let asking = Asking {
+            server,
+            open: &self.open,
+            event: BeforeEvent::SessionBeforeCompact,
+            navigation_id: None,
+            timeout: ANSWER_TIMEOUT,
+            abort: &self.abort,
+            takes_summary: true,
+        };
+        let max_bytes = server.client_frame_bytes().saturating_sub(8192) as u64;
+        let decided = question::put(asking, |put| notification::SessionBeforeCompact {
+            session_id: put.session_id,
+            seq: put.seq,
+            event_id: put.event_id,
+            timeout_ms: put.timeout_ms,
+            preparation: prepared.preparation(self.custom_instructions.clone(), max_bytes),
+            reason: CompactionReason::Manual,
+        });
+        let decision = decided.await?;
+        if decision.cancelled {
+            let mut error = Error::cancelled();
+            error.message = "the compaction was cancelled by an answer".into();
+            return Err(error);
+        }
+        Ok(decision.compaction.map(|given| Compaction {
+            summary: given.summary,
+            first_kept_entry_id: given
+                .first_kept_entry_id
+                .or_else(|| Some(prepared.plan.first_kept_entry_id.clone())),
+            details: given.details.map(|raw| raw.get().as_bytes().to_vec()),
+            usage: None,
+            from_hook: true,
+            ..prepared.compaction()
+        }))
+    }
+
+    /// The configured summarizer: the turns before the cut, and the beginning of the turn that is
+    /// cut, each by itself.
+    async fn summarize(&self, prepared: &Prepared) -> Result<Compaction> {
+        let plan = &prepared.plan;
+        let mut usage: Option<Usage> = None;
+        let mut history = plan.previous_text.clone();
+        if !plan.history.is_empty() {
+            let entries = plan.history.clone();
+            let (text, used) = self
+                .write(prepared, Subject::Context, entries, history)
+                .await?;
+            history = Some(text);
+            usage = used;
+        }
+        let text = match &plan.turn_prefix {
+            Some(prefix) => {
+                let written = self.write(prepared, Subject::TurnPrefix, prefix.clone(), None);
+                let (text, used) = written.await?;
+                usage = match (usage, used) {
+                    (Some(usage), Some(used)) => Some(usage + used),
+                    (usage, used) => usage.or(used),
+                };
+                summarize::joined(history.as_deref(), &text)
+            }
+            None => history.unwrap_or_default(),
+        };
+        Ok(Compaction {
+            summary: summarize::finish(Subject::Context, &text, &plan.files),
+            details: Some(plan.files.to_details()),
+            usage: usage.map(Usage::to_json),
+            ..prepared.compaction()
+        })
+    }
+
+    async fn write(
+        &self,
+        prepared: &Prepared,
+        subject: Subject,
+        entries: Vec<Vec<u8>>,
+        previous: Option<String>,
+    ) -> Result<(String, Option<Usage>)> {
+        let writing = Writing {
+            server: &self.call.server,
+            open: &self.open,
+            listener: Listener::Progress {
+                token: self.call.id.as_ref(),
+            },
+            model: prepared.model.as_ref(),
+            abort: &self.abort,
+        };
+        let wishes = Wishes {
+            custom_instructions: self.custom_instructions.clone(),
+            replace_instructions: false,
+        };
+        let (files, model) = (prepared.plan.files.clone(), prepared.model.clone());
+        let written = writing.write(move |summarizer| summarizer::Request {
+            subject,
+            files,
+            ..summarize::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
+        });
+        let (_, summary) = written.await?;
+        Ok((summary.text, summary.usage))
+    }
+
+    /// One write, then `session_compact`.
+    async fn commit(
+        &self,
+        turn: Turn,
+        prepared: &Prepared,
+        compaction: Compaction,
+    ) -> Result<Reply> {
+        let (source, abort) = (Arc::clone(&self.call.server.source), self.abort.clone());
+        let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
+        let from_hook = compaction.from_hook;
+        let plan = move |core: &Core| {
+            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_leaf_is_still(old_leaf_id.as_deref())?;
+            if let Some(id) = &compaction.first_kept_entry_id {
+                core.find(id)?;
+            }
+            // From here on it cannot be aborted any more.
+            if !abort.commit() {
+                return Err(Error::cancelled());
+            }
+            Ok(compact::commit(&core.tree, &*source, &compaction))
+        };
+        let then = |core: &Core, _wrote: bool| -> Result<Option<Vec<u8>>> {
+            let entry = core.leaf().map(|leaf| core.entry(leaf)).transpose()?;
+            if let Some(entry) = &entry {
+                let server = &self.call.server;
+                server.notify(&self.open, "session_compact", |seq| {
+                    notification::SessionCompact {
+                        session_id: self.open.id.to_string(),
+                        seq,
+                        compaction_entry: convert::raw(entry),
+                        from_hook: from_hook.then_some(true),
+                    }
+                });
+            }
+            Ok(entry)
+        };
+        let (entry, _) = commit(&self.call, &self.open, turn, plan, then).await?;
+        Reply::of(&wire::CompactResult {
+            compaction_entry: convert::raw(&entry?.unwrap_or_default()),
+            durability: convert::durability(self.open.session.syncer.durability),
+        })
+    }
+
+    fn tell_failure(&self, error: &Error) {
+        let server = &self.call.server;
+        server.notify(&self.open, "session_compact_failed", |seq| {
+            notification::SessionCompactFailed {
+                session_id: self.open.id.to_string(),
+                seq,
+                reason: CompactionReason::Manual,
+                error: convert::error_object(error),
+            }
+        });
+    }
+}
+
+impl Prepared {
+    /// A compaction of what was planned, without its summary.
+    fn compaction(&self) -> Compaction {
+        Compaction {
+            summary: String::new(),
+            first_kept_entry_id: Some(self.plan.first_kept_entry_id.clone()),
+            tokens_before: self.tokens_before,
+            details: None,
+            usage: None,
+            system_message: self.system_message.clone(),
+            from_hook: false,
+        }
+    }
+}

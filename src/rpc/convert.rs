@@ -1,0 +1,161 @@
+//! Core ⇄ wire.
+
+use super::server::OpenSession;
+use crate::error::Error;
+use crate::json;
+use crate::log::diagnostic::{Damage, Diagnostic};
+use crate::session::Core;
+use crate::sync::Durability;
+use crate::tree::Cause;
+use crate::wire;
+use jsonrpsee::types::ErrorObjectOwned;
+use serde_json::value::RawValue;
+
+/// Stored JSON as a member of a message.
+pub fn raw(json: &[u8]) -> wire::Raw {
+    let text = String::from_utf8_lossy(json).into_owned();
+    RawValue::from_string(text).unwrap_or_else(|error| {
+        // A body was checked when it was read; null is what is left if the file changed since.
+        tracing::error!(%error, "an entry could not be handed out");
+        RawValue::NULL.to_owned()
+    })
+}
+
+/// A message as it may stand on a line of its own: stored JSON can hold line breaks between tokens,
+/// and U+2028 and U+2029 are escaped (protocol.md §1).
+pub fn on_one_line(message: Vec<u8>) -> Vec<u8> {
+    let separators = memchr::memmem::find(&message, b"\xe2\x80\xa8").is_some()
+        || memchr::memmem::find(&message, b"\xe2\x80\xa9").is_some();
+    if !separators && memchr::memchr2(b'\n', b'\r', &message).is_none() {
+        return message;
+    }
+    let mut escaped = Vec::with_capacity(message.len() + 64);
+    json::push_raw(&mut escaped, &message);
+    escaped
+}
+
+pub fn durability(durability: Durability) -> wire::Durability {
+    match durability {
+        Durability::None => wire::Durability::None,
+        Durability::Os => wire::Durability::Os,
+        Durability::Interval => wire::Durability::Interval,
+        Durability::Always => wire::Durability::Always,
+    }
+}
+
+pub fn cause(cause: Cause) -> wire::MoveCause {
+    match cause {
+        Cause::SetLeaf => wire::MoveCause::SetLeaf,
+        Cause::Branch => wire::MoveCause::Branch,
+        Cause::NavigateTree => wire::MoveCause::NavigateTree,
+        Cause::Undo => wire::MoveCause::Undo,
+        Cause::Redo => wire::MoveCause::Redo,
+    }
+}
+
+pub fn session(open: &OpenSession, core: &Core) -> wire::Session {
+    let header = core.log.header();
+    wire::Session {
+        session_id: open.id.to_string(),
+        path: core
+            .log
+            .location()
+            .map(|at| at.path().display().to_string()),
+        cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
+        name: core.tree.name().map(str::to_owned),
+        leaf_id: core.leaf_id().map(str::to_owned),
+        seq: open.seq(),
+        entry_count: core.tree.entry_count() as u64,
+        read_only: open.session.read_only,
+        multi_writer: core.log.is_multi_writer(),
+        parent_session: header.and_then(|header| header.parent_session.clone()),
+    }
+}
+
+pub fn diagnostics(found: &[Diagnostic]) -> Vec<wire::Diagnostic> {
+    found.iter().map(diagnostic).collect()
+}
+
+fn diagnostic(found: &Diagnostic) -> wire::Diagnostic {
+    use wire::DiagnosticKind as Kind;
+    wire::Diagnostic {
+        kind: match found.damage {
+            Damage::TornTail => Kind::TornTail,
+            Damage::InvalidJson => Kind::InvalidJson,
+            Damage::NotAnObject => Kind::NotAnObject,
+            Damage::InvalidUtf8 => Kind::InvalidUtf8,
+            Damage::NulBytes => Kind::NulBytes,
+            Damage::GluedLines => Kind::GluedLines,
+            Damage::DuplicateId => Kind::DuplicateId,
+            Damage::OrphanParent => Kind::OrphanParent,
+            Damage::ForwardParent => Kind::ForwardParent,
+            Damage::SelfParent => Kind::SelfParent,
+            Damage::Cycle => Kind::Cycle,
+            Damage::SecondHeader => Kind::SecondHeader,
+            Damage::MissingTrailingNewline => Kind::MissingTrailingNewline,
+            Damage::OversizedLine => Kind::OversizedLine,
+            Damage::DurabilityUnknown => Kind::DurabilityUnknown,
+        },
+        line: found.line,
+        offset: found.offset,
+        length: found.length,
+    }
+}
+
+/// `data = {kind, retryable, retryAfterMs?, details?}` (protocol.md §8).
+pub fn error(error: &Error) -> ErrorObjectOwned {
+    let wire::ErrorObject {
+        code,
+        message,
+        data,
+    } = error_object(error);
+    ErrorObjectOwned::owned(code, message, Some(data))
+}
+
+/// The same where it is not a response.
+pub fn error_object(error: &Error) -> wire::ErrorObject {
+    wire::ErrorObject {
+        code: error.kind.code(),
+        message: error.message.to_string(),
+        data: wire::ErrorData {
+            kind: error.kind.name().to_owned(),
+            retryable: error.kind.retryable(),
+            retry_after_ms: error.retry_after_ms,
+            details: error
+                .details
+                .as_ref()
+                .and_then(|details| details.as_object().cloned()),
+        },
+    }
+}
+
+/// Writes `[…]` of raw JSON values.
+pub fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+    out.push(b'[');
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(value.as_ref());
+    }
+    out.push(b']');
+}
+
+/// Writes `,"name":"text"` or `,"name":null`.
+pub fn push_id_member(out: &mut Vec<u8>, name: &str, id: Option<&str>) {
+    out.push(b',');
+    json::push_string(out, name);
+    out.push(b':');
+    match id {
+        Some(id) => json::push_string(out, id),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Writes `,"name":number`.
+pub fn push_number_member(out: &mut Vec<u8>, name: &str, number: u64) {
+    out.push(b',');
+    json::push_string(out, name);
+    out.push(b':');
+    out.extend_from_slice(number.to_string().as_bytes());
+}

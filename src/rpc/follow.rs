@@ -1,0 +1,126 @@
+//! What sessions find out without being asked: entries that others append, and those that arrive in a
+//! file after it has been replaced (storage.md §2, §3).
+
+use super::server::{OpenSession, Server};
+use crate::cancel::Cancel;
+use crate::session::{Planned, Turn};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// How long changes are gathered before they are looked at.
+const GATHERING: Duration = Duration::from_millis(20);
+/// First and longest pause between two looks at a file that was replaced.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LAST_LOOK: Duration = Duration::from_secs(10);
+
+impl Server {
+    /// Has clients told of what others append while nobody asks.
+    pub fn watch(self: &Arc<Self>, open: &Arc<OpenSession>) {
+        let Some(path) = &open.session.path else {
+            return;
+        };
+        let watched = Watched {
+            server: Arc::downgrade(self),
+            open: Arc::downgrade(open),
+            runtime: Handle::current(),
+            is_due: AtomicBool::new(false),
+        };
+        let watched = open.watched.get_or_init(|| Arc::new(watched));
+        self.watcher.add(path, watched, Watched::changed);
+        // What came between the opening and the watch has given no sign.
+        Watched::changed(Arc::clone(watched));
+    }
+
+    pub fn unwatch(&self, open: &OpenSession) {
+        if let Some(path) = &open.session.path {
+            self.watcher.remove(path);
+        }
+    }
+
+    /// Looks after the session's old file, if it has just been replaced.
+    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut Turn) {
+        if !turn.has_predecessor() || open.is_following.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (server, open) = (Arc::clone(self), Arc::clone(open));
+        tokio::spawn(async move {
+            let mut pause = FIRST_LOOK;
+            loop {
+                tokio::time::sleep(pause).await;
+                if !server.carry_over(&open).await {
+                    break;
+                }
+                pause = (pause * 2).min(LAST_LOOK);
+            }
+            open.is_following.store(false, Ordering::Release);
+        });
+    }
+
+    /// Carries over what has arrived; false once nothing more is expected.
+    async fn carry_over(self: &Arc<Self>, open: &Arc<OpenSession>) -> bool {
+        let cancel = Cancel::new();
+        let Ok(mut turn) = open.session.turn(&cancel).await else {
+            return false;
+        };
+        if !turn.has_arrivals() {
+            return turn.has_predecessor();
+        }
+        // A commit of nothing: it carries over what is there.
+        let (turn, changes, committed) = turn.commit(&cancel, |_| Ok(Planned::default())).await;
+        let Some(mut turn) = turn else {
+            return false;
+        };
+        self.announce(open, &turn, changes);
+        let goes_on = turn.has_predecessor();
+        drop(turn);
+        match committed {
+            Ok(committed) => {
+                if let Some(file) = committed.unsynced {
+                    let (server, late) = (Arc::clone(self), Arc::clone(open));
+                    let late = move || server.durability_lost(&late);
+                    if open.session.syncer.after_write(file, late).await.is_err() {
+                        self.durability_lost(open);
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "entries in a replaced file wait"),
+        }
+        goes_on
+    }
+}
+
+/// An open session as the watcher knows it.
+pub struct Watched {
+    server: Weak<Server>,
+    open: Weak<OpenSession>,
+    runtime: Handle,
+    /// Whether it will be looked at anyway.
+    is_due: AtomicBool,
+}
+
+impl Watched {
+    fn changed(self: Arc<Self>) {
+        if self.is_due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let watched = Arc::clone(&self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(GATHERING).await;
+            watched.is_due.store(false, Ordering::Release);
+            watched.look().await;
+        });
+    }
+
+    async fn look(&self) {
+        let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
+            return;
+        };
+        // What is wrong with the file, the next call is told.
+        if let Ok((mut turn, changes)) = open.session.fresh_turn(&Cancel::new()).await {
+            server.announce(&open, &turn, changes);
+            server.watch_predecessors(&open, &mut turn);
+        }
+    }
+}

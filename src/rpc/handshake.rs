@@ -1,0 +1,88 @@
+//! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
+
+use super::method::Reply;
+use super::server::{Call, Client, MAX_ANSWER};
+use crate::error::{Error, Kind, Result};
+use crate::wire;
+use crate::{process, schema};
+use std::sync::{Arc, PoisonError};
+
+/// The protocol this daemon speaks.
+const PROTOCOL_VERSION: u32 = 1;
+
+pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Result<Reply> {
+    let server = &call.server;
+    let capabilities = params.capabilities;
+    let own_limit = server.config.max_frame_bytes as u64;
+    let client = Client {
+        name: params.client_info.map(|info| info.name),
+        answers: capabilities.answers,
+        opt_out: capabilities.opt_out.unwrap_or_default(),
+        summary_deltas: capabilities.summary_deltas,
+        progress: capabilities.progress,
+        max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
+    };
+    if !server.introduce(client) {
+        return Err(Error::new(
+            Kind::InvalidRequest,
+            "the connection is initialized already",
+        ));
+    }
+    if let Some(id) = params.process_id {
+        let server = Arc::clone(server);
+        process::on_death(id, move || (server.on_shutdown)());
+    }
+    let config = &server.config;
+    Reply::of(&wire::InitializeResult {
+        protocol_version: PROTOCOL_VERSION,
+        server_info: wire::ServerInfo {
+            name: "treelined".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        instance_id: server.instance_id.clone(),
+        schema_hash: schema::schema_hash(),
+        capabilities: wire::ServerCapabilities {
+            summarizer: config.summarizer.as_ref().map(|s| s.name().to_owned()),
+        },
+        limits: wire::Limits {
+            max_frame_bytes: config.max_frame_bytes as u64,
+            max_answer_ms: MAX_ANSWER.as_millis() as u64,
+            max_queued_bytes: config.max_queued_bytes as u64,
+        },
+    })
+}
+
+pub async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply> {
+    // The reader ends with what is already in its hands.
+    call.server.end();
+    Reply::of(&wire::ShutdownResult {})
+}
+
+pub async fn discover(_: Arc<Call>, _: wire::DiscoverParams) -> Result<Reply> {
+    Ok(Reply::Bytes(schema::openrpc().as_bytes().to_vec()))
+}
+
+pub async fn cancel_request(call: Arc<Call>, params: wire::CancelRequestParams) -> Result<Reply> {
+    cancel(&call, &params.request_id)
+}
+
+pub async fn lsp_cancel_request(
+    call: Arc<Call>,
+    params: wire::LspCancelRequestParams,
+) -> Result<Reply> {
+    cancel(&call, &params.id)
+}
+
+/// An unknown id is ignored: the answer may be on its way.
+fn cancel(call: &Call, id: &wire::RequestId) -> Result<Reply> {
+    let in_flight = call
+        .server
+        .in_flight
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some(cancel) = in_flight.get(id) {
+        cancel.cancel();
+    }
+    drop(in_flight);
+    Reply::of(&wire::CancelRequestResult {})
+}

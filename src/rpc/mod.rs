@@ -1,0 +1,31 @@
+//! JSON-RPC: the method table, and everything between a frame and a session (protocol.md).
+//!
+//! In reading order: [`server`] is what one process serves; [`dispatch`] takes a frame to its handler
+//! and the answer back; [`method`] is the table; [`notify`] is what clients are told unasked;
+//! [`follow`] is what sessions find out unasked;
+//! [`convert`] goes from core to wire. Then a file per method group, each a handler that decodes ids,
+//! takes its session's turn and ends in a plain function over domain types.
+
+mod append;
+mod compact;
+mod convert;
+pub mod dispatch;
+mod events;
+mod follow;
+mod fork;
+mod handshake;
+mod method;
+mod moves;
+mod navigate;
+mod notify;
+mod pick;
+mod question;
+mod read;
+pub mod server;
+mod sessions;
+mod summaries;
+mod tree;
+mod turns;
+
+pub use dispatch::Dispatcher;
+pub use server::{Config, Server};

@@ -1,0 +1,201 @@
+//! Moves of the leaf without a question: `set_leaf`, `branch`, undo and redo, and the log of all moves
+//! (protocol.md §3, storage.md §4).
+
+use super::append::{commit, expected};
+use super::convert;
+use super::method::Reply;
+use super::notify::SessionTree;
+use super::server::{Call, OpenSession};
+use crate::error::{self, Error, Result};
+use crate::flow::Minter;
+use crate::flow::leaf::{self, BranchSummary};
+use crate::log::scan::Kind;
+use crate::session::{Core, Planned, Turn};
+use crate::timestamp;
+use crate::tree::{Cause, Move, Node, Position};
+use crate::wire;
+use std::sync::Arc;
+
+pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Reply> {
+    let (open, turn) = call.mutable(&params).await?;
+    let to = params.leaf_id.clone();
+    let find = move |core: &Core| core.find_position(to.as_deref());
+    let moved = go(
+        &call,
+        &open,
+        turn,
+        expected(&params),
+        Cause::SetLeaf,
+        None,
+        find,
+    )
+    .await?;
+    Reply::of(&wire::SetLeafResult {
+        old_leaf_id: moved.old_leaf_id,
+        new_leaf_id: moved.new_leaf_id,
+        durability: moved.durability,
+    })
+}
+
+pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply> {
+    let (open, turn) = call.mutable(&params).await?;
+    let summary = params.summary.as_ref().map(|given| BranchSummary {
+        text: given.summary.clone(),
+        details: given
+            .details
+            .as_ref()
+            .map(|raw| raw.get().as_bytes().to_vec()),
+        usage: None,
+        from_hook: true,
+    });
+    let to = params.entry_id.clone();
+    let find = move |core: &Core| core.find(&to).map(Some);
+    let moved = go(
+        &call,
+        &open,
+        turn,
+        expected(&params),
+        Cause::Branch,
+        summary,
+        find,
+    )
+    .await?;
+    Reply::of(&wire::BranchResult {
+        old_leaf_id: moved.old_leaf_id,
+        new_leaf_id: moved.new_leaf_id,
+        summary_entry: moved.summary_entry.as_deref().map(convert::raw),
+        durability: moved.durability,
+    })
+}
+
+pub async fn undo_navigation(call: Arc<Call>, params: wire::UndoNavigationParams) -> Result<Reply> {
+    let (open, turn) = call.mutable(&params).await?;
+    let find = |core: &Core| leaf::history_target(&core.tree, Cause::Undo);
+    let moved = go(
+        &call,
+        &open,
+        turn,
+        expected(&params),
+        Cause::Undo,
+        None,
+        find,
+    )
+    .await?;
+    Reply::of(&wire::UndoNavigationResult {
+        old_leaf_id: moved.old_leaf_id,
+        new_leaf_id: moved.new_leaf_id,
+        durability: moved.durability,
+    })
+}
+
+pub async fn redo_navigation(call: Arc<Call>, params: wire::RedoNavigationParams) -> Result<Reply> {
+    let (open, turn) = call.mutable(&params).await?;
+    let find = |core: &Core| leaf::history_target(&core.tree, Cause::Redo);
+    let moved = go(
+        &call,
+        &open,
+        turn,
+        expected(&params),
+        Cause::Redo,
+        None,
+        find,
+    )
+    .await?;
+    Reply::of(&wire::RedoNavigationResult {
+        old_leaf_id: moved.old_leaf_id,
+        new_leaf_id: moved.new_leaf_id,
+        durability: moved.durability,
+    })
+}
+
+pub async fn get_navigation_log(
+    call: Arc<Call>,
+    params: wire::GetNavigationLogParams,
+) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
+    let id = |position: Position| {
+        let known = position.known().flatten();
+        known.map(|node| turn.tree.id(node).to_owned())
+    };
+    let moves = turn.tree.moves().log().iter().rev().take(limit);
+    // A record's own position, since its parent may have turned up only later.
+    let to = |made: &Move| match turn.tree.kind(made.at) {
+        Kind::LeafRecord => turn.tree.parent(made.at).into(),
+        _ => made.to,
+    };
+    let moves = moves.map(|made| wire::Move {
+        at: timestamp::format(turn.tree.timestamp(made.at).unwrap_or_default()),
+        from: id(made.from),
+        to: id(to(made)),
+        cause: convert::cause(made.cause),
+    });
+    Reply::of(&wire::GetNavigationLogResult {
+        moves: moves.collect(),
+    })
+}
+
+/// A move that has been made, or was none.
+struct Moved {
+    old_leaf_id: Option<String>,
+    new_leaf_id: Option<String>,
+    summary_entry: Option<Vec<u8>>,
+    durability: wire::Durability,
+}
+
+/// Moves the leaf to what `find` finds, with a record or a summary; says so if it moved.
+async fn go(
+    call: &Arc<Call>,
+    open: &Arc<OpenSession>,
+    turn: Turn,
+    expected: Option<Option<String>>,
+    cause: Cause,
+    summary: Option<BranchSummary>,
+    find: impl FnOnce(&Core) -> Result<Option<Node>> + Send + 'static,
+) -> Result<Moved> {
+    open.session.check_not_in_turn()?;
+    let source = Arc::clone(&call.server.source);
+    let old_leaf_id = turn.leaf_id().map(str::to_owned);
+    let has_summary = summary.is_some();
+    let plan = move |core: &Core| -> Result<Planned> {
+        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        let to = find(core)?;
+        Ok(match &summary {
+            Some(summary) => {
+                let mut minter = Minter::new(&core.tree, &*source);
+                leaf::plan_summary(&core.tree, &mut minter, to, None, summary)
+            }
+            None => leaf::plan(&core.tree, &*source, to, cause),
+        })
+    };
+    let server = Arc::clone(&call.server);
+    let then = |core: &Core, wrote: bool| -> Result<Moved> {
+        let summary_entry = match core.leaf().filter(|_| has_summary) {
+            Some(node) => Some(core.entry(node)?),
+            None => None,
+        };
+        let moved = Moved {
+            old_leaf_id,
+            new_leaf_id: core.leaf_id().map(str::to_owned),
+            summary_entry,
+            durability: open.durability(wrote),
+        };
+        if wrote {
+            server.session_tree(
+                open,
+                SessionTree {
+                    old_leaf_id: moved.old_leaf_id.as_deref(),
+                    new_leaf_id: moved.new_leaf_id.as_deref(),
+                    cause: convert::cause(cause),
+                    navigation_id: None,
+                    summary_entry: moved.summary_entry.as_deref(),
+                    label_entry: None,
+                    from_hook: has_summary,
+                },
+            );
+        }
+        Ok(moved)
+    };
+    let (moved, _) = commit(call, open, turn, plan, then).await?;
+    moved.map_err(|error| Error::new(error::Kind::StorageIo, error.message))
+}

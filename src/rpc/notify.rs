@@ -1,0 +1,278 @@
+//! What clients are told unasked (protocol.md §5, §7): numbered per session, in order, after it has
+//! been persisted.
+
+use super::convert::{diagnostics, raw};
+use super::server::{Call, OpenSession, Server};
+use crate::session::{Changes, Core};
+use crate::stdio::Class;
+use crate::tree::Node;
+use crate::wire::notification::{self, Origin};
+use crate::wire::{BeforeEvent, RequestId};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// Bodies of others' entries go along while they are together no larger than this, in bytes.
+const MAX_BODIES_BYTES: u64 = 1 << 20;
+
+/// The numbers of a session's notifications, and those that may not leave yet.
+#[derive(Default)]
+pub struct Notices {
+    /// Of the last one made.
+    pub seq: u64,
+    /// In the order of their numbers; empty unless something is held.
+    waiting: VecDeque<Waiting>,
+    holds: u64,
+}
+
+enum Waiting {
+    /// What follows waits until this is let go.
+    Hold(u64),
+    Message {
+        message: Vec<u8>,
+        class: Class,
+    },
+}
+
+/// Keeps back the notifications of a session made since, until dropped: what they tell is not on
+/// disk yet (protocol.md §7).
+#[must_use]
+pub struct Hold {
+    server: Arc<Server>,
+    open: Arc<OpenSession>,
+    number: u64,
+}
+
+impl OpenSession {
+    pub fn hold(self: &Arc<Self>, call: &Call) -> Hold {
+        let mut notices = self.notices();
+        notices.holds += 1;
+        let number = notices.holds;
+        notices.waiting.push_back(Waiting::Hold(number));
+        Hold {
+            server: Arc::clone(&call.server),
+            open: Arc::clone(self),
+            number,
+        }
+    }
+
+    pub(super) fn notices(&self) -> MutexGuard<'_, Notices> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut notices = self.open.notices();
+        let is_this = |waiting: &Waiting| matches!(waiting, Waiting::Hold(n) if *n == self.number);
+        notices.waiting.retain(|waiting| !is_this(waiting));
+        while let Some(Waiting::Message { .. }) = notices.waiting.front()
+            && let Some(Waiting::Message { message, class }) = notices.waiting.pop_front()
+        {
+            self.server.send(message, class);
+        }
+    }
+}
+
+/// The JSON of a notification.
+pub(super) fn message(method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Message<'a, P> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        params: &'a P,
+    }
+    let message = Message {
+        jsonrpc: "2.0",
+        method,
+        params,
+    };
+    match serde_json::to_vec(&message) {
+        Ok(message) => Some(message),
+        Err(error) => {
+            tracing::error!(method, %error, "a notification could not be written");
+            None
+        }
+    }
+}
+
+impl Server {
+    fn wants(&self, method: &str) -> bool {
+        !self
+            .client()
+            .is_some_and(|client| client.opt_out.iter().any(|name| name == method))
+    }
+
+    /// Whether hooks hear of this as of something that has happened. Before events are put to them
+    /// as questions.
+    fn is_told_to_hooks(&self, method: &str) -> bool {
+        let is_question = BeforeEvent::ALL.iter().any(|event| event.name() == method);
+        !is_question && !self.hooks.listening(method).is_empty()
+    }
+
+    /// Tells of something that happened to a session; `params` get the number.
+    pub fn notify<P: Serialize>(
+        &self,
+        open: &OpenSession,
+        method: &str,
+        params: impl FnOnce(u64) -> P,
+    ) {
+        self.notify_as(open, method, |_| Class::Keep, params);
+    }
+
+    fn notify_as<P: Serialize>(
+        &self,
+        open: &OpenSession,
+        method: &str,
+        class: impl FnOnce(u64) -> Class,
+        params: impl FnOnce(u64) -> P,
+    ) {
+        let (wanted, hooked) = (self.wants(method), self.is_told_to_hooks(method));
+        if !wanted && !hooked {
+            return;
+        }
+        // Locked until the message is queued: numbers leave in order.
+        let mut notices = open.notices();
+        notices.seq += u64::from(wanted);
+        let seq = notices.seq;
+        let Some(message) = message(method, &params(seq)) else {
+            return;
+        };
+        if hooked {
+            self.hooks.tell(method, &message);
+        }
+        if !wanted {
+            return;
+        }
+        if notices.waiting.is_empty() {
+            self.send(message, class(seq));
+        } else {
+            let class = class(seq);
+            notices
+                .waiting
+                .push_back(Waiting::Message { message, class });
+        }
+    }
+
+    /// Queues a message, line breaks and line separators escaped.
+    pub fn send(&self, message: Vec<u8>, class: Class) {
+        self.outbox
+            .push(super::convert::on_one_line(message), class);
+    }
+
+    pub fn summary_delta(&self, open: &OpenSession, navigation_id: &str, index: u64, delta: &str) {
+        let wanted = self.client().is_some_and(|client| client.summary_deltas);
+        if wanted && self.wants("summary_delta") {
+            self.outbox
+                .push_delta(&open.id, navigation_id, index, delta);
+        }
+    }
+
+    /// Tells how far long work has come, to clients that want it.
+    pub fn progress(&self, token: &RequestId, progress: u64) {
+        let wanted = self.client().is_some_and(|client| client.progress);
+        if !(wanted && self.wants("progress")) {
+            return;
+        }
+        let told = notification::Progress {
+            token: token.clone(),
+            progress: progress as f64,
+            total: None,
+            message: None,
+        };
+        if let Some(message) = message("progress", &told) {
+            self.send(message, Class::Progress);
+        }
+    }
+
+    /// Tells what an operation changed or found changed: ours, then others'.
+    pub fn announce(&self, open: &OpenSession, core: &Core, changes: Changes) {
+        if changes.others_moved || !changes.others.is_empty() {
+            self.entries_appended(open, core, Origin::Other, &changes.others);
+        }
+        if !changes.own.is_empty() {
+            self.entries_appended(open, core, Origin::This, &changes.own);
+        }
+        if !changes.diagnostics.is_empty() {
+            self.notify(open, "diagnostics", |seq| notification::Diagnostics {
+                session_id: open.id.to_string(),
+                seq,
+                diagnostics: diagnostics(&changes.diagnostics),
+            });
+        }
+    }
+
+    /// Tells of the session's name if it is no longer `before`.
+    pub fn announce_name(&self, open: &OpenSession, core: &Core, before: Option<&str>) {
+        let name = core.tree.name();
+        if name != before {
+            let name = name.map(str::to_owned);
+            self.notify(open, "session_info_changed", |seq| {
+                notification::SessionInfoChanged {
+                    session_id: open.id.to_string(),
+                    seq,
+                    name,
+                }
+            });
+        }
+    }
+
+    fn entries_appended(&self, open: &OpenSession, core: &Core, origin: Origin, nodes: &[Node]) {
+        let session: Arc<str> = Arc::clone(&open.id);
+        let class = |seq| Class::Droppable { session, seq };
+        self.notify_as(open, "entries_appended", class, |seq| {
+            let ids = nodes.iter().map(|node| core.tree.id(*node).to_owned());
+            notification::EntriesAppended {
+                session_id: open.id.to_string(),
+                seq,
+                origin,
+                entry_ids: ids.collect(),
+                leaf_id: core.leaf_id().map(str::to_owned),
+                file_leaf_id: core.id_of(core.tree.file_leaf()).map(str::to_owned),
+                entries: match origin {
+                    Origin::This => None,
+                    Origin::Other => bodies(core, nodes, self.client_frame_bytes()),
+                },
+            }
+        });
+    }
+
+    /// Tells of a move of the leaf.
+    pub fn session_tree(&self, open: &OpenSession, moved: SessionTree<'_>) {
+        self.notify(open, "session_tree", |seq| notification::SessionTree {
+            session_id: open.id.to_string(),
+            seq,
+            new_leaf_id: moved.new_leaf_id.map(str::to_owned),
+            old_leaf_id: moved.old_leaf_id.map(str::to_owned),
+            cause: moved.cause,
+            navigation_id: moved.navigation_id.map(str::to_owned),
+            summary_entry: moved.summary_entry.map(raw),
+            label_entry: moved.label_entry.map(raw),
+            from_hook: moved.from_hook.then_some(true),
+        });
+    }
+}
+
+/// What `session_tree` tells.
+pub struct SessionTree<'a> {
+    pub old_leaf_id: Option<&'a str>,
+    pub new_leaf_id: Option<&'a str>,
+    pub cause: crate::wire::MoveCause,
+    pub navigation_id: Option<&'a str>,
+    pub summary_entry: Option<&'a [u8]>,
+    pub label_entry: Option<&'a [u8]>,
+    pub from_hook: bool,
+}
+
+fn bodies(core: &Core, nodes: &[Node], frame_bytes: usize) -> Option<Vec<crate::wire::Raw>> {
+    let size: u64 = nodes
+        .iter()
+        .map(|node| u64::from(core.tree.place(*node).len))
+        .sum();
+    // Half of a frame is left for ids and escapes.
+    if size > MAX_BODIES_BYTES.min(frame_bytes as u64 / 2) {
+        return None;
+    }
+    let entries = nodes.iter().map(|node| Some(raw(&core.entry(*node).ok()?)));
+    entries.collect()
+}

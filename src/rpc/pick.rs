@@ -1,0 +1,32 @@
+//! `cherry_pick` (semantics.md §5). What may be copied, and how, is [`crate::flow::pick`]'s.
+
+use super::append::{commit, expected};
+use super::convert;
+use super::method::Reply;
+use super::server::Call;
+use crate::error::{Error, Kind, Result};
+use crate::flow::pick::{self, Picked};
+use crate::session::Core;
+use crate::wire;
+use std::sync::Arc;
+
+pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Result<Reply> {
+    let (open, turn) = call.mutable(&params).await?;
+    let (source, expected) = (Arc::clone(&call.server.source), expected(&params));
+    let plan = move |core: &Core| {
+        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        let read = |id: String| {
+            let entry = core.entry(core.find(&id)?)?;
+            Ok(Picked { id, entry })
+        };
+        let picked = params.entry_ids.into_iter().map(read);
+        pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
+    };
+    let (_, entry_ids) = commit(&call, &open, turn, plan, |_, _| {}).await?;
+    let last = entry_ids.last().cloned();
+    Reply::of(&wire::CherryPickResult {
+        leaf_id: last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?,
+        entry_ids,
+        durability: convert::durability(open.session.syncer.durability),
+    })
+}

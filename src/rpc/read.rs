@@ -1,0 +1,373 @@
+//! Reading a session: leaf, entries, paths, labels, context, branches, statistics (protocol.md §3).
+//!
+//! A turn is held to find out what to read; bodies are read without it, and on a thread of their own
+//! where there are many.
+
+use super::convert::{self, push_array, push_id_member, push_number_member};
+use super::method::Reply;
+use super::server::Call;
+use crate::branches;
+use crate::context::{self, Context, Step};
+use crate::error::{Error, Kind, Result};
+use crate::json;
+use crate::log::body::{Bodies, Fetch, Reader};
+use crate::session::{Core, Turn, blocking};
+use crate::stats;
+use crate::timestamp;
+use crate::tree::{Node, Place};
+use crate::view::{FIRST_READ, RowFacts, Subject};
+use crate::wire;
+use std::sync::Arc;
+
+/// Bodies larger than this together are not read on the thread that reads requests, in bytes.
+pub(super) const INLINE_BYTES: u64 = 256 << 10;
+/// More entries than this are not walked on the thread that reads requests.
+pub(super) const INLINE_ENTRIES: usize = 4096;
+/// What a response has besides a page's entries, in bytes.
+const ENVELOPE_BYTES: usize = 1024;
+
+pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Reply> {
+    let (open, turn) = call.fresh(&params).await?;
+    let entry = turn.leaf().map(|leaf| turn.entry(leaf)).transpose()?;
+    Reply::of(&wire::GetLeafResult {
+        leaf_id: turn.leaf_id().map(str::to_owned),
+        seq: open.seq(),
+        entry: entry.as_deref().map(convert::raw),
+    })
+}
+
+pub async fn get_entry(call: Arc<Call>, params: wire::GetEntryParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let node = turn.find(&params.entry_id)?;
+    Reply::of(&wire::GetEntryResult {
+        entry: convert::raw(&turn.entry(node)?),
+        flags: turn.tree.flags(node).names().map(str::to_owned).collect(),
+    })
+}
+
+pub async fn get_label(call: Arc<Call>, params: wire::GetLabelParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let node = turn.find(&params.entry_id)?;
+    let label = turn.tree.label(node);
+    let at = label.and_then(|label| turn.tree.timestamp(label.entry));
+    Reply::of(&wire::GetLabelResult {
+        label: label.map(|label| label.text.to_string()),
+        label_timestamp: at.map(timestamp::format),
+    })
+}
+
+pub async fn get_children(call: Arc<Call>, params: wire::GetChildrenParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let parent = turn.find_position(params.entry_id.as_deref())?;
+    let children = turn.tree.children(parent);
+    entries_reply(turn, children).await
+}
+
+pub async fn get_path(call: Arc<Call>, params: wire::GetPathParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let end = match &params.entry_id {
+        Some(id) => Some(turn.find(id)?),
+        None => turn.leaf(),
+    };
+    let path = turn.tree.path(end);
+    entries_reply(turn, path).await
+}
+
+/// `{"entries":[…]}`.
+async fn entries_reply(turn: Turn, nodes: Vec<Node>) -> Result<Reply> {
+    let size = size_of(&turn, &nodes);
+    let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
+    drop(turn);
+    let write = move || {
+        let mut out = b"{\"entries\":".to_vec();
+        push_entries(&mut out, &bodies, &fetches, usize::MAX)?;
+        out.push(b'}');
+        Ok(Reply::Bytes(out))
+    };
+    inline_or_blocking(size, write).await
+}
+
+pub async fn get_entries(call: Arc<Call>, params: wire::GetEntriesParams) -> Result<Reply> {
+    let (open, turn) = call.fresh(&params).await?;
+    let since = params
+        .since
+        .as_deref()
+        .map(|id| turn.find(id))
+        .transpose()?;
+    let limit = params
+        .limit
+        .map_or(usize::MAX, |limit| (limit as usize).max(1));
+    let frame_bytes = call.server.client_frame_bytes();
+    let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
+    let max_bytes = params
+        .max_bytes
+        .map_or(fits, |max| (max as usize).min(fits));
+    let (nodes, more) = page(&turn, since, limit, max_bytes as u64);
+    let leaf_id = turn.leaf_id().map(str::to_owned);
+    let (seq, size) = (open.seq(), size_of(&turn, &nodes));
+    let ids: Vec<String> = nodes
+        .iter()
+        .map(|node| turn.tree.id(*node).to_owned())
+        .collect();
+    let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
+    drop(turn);
+    let write = move || {
+        let mut out = b"{\"entries\":".to_vec();
+        let written = push_entries(&mut out, &bodies, &fetches, max_bytes)?;
+        push_id_member(&mut out, "leafId", leaf_id.as_deref());
+        push_number_member(&mut out, "seq", seq);
+        if let Some(last) = ids.get(written.wrapping_sub(1))
+            && (more || written < ids.len())
+        {
+            push_id_member(&mut out, "nextCursor", Some(last));
+        }
+        out.push(b'}');
+        Ok(Reply::Bytes(out))
+    };
+    inline_or_blocking(size, write).await
+}
+
+/// The entries of a page, one at least if there are any, and whether others follow. A page holds no
+/// more than its stored bytes: what is written can only be larger.
+fn page(core: &Core, since: Option<Node>, limit: usize, max_bytes: u64) -> (Vec<Node>, bool) {
+    let first = since.map_or(0, |since| core.tree.number(since) + 1);
+    let mut after = core
+        .tree
+        .entries_from(first)
+        .take(limit.saturating_add(1))
+        .peekable();
+    let mut nodes = Vec::new();
+    let mut left = max_bytes;
+    while let Some(node) = after.next_if(|_| nodes.len() < limit) {
+        nodes.push(node);
+        let size = u64::from(core.tree.place(node).len) + 1;
+        if size > left {
+            break;
+        }
+        left -= size;
+    }
+    (nodes, after.next().is_some())
+}
+
+/// Writes an array of entries while it has less than `max_bytes`, but one at least; returns how
+/// many.
+fn push_entries(
+    out: &mut Vec<u8>,
+    bodies: &Bodies,
+    fetches: &[Fetch],
+    max_bytes: usize,
+) -> Result<usize> {
+    let start = out.len();
+    out.push(b'[');
+    let mut reader = bodies.reader();
+    let mut written = 0;
+    for fetch in fetches {
+        let before = out.len();
+        if written > 0 {
+            out.push(b',');
+        }
+        json::push_raw(out, &reader.entry(fetch)?);
+        if written > 0 && out.len() - start >= max_bytes {
+            out.truncate(before);
+            break;
+        }
+        written += 1;
+    }
+    out.push(b']');
+    Ok(written)
+}
+
+pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let leaf = match &params.leaf_id {
+        None => turn.leaf(),
+        Some(id) => turn.find_position(id.as_deref())?,
+    };
+    let format = match params.format.unwrap_or_default() {
+        wire::ContextFormat::Agent => context::Format::Agent,
+        wire::ContextFormat::Llm => context::Format::Llm,
+    };
+    let path = steps(&turn, leaf);
+    let size = size_of_steps(&turn, &path);
+    let entries = PathEntries::new(&turn, &path)?;
+    drop(turn);
+    let build = move || {
+        let context = context::build(&path, format, &mut |node| entries.entry(node))?;
+        Ok(Reply::Bytes(context_json(&context)))
+    };
+    inline_or_blocking(size, build).await
+}
+
+/// The entries of a path, to be read without the session's turn.
+pub(super) struct PathEntries {
+    bodies: Bodies,
+    /// By node.
+    fetches: Vec<Fetch>,
+}
+
+impl PathEntries {
+    pub(super) fn new(core: &Core, path: &[Step]) -> Result<Self> {
+        let mut fetches = core.fetch(path.iter().map(|step| step.node))?;
+        // Sorted already, unless a parent stands behind its child.
+        fetches.sort_unstable_by_key(|fetch| fetch.node);
+        Ok(Self {
+            bodies: core.bodies(),
+            fetches,
+        })
+    }
+
+    /// The entry as clients get it.
+    pub(super) fn entry(&self, node: Node) -> Result<Vec<u8>> {
+        let at = self.fetches.binary_search_by_key(&node, |fetch| fetch.node);
+        match at.ok().and_then(|at| self.fetches.get(at)) {
+            Some(fetch) => self.bodies.entry(fetch),
+            None => Err(Error::new(Kind::InternalError, "an entry off the path")),
+        }
+    }
+}
+
+/// The path to a position, as the context is made from it.
+pub(super) fn steps(core: &Core, leaf: Option<Node>) -> Vec<Step> {
+    let path = core.tree.path(leaf).into_iter();
+    path.map(|node| Step {
+        node,
+        kind: core.tree.kind(node),
+        role: core.tree.role(node),
+    })
+    .collect()
+}
+
+fn context_json(context: &Context) -> Vec<u8> {
+    let mut out = b"{\"messages\":".to_vec();
+    push_array(&mut out, &context.messages);
+    push_id_member(&mut out, "thinkingLevel", Some(&context.thinking_level));
+    match &context.model {
+        Some((provider, model_id)) => {
+            out.extend_from_slice(b",\"model\":{\"provider\":");
+            json::push_string(&mut out, provider);
+            push_id_member(&mut out, "modelId", Some(model_id));
+            out.push(b'}');
+        }
+        None => out.extend_from_slice(b",\"model\":null"),
+    }
+    out.extend_from_slice(b",\"entryIds\":");
+    let ids = context
+        .entry_ids
+        .iter()
+        .map(|id| crate::log::migrate::literal(id));
+    push_array(&mut out, ids);
+    out.push(b'}');
+    out
+}
+
+pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let nodes: Vec<Node> = turn.tree.entries().collect();
+    let size = size_of(&turn, &nodes);
+    let path = steps(&turn, turn.leaf());
+    let entries = PathEntries::new(&turn, &path)?;
+    let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
+    drop(turn);
+    let count = move || {
+        let format = context::Format::Agent;
+        let context = context::build(&path, format, &mut |node| entries.entry(node))?;
+        let mut stats = stats::Stats::default();
+        let mut reader = bodies.reader();
+        for fetch in &fetches {
+            stats.add(&reader.entry(fetch)?);
+        }
+        Reply::of(&wire::GetStatsResult {
+            messages: stats.messages,
+            tool_calls: stats.tool_calls,
+            tokens: wire::Tokens {
+                input: stats.tokens.input,
+                output: stats.tokens.output,
+                cache_read: stats.tokens.cache_read,
+                cache_write: stats.tokens.cache_write,
+            },
+            cost: stats.cost,
+            context_tokens: stats::context_tokens(&context.messages, context.counted_from),
+        })
+    };
+    inline_or_blocking(size, count).await
+}
+
+pub async fn list_branches(call: Arc<Call>, params: wire::ListBranchesParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let long = turn.tree.node_count() > INLINE_ENTRIES;
+    let list = move || {
+        let found = branches::list(&turn.tree);
+        let bodies = turn.bodies();
+        let tree = &turn.tree;
+        let id = |node: Node| tree.id(node).to_owned();
+        let rows = found.into_iter().map(|branch| {
+            let row = wire::Branch {
+                tip_id: id(branch.tip),
+                fork_id: branch.fork.map(id),
+                label: tree.label(branch.tip).map(|label| label.text.to_string()),
+                message_count: branch.message_count,
+                preview: String::new(),
+                last_activity: timestamp::format(tree.timestamp(branch.tip).unwrap_or_default()),
+                is_active: branch.is_active,
+            };
+            let subject = Subject {
+                kind: tree.kind(branch.tip),
+                role: tree.role(branch.tip),
+                flags: tree.flags(branch.tip),
+                called_tools: false,
+            };
+            (row, tree.place(branch.tip), subject)
+        });
+        let rows: Vec<_> = rows.collect();
+        drop(turn);
+        let mut reader = bodies.reader();
+        let mut branches = Vec::with_capacity(rows.len());
+        for (mut row, place, subject) in rows {
+            row.preview = row_facts(&mut reader, place, subject)?.preview;
+            branches.push(row);
+        }
+        Reply::of(&wire::ListBranchesResult { branches })
+    };
+    if long { blocking(list).await } else { list() }
+}
+
+/// What a row shows of a body, reading no more of it than that takes.
+pub(super) fn row_facts(
+    reader: &mut Reader<'_>,
+    place: Place,
+    subject: Subject,
+) -> Result<RowFacts> {
+    if let Some(facts) = RowFacts::of_head(reader.stored(place, FIRST_READ)?, subject) {
+        return Ok(facts);
+    }
+    Ok(RowFacts::of_line(
+        reader.stored(place, usize::MAX)?,
+        subject,
+    ))
+}
+
+pub(super) fn size_of(core: &Core, nodes: &[Node]) -> u64 {
+    nodes
+        .iter()
+        .map(|node| u64::from(core.tree.place(*node).len))
+        .sum()
+}
+
+pub(super) fn size_of_steps(core: &Core, steps: &[Step]) -> u64 {
+    steps
+        .iter()
+        .map(|step| u64::from(core.tree.place(step.node).len))
+        .sum()
+}
+
+/// What reads much does not read where requests arrive.
+pub(super) async fn inline_or_blocking<T: Send + 'static>(
+    size: u64,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    if size > INLINE_BYTES {
+        blocking(work).await
+    } else {
+        work()
+    }
+}

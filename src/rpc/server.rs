@@ -1,0 +1,353 @@
+//! What one process serves: its open sessions, its one connection, and the way from a request to the
+//! session it means.
+
+use super::follow::Watched;
+use super::notify::Notices;
+use super::turns::ClientTurn;
+use crate::ask::Asks;
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::hooks::{Hook, Hooks};
+use crate::id::{self, SessionId, Source};
+use crate::session::{Session, Turn};
+use crate::stdio::Outbox;
+use crate::store::Store;
+use crate::summarizer::Summarizer;
+use crate::sync::Durability;
+use crate::watch::Watcher;
+use crate::wire;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+/// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
+pub const MAX_ANSWER: Duration = Duration::from_secs(600);
+
+/// How a server is set up.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub session_dir: PathBuf,
+    pub durability: Durability,
+    pub summarizer: Option<Summarizer>,
+    pub hooks: Vec<Hook>,
+    /// Bytes.
+    pub max_frame_bytes: usize,
+    /// Bytes.
+    pub max_queued_bytes: usize,
+    /// For sessions that name no other.
+    pub cwd: String,
+}
+
+/// One process's sessions and its connection.
+pub struct Server {
+    pub config: Config,
+    pub store: Store,
+    pub source: Arc<dyn Source>,
+    pub outbox: Arc<Outbox>,
+    pub asks: Asks<wire::EventAnswer>,
+    pub hooks: Hooks,
+    pub instance_id: String,
+    /// What the client has said of itself in `initialize`.
+    client: OnceLock<Client>,
+    sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
+    /// Held while the set of open sessions is being changed, so that a request that names no session
+    /// means what it meant when it was sent. Async, since opening waits for disks.
+    registry: Arc<tokio::sync::Mutex<()>>,
+    /// Requests that wait for the registry, by the session they mean (`None`: the only one).
+    line: Mutex<HashMap<Option<SessionId>, usize>>,
+    pub watcher: Watcher<Watched>,
+    pub in_flight: Mutex<HashMap<wire::RequestId, Cancel>>,
+    ending: AtomicBool,
+    pub on_shutdown: Box<dyn Fn() + Send + Sync>,
+}
+
+/// A client that has introduced itself.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub name: Option<String>,
+    pub answers: wire::Answers,
+    pub opt_out: Vec<String>,
+    pub summary_deltas: bool,
+    pub progress: bool,
+    /// Bytes.
+    pub max_frame_bytes: usize,
+}
+
+/// A session as this connection sees it.
+pub struct OpenSession {
+    pub session: Arc<Session>,
+    /// Locked while a notification is queued, so that they leave in the order of their numbers.
+    pub notices: Mutex<Notices>,
+    /// The session's id, shared with what is queued.
+    pub id: Arc<str>,
+    /// Whether somebody looks after a file of it that was replaced.
+    pub is_following: AtomicBool,
+    /// Changed by whoever holds the session's turn, except at the end of the connection.
+    pub turn: Mutex<ClientTurn>,
+    pub watched: OnceLock<Arc<Watched>>,
+}
+
+/// The right to change the set of open sessions.
+pub type Registry = tokio::sync::OwnedMutexGuard<()>;
+
+/// A place in the line before the registry.
+#[must_use]
+pub struct Place {
+    server: Arc<Server>,
+    id: Option<SessionId>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut line = self.server.line();
+        if let Some(count) = line.get_mut(&self.id) {
+            *count -= 1;
+            if *count == 0 {
+                line.remove(&self.id);
+            }
+        }
+    }
+}
+
+/// One request on its way.
+pub struct Call {
+    pub server: Arc<Server>,
+    pub id: Option<wire::RequestId>,
+    pub cancel: Cancel,
+    /// The result's bytes, put here by the handler so that they are not copied through the method
+    /// table.
+    pub result: Mutex<Option<Vec<u8>>>,
+    /// What is to be said after the response.
+    pub after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Server {
+    pub fn new(
+        config: Config,
+        source: Arc<dyn Source>,
+        outbox: Arc<Outbox>,
+        on_shutdown: Box<dyn Fn() + Send + Sync>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            store: Store::new(config.session_dir.clone()),
+            hooks: Hooks::new(config.hooks.clone()),
+            instance_id: id::random_token(&*source),
+            config,
+            source,
+            outbox,
+            asks: Asks::new(MAX_ANSWER, |answer| answer.cancel == Some(true)),
+            client: OnceLock::new(),
+            sessions: Mutex::default(),
+            registry: Arc::default(),
+            line: Mutex::default(),
+            watcher: Watcher::new(),
+            in_flight: Mutex::default(),
+            ending: AtomicBool::new(false),
+            on_shutdown,
+        })
+    }
+
+    /// `None` until `initialize`.
+    pub fn client(&self) -> Option<&Client> {
+        self.client.get()
+    }
+
+    /// False if the client has introduced itself before.
+    pub fn introduce(&self, client: Client) -> bool {
+        self.client.set(client).is_ok()
+    }
+
+    /// The most a message to the client may have, in bytes.
+    pub fn client_frame_bytes(&self) -> usize {
+        self.client()
+            .map_or(self.config.max_frame_bytes, |client| client.max_frame_bytes)
+    }
+
+    /// Waits until no earlier request is opening or closing a session.
+    pub async fn registry(&self, cancel: &Cancel) -> Result<Registry> {
+        cancel.guard(Arc::clone(&self.registry).lock_owned()).await
+    }
+
+    /// The session a request means, and its turn. Turns are taken in the order of arrival, whether or
+    /// not a request had to wait for its session to be opened.
+    pub async fn turn(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        cancel: &Cancel,
+    ) -> Result<(Arc<OpenSession>, Turn)> {
+        if let Some(open) = self.at_once(id) {
+            let turn = open.session.turn(cancel).await?;
+            return Ok((open, turn));
+        }
+        let place = self.stand_in_line(id);
+        let registry = self.registry(cancel).await?;
+        let open = self.session_now(id)?;
+        let mut turn = pin!(open.session.turn(cancel));
+        // Asked for before whoever waits for the registry next may go on.
+        let asked = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
+        drop((registry, place));
+        let turn = match asked {
+            Poll::Ready(turn) => turn?,
+            Poll::Pending => turn.await?,
+        };
+        Ok((Arc::clone(&open), turn))
+    }
+
+    /// The session with this id, if no earlier request that may mean it is still waiting to find
+    /// its own.
+    fn at_once(&self, id: Option<&str>) -> Option<Arc<OpenSession>> {
+        let id = SessionId::new(id?);
+        let line = self.line();
+        if line.contains_key(&None) || line.contains_key(&Some(id.clone())) {
+            return None;
+        }
+        self.sessions().get(&id).cloned()
+    }
+
+    /// Makes later requests that mean the same session wait as well, until dropped.
+    pub fn stand_in_line(self: &Arc<Self>, id: Option<&str>) -> Place {
+        let id = id.map(SessionId::new);
+        *self.line().entry(id.clone()).or_default() += 1;
+        Place {
+            server: Arc::clone(self),
+            id,
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, HashMap<Option<SessionId>, usize>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session a request means, now. Without an id it is the only one that is open.
+    pub fn session_now(&self, id: Option<&str>) -> Result<Arc<OpenSession>> {
+        let sessions = self.sessions();
+        match id {
+            Some(id) => {
+                let open = sessions.get(&SessionId::new(id));
+                open.cloned().ok_or_else(|| Error::session_not_found(id))
+            }
+            None if sessions.len() == 1 => {
+                let only = sessions.values().next().cloned();
+                only.ok_or_else(|| Error::session_not_found(""))
+            }
+            None => Err(Error::invalid_params(
+                "sessionId",
+                format!("is required while {} sessions are open", sessions.len()),
+            )),
+        }
+    }
+
+    pub fn find(&self, id: &str) -> Option<Arc<OpenSession>> {
+        self.sessions().get(&SessionId::new(id)).cloned()
+    }
+
+    /// Makes a session known once the response to `call` is queued: nothing of it may go out, and
+    /// no other request may reach it, before (protocol.md §7).
+    pub fn insert_after(call: &Call, open: &Arc<OpenSession>, registry: Registry) {
+        let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
+        call.after(move || {
+            server
+                .sessions()
+                .insert(open.session.id.clone(), Arc::clone(&open));
+            server.notify(&open, "session_opened", |seq| {
+                wire::notification::SessionOpened {
+                    session_id: open.id.to_string(),
+                    seq,
+                }
+            });
+            server.watch(&open);
+            drop(registry);
+        });
+    }
+
+    pub fn remove(&self, open: &OpenSession) {
+        open.session.close();
+        self.unwatch(open);
+        self.sessions().remove(&open.session.id);
+    }
+
+    pub fn open_sessions(&self) -> Vec<Arc<OpenSession>> {
+        self.sessions().values().cloned().collect()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes durable what `interval` has not synced yet.
+    pub async fn flush(&self) {
+        for open in self.open_sessions() {
+            if let Err(error) = open.session.syncer.flush().await {
+                tracing::error!(%error, "the last entries may not be on disk");
+            }
+        }
+    }
+
+    /// No more requests are taken.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+}
+
+impl OpenSession {
+    pub fn new(session: Arc<Session>) -> Arc<Self> {
+        Arc::new(Self {
+            id: session.id.shared(),
+            notices: Mutex::default(),
+            is_following: AtomicBool::new(false),
+            turn: Mutex::default(),
+            watched: OnceLock::new(),
+            session,
+        })
+    }
+
+    /// What has just been written is given; nothing, where nothing was written.
+    pub fn durability(&self, wrote: bool) -> wire::Durability {
+        super::convert::durability(if wrote {
+            self.session.syncer.durability
+        } else {
+            Durability::None
+        })
+    }
+
+    /// The number of the last notification of this session.
+    pub fn seq(&self) -> u64 {
+        self.notices().seq
+    }
+}
+
+impl Call {
+    /// The session the params mean, and its turn, with what others have appended taken in.
+    pub async fn fresh(&self, params: &impl wire::OnSession) -> Result<(Arc<OpenSession>, Turn)> {
+        let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
+        let name = turn.tree.name().map(str::to_owned);
+        let (mut turn, changes) = turn.refreshed().await?;
+        self.server.announce(&open, &turn, changes);
+        self.server.announce_name(&open, &turn, name.as_deref());
+        self.server.watch_predecessors(&open, &mut turn);
+        Ok((open, turn))
+    }
+
+    /// The session a mutation means and its turn; the leaf is where the client expects it. A commit
+    /// takes in what others have appended itself, so that is not done here.
+    pub async fn mutable(&self, params: &impl wire::Mutation) -> Result<(Arc<OpenSession>, Turn)> {
+        let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
+        open.session.check_writable()?;
+        Ok((open, turn))
+    }
+
+    /// Says something once the response is on its way.
+    pub fn after(&self, say: impl FnOnce() + Send + 'static) {
+        let mut after = self.after.lock().unwrap_or_else(PoisonError::into_inner);
+        after.push(Box::new(say));
+    }
+}

@@ -1,0 +1,164 @@
+//! Having a summary written, and telling how it comes along (semantics.md §3).
+
+use super::server::{OpenSession, Server};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::flow::summarize;
+use crate::id::EntryId;
+use crate::session::{Core, blocking};
+use crate::summarizer::{FileLists, ModelName, Request, Summarizer, Summary};
+use crate::wire::{self, BeforeEvent, RequestId};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who writes a summary, and who hears of it.
+pub(super) struct Writing<'a> {
+    pub server: &'a Server,
+    pub open: &'a OpenSession,
+    pub listener: Listener<'a>,
+    /// The conversation's own.
+    pub model: Option<&'a ModelName>,
+    pub abort: &'a Cancel,
+}
+
+/// What the client hears while a summary is being written.
+pub(super) enum Listener<'a> {
+    /// The text, piece by piece.
+    Deltas { navigation_id: &'a str },
+    /// How many characters there are.
+    Progress { token: Option<&'a RequestId> },
+}
+
+impl Server {
+    pub(super) fn summarizer(&self) -> Result<&Summarizer> {
+        self.config.summarizer.as_ref().ok_or_else(|| {
+            Error::new(
+                Kind::SummarizerUnavailable,
+                "no summarizer is configured and nobody answers the event with a summary",
+            )
+        })
+    }
+
+    /// `summarizerUnavailable` where nobody could give a summary.
+    pub(super) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
+        if self.answerers(event).is_empty() {
+            self.summarizer()?;
+        }
+        Ok(())
+    }
+}
+
+impl Writing<'_> {
+    /// Writes the summary of what `request` makes, where that may take long. Fails with
+    /// `summarizerUnavailable`, `summarizerFailed`, or `cancelled` if aborted.
+    pub async fn write(
+        &self,
+        request: impl FnOnce(&Summarizer) -> Request + Send + 'static,
+    ) -> Result<(Arc<Request>, Summary)> {
+        let summarizer = self.server.summarizer()?.clone();
+        let work = async {
+            let (summarizer, request) = blocking(move || {
+                let request = request(&summarizer);
+                Ok((summarizer, Arc::new(request)))
+            })
+            .await?;
+            let teller = Teller::new(self, &request);
+            let told = |piece: &str| teller.push(piece);
+            let summary = summarizer
+                .summarize(Arc::clone(&request), self.model, &told)
+                .await?;
+            teller.finish(&request.files);
+            Ok((request, summary))
+        };
+        self.abort.guard(work).await?
+    }
+}
+
+/// Passes pieces on. Together they are the text of the entry: its opening, what the summarizer wrote
+/// without white space around it, and the file lists.
+struct Teller<'a> {
+    writing: &'a Writing<'a>,
+    opening: String,
+    state: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    /// Pieces passed on.
+    pieces: u64,
+    characters: u64,
+    /// White space that belongs to the text only if more text follows.
+    space: String,
+}
+
+impl<'a> Teller<'a> {
+    fn new(writing: &'a Writing<'a>, request: &Request) -> Self {
+        Self {
+            writing,
+            opening: summarize::opening(request.subject),
+            state: Mutex::default(),
+        }
+    }
+
+    fn push(&self, piece: &str) {
+        let mut told = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let piece = match told.pieces {
+            0 => piece.trim_start(),
+            _ => piece,
+        };
+        let text = piece.trim_end();
+        let space = piece.get(text.len()..).unwrap_or_default();
+        if text.is_empty() {
+            told.space.push_str(space);
+            return;
+        }
+        let mut delta = match told.pieces {
+            0 => self.opening.clone(),
+            _ => std::mem::take(&mut told.space),
+        };
+        delta.push_str(text);
+        told.space = space.to_owned();
+        self.tell(&mut told, &delta);
+    }
+
+    fn finish(&self, files: &FileLists) {
+        let mut told = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let closing = summarize::closing(files);
+        if !closing.is_empty() {
+            self.tell(&mut told, &closing);
+        }
+    }
+
+    fn tell(&self, told: &mut Told, delta: &str) {
+        let Writing { server, open, .. } = self.writing;
+        told.characters += delta.chars().count() as u64;
+        match self.writing.listener {
+            Listener::Deltas { navigation_id } => {
+                server.summary_delta(open, navigation_id, told.pieces, delta);
+            }
+            Listener::Progress { token } => {
+                if let Some(token) = token {
+                    server.progress(token, told.characters);
+                }
+            }
+        }
+        told.pieces += 1;
+    }
+}
+
+pub(super) fn id_text(id: &Option<EntryId>) -> Option<String> {
+    id.as_ref().map(|id| id.as_str().to_owned())
+}
+
+/// The model in use at the leaf.
+pub(super) fn model(core: &Core) -> Result<Option<ModelName>> {
+    let path = super::read::steps(core, core.leaf());
+    let model = crate::context::current_model(&path, &mut |node| core.entry(node))?;
+    Ok(model.map(|(provider, model_id)| ModelName { provider, model_id }))
+}
+
+pub(super) fn wire_model(model: &ModelName) -> wire::Model {
+    wire::Model {
+        provider: model.provider.clone(),
+        model_id: model.model_id.clone(),
+    }
+}

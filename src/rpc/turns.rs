@@ -1,0 +1,214 @@
+//! The client's agent turns, and messages from plugins: `begin_turn`, `end_turn`, `send_message`
+//! (semantics.md §5).
+//!
+//! What is sent during a turn waits here, in memory, and is appended when the turn ends. If that
+//! fails the turn is over all the same, and the messages go on waiting: for the next `end_turn`, or
+//! in front of the next message.
+
+use super::append::{Appended, append, expected};
+use super::method::Reply;
+use super::server::{Call, OpenSession, Server};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::flow::append::NewEntry;
+use crate::session::{Activity, Busy, Turn};
+use crate::wire::{self, Disposition, Mutation, notification};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The turn of a session's client.
+#[derive(Default)]
+pub struct ClientTurn {
+    running: Option<Busy>,
+    /// Oldest first.
+    queue: Vec<Queued>,
+}
+
+/// A message that waits for the end of the turn.
+#[derive(Clone)]
+struct Queued {
+    entry: NewEntry,
+    triggers_turn: bool,
+}
+
+pub async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
+    let (open, _turn) = call.fresh(&params).await?;
+    let busy = open.session.begin(Activity::Turn)?;
+    open.client_turn().running = Some(busy);
+    Reply::of(&wire::BeginTurnResult {})
+}
+
+pub async fn end_turn(call: Arc<Call>, params: wire::EndTurnParams) -> Result<Reply> {
+    let id = params.session_id.as_deref();
+    let (open, turn) = call.server.turn(id, &call.cancel).await?;
+    end(&call, &open, turn).await?;
+    Reply::of(&wire::EndTurnResult {})
+}
+
+pub async fn send_message(call: Arc<Call>, params: wire::SendMessageParams) -> Result<Reply> {
+    let details = params.details.as_ref().map(|raw| raw.get().as_bytes());
+    let entry = NewEntry::custom_message(
+        &params.custom_type,
+        params.content.get().as_bytes(),
+        params.display,
+        details,
+    )?
+    .with_id(params.entry_id.as_deref(), "entryId")?;
+    let message = Queued {
+        entry,
+        triggers_turn: params.trigger_turn.unwrap_or_default(),
+    };
+    let (open, turn) = call.mutable(&params).await?;
+    let known = params.entry_id.as_deref();
+    let is_retry = known.is_some_and(|id| turn.tree.find_any(id).is_some());
+    if open.is_in_turn() && !is_retry {
+        turn.check_expected_leaf(params.expected_leaf_id())?;
+        open.client_turn().enqueue(message)?;
+        return Reply::of(&wire::SendMessageResult {
+            disposition: Disposition::Queued,
+            entry_id: params.entry_id,
+            durability: wire::Durability::None,
+        });
+    }
+    let requests_turn = message.triggers_turn && !open.is_in_turn() && !is_retry;
+    let before = match open.is_in_turn() {
+        true => Vec::new(),
+        false => open.client_turn().take(&turn),
+    };
+    let expected = expected(&params);
+    let (appended, requested) = flush(&call, &open, turn, before, Some(message), expected).await?;
+    let entry_id = appended.entry_ids.last().cloned();
+    let entry_id =
+        entry_id.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
+    if requests_turn {
+        request_turn(&call.server, &open, &entry_id);
+    } else if let Some(waited) = requested {
+        request_turn(&call.server, &open, &waited);
+    }
+    Reply::of(&wire::SendMessageResult {
+        disposition: match requests_turn {
+            true => Disposition::TurnRequested,
+            false => Disposition::Appended,
+        },
+        entry_id: Some(entry_id),
+        durability: appended.durability,
+    })
+}
+
+impl OpenSession {
+    fn is_in_turn(&self) -> bool {
+        self.client_turn().running.is_some()
+    }
+
+    fn client_turn(&self) -> MutexGuard<'_, ClientTurn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Ends the turns of a client that has gone: what was queued is appended.
+    pub async fn end_turns(self: &Arc<Self>) {
+        for open in self.open_sessions() {
+            let call = Arc::new(Call {
+                server: Arc::clone(self),
+                id: None,
+                cancel: Cancel::new(),
+                result: Mutex::new(None),
+                after: Mutex::default(),
+            });
+            let Ok(turn) = open.session.turn(&call.cancel).await else {
+                continue;
+            };
+            if let Err(error) = end(&call, &open, turn).await {
+                tracing::error!(kind = error.kind.name(), "queued messages are lost");
+            }
+        }
+    }
+}
+
+impl ClientTurn {
+    /// Queues a message; the same one once. Another one with its id is `duplicateEntryId`.
+    fn enqueue(&mut self, message: Queued) -> Result<()> {
+        let id = message.entry.id.as_ref();
+        let same = self
+            .queue
+            .iter()
+            .find(|queued| id.is_some() && queued.entry.id.as_ref() == id);
+        match same {
+            Some(queued) if queued.entry.members == message.entry.members => Ok(()),
+            Some(_) => Err(Error::new(
+                Kind::DuplicateEntryId,
+                "another message that waits has this id",
+            )),
+            None => {
+                self.queue.push(message);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes what waits. An id that somebody else has taken meanwhile is given up, not the message.
+    fn take(&mut self, turn: &Turn) -> Vec<Queued> {
+        let mut queue = std::mem::take(&mut self.queue);
+        for queued in &mut queue {
+            let id = queued.entry.id.as_ref();
+            if id.is_some_and(|id| turn.tree.find_any(id.as_str()).is_some()) {
+                queued.entry.id = None;
+            }
+        }
+        queue
+    }
+}
+
+async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: Turn) -> Result<()> {
+    let queue = {
+        let mut state = open.client_turn();
+        state.running = None;
+        state.take(&turn)
+    };
+    if queue.is_empty() {
+        return Ok(());
+    }
+    let (_, requested) = flush(call, open, turn, queue, None, None).await?;
+    if let Some(entry_id) = requested {
+        request_turn(&call.server, open, &entry_id);
+    }
+    Ok(())
+}
+
+/// Appends what waited, then `last`, as one operation. On failure what has not been written waits
+/// again. Also gives the last of those that waited which asks for a turn.
+async fn flush(
+    call: &Arc<Call>,
+    open: &Arc<OpenSession>,
+    turn: Turn,
+    queue: Vec<Queued>,
+    last: Option<Queued>,
+    expected: Option<Option<String>>,
+) -> Result<(Appended, Option<String>)> {
+    let all = queue.iter().chain(&last);
+    let entries = all.map(|queued| queued.entry.clone()).collect();
+    match append(call, open, turn, expected, entries).await {
+        Ok(appended) => {
+            let written = queue.iter().zip(&appended.entry_ids);
+            let requested = written.rev().find(|(queued, _)| queued.triggers_turn);
+            let requested = requested.map(|(_, id)| id.clone());
+            Ok((appended, requested))
+        }
+        Err(error) => {
+            let details = error.details.as_ref();
+            let written = details.and_then(|details| details.get("writtenIds")?.as_array());
+            let written = written.map_or(0, Vec::len);
+            let left = queue.into_iter().skip(written);
+            open.client_turn().queue.splice(0..0, left);
+            Err(error)
+        }
+    }
+}
+
+fn request_turn(server: &Server, open: &OpenSession, entry_id: &str) {
+    server.notify(open, "turn_requested", |seq| notification::TurnRequested {
+        session_id: open.id.to_string(),
+        seq,
+        entry_id: entry_id.to_owned(),
+    });
+}

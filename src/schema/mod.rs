@@ -1,0 +1,303 @@
+//! The documents that describe the protocol and the file format, made from the `wire` types and the
+//! method table (architecture.md, "Schema"). Pure and deterministic; writing them to `schema/` is
+//! `main`'s, and a test compares.
+
+mod methods;
+mod openrpc;
+
+pub use methods::{Method, Notification, method_names, methods, notification_names, notifications};
+pub use openrpc::openrpc;
+
+use crate::error::Kind;
+use crate::wire::entry::FileLine;
+use crate::wire::{self, RequestId};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+/// The version of the protocol.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The definitions of the wire types; other documents refer to them there.
+const WIRE_FILE: &str = "treelined.v1.json";
+
+/// The files of `schema/`: name and text.
+pub fn documents() -> Vec<(&'static str, String)> {
+    vec![
+        (WIRE_FILE, wire_document().to_owned()),
+        ("methods.json", pretty(&method_list())),
+        ("openrpc.json", pretty(&openrpc::document())),
+        ("session-file.v3.json", pretty(&session_file())),
+    ]
+}
+
+/// `sha256:` and the hash of `treelined.v1.json`, in hex.
+pub fn schema_hash() -> String {
+    static HASH: OnceLock<String> = OnceLock::new();
+    HASH.get_or_init(|| {
+        let mut text = "sha256:".to_owned();
+        for byte in Sha256::digest(wire_document()) {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    })
+    .clone()
+}
+
+/// One generator for what comes in and one for what goes out: the same optional member may be null
+/// in the one and is left out in the other.
+pub struct Generators {
+    incoming: SchemaGenerator,
+    outgoing: SchemaGenerator,
+}
+
+impl Default for Generators {
+    fn default() -> Self {
+        let settings = || SchemaSettings::draft2020_12();
+        Self {
+            incoming: settings().for_deserialize().into_generator(),
+            outgoing: settings().for_serialize().into_generator(),
+        }
+    }
+}
+
+impl Generators {
+    fn params<T: JsonSchema>(&mut self) -> Schema {
+        self.incoming.subschema_for::<T>()
+    }
+
+    fn result<T: JsonSchema>(&mut self) -> Schema {
+        self.outgoing.subschema_for::<T>()
+    }
+
+    /// All definitions so far, by name.
+    fn into_definitions(mut self) -> Map<String, Value> {
+        let mut definitions = self.outgoing.take_definitions(true);
+        for definition in schemas(&mut definitions) {
+            RecursiveTransform(never_null).transform(definition);
+        }
+        for (name, definition) in self.incoming.take_definitions(true) {
+            definitions.entry(name).or_insert(definition);
+        }
+        for definition in schemas(&mut definitions) {
+            RecursiveTransform(tidy).transform(definition);
+        }
+        definitions.sort_keys();
+        definitions
+    }
+}
+
+/// Everything `treelined.v1.json` defines, and the tables that refer to it.
+struct Protocol {
+    methods: Vec<Method>,
+    notifications: Vec<Notification>,
+    definitions: Map<String, Value>,
+}
+
+impl Protocol {
+    fn new() -> Self {
+        let mut generators = Generators::default();
+        let methods = methods(&mut generators);
+        let notifications = notifications(&mut generators);
+        generators.params::<RequestId>();
+        generators.result::<wire::ErrorObject>();
+        generators.result::<wire::InvalidParamsDetails>();
+        generators.result::<wire::EntryNotFoundDetails>();
+        generators.result::<wire::LeafMovedDetails>();
+        generators.result::<wire::SessionBusyDetails>();
+        generators.result::<wire::EntryInvalidDetails>();
+        generators.result::<wire::TreeChangedDetails>();
+        generators.result::<wire::PartialWriteDetails>();
+        let mut definitions = generators.into_definitions();
+        definitions.insert("ErrorKind".into(), error_kind().into());
+        definitions.sort_keys();
+        Self {
+            methods,
+            notifications,
+            definitions,
+        }
+    }
+}
+
+fn wire_document() -> &'static str {
+    static DOCUMENT: OnceLock<String> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        pretty(&json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "treelined wire protocol, version 1",
+            "description": "Params, results, notifications and errors. methods.json tells which belong to which method.",
+            "$defs": Protocol::new().definitions,
+        }))
+    })
+}
+
+fn method_list() -> Value {
+    let Protocol {
+        methods,
+        notifications,
+        ..
+    } = Protocol::new();
+    let methods = methods.into_iter().map(|method| {
+        json!({
+            "name": method.name,
+            "summary": method.summary,
+            "params": in_file(&method.params),
+            "result": in_file(&method.result),
+            "errors": method.errors.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+            "notification": method.notification,
+        })
+    });
+    let notifications = notifications.into_iter().map(|notification| {
+        json!({
+            "name": notification.name,
+            "summary": notification.summary,
+            "params": in_file(&notification.params),
+        })
+    });
+    let errors = Kind::ALL.iter().map(
+        |kind| json!({ "kind": kind.name(), "code": kind.code(), "retryable": kind.retryable() }),
+    );
+    json!({
+        "protocolVersion": PROTOCOL_VERSION,
+        "schemaHash": schema_hash(),
+        "methods": methods.collect::<Vec<_>>(),
+        "notifications": notifications.collect::<Vec<_>>(),
+        "errors": errors.collect::<Vec<_>>(),
+    })
+}
+
+fn session_file() -> Value {
+    let mut generators = Generators::default();
+    let line = generators.result::<FileLine>();
+    let reference = line.get("$ref").cloned();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "treelined session file, version 3",
+        "description": "One JSON object per line: the header first, then entries and leaf records.",
+        "$ref": reference,
+        "$defs": generators.into_definitions(),
+    })
+}
+
+fn error_kind() -> Schema {
+    json_schema!({
+        "description": "The cause of a failure: the contract of `error.data.kind`.",
+        "type": "string",
+        "enum": Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+    })
+}
+
+/// A reference as it reads outside the file of definitions.
+fn in_file(schema: &Schema) -> Value {
+    match schema.get("$ref").and_then(Value::as_str) {
+        Some(reference) => json!({ "$ref": format!("{WIRE_FILE}{reference}") }),
+        None => schema.clone().into(),
+    }
+}
+
+fn schemas(definitions: &mut Map<String, Value>) -> impl Iterator<Item = &mut Schema> {
+    definitions
+        .values_mut()
+        .filter_map(|definition| definition.try_into().ok())
+}
+
+/// What goes out leaves optional members out: where they stand, they are not null.
+fn never_null(schema: &mut Schema) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    let is_optional = |name: &String| {
+        required
+            .as_array()
+            .is_none_or(|names| !names.iter().any(|n| n == name))
+    };
+    for (_, member) in properties.iter_mut().filter(|(name, _)| is_optional(name)) {
+        let Some(member) = member.as_object_mut() else {
+            continue;
+        };
+        if let Some(Value::Array(types)) = member.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                member.insert("type".into(), only);
+            }
+        }
+        if let Some(Value::Array(shapes)) = member.get_mut("anyOf") {
+            shapes.retain(|shape| *shape != json!({ "type": "null" }));
+            if let [Value::Object(only)] = shapes.as_slice() {
+                let only = only.clone();
+                member.shift_remove("anyOf");
+                member.extend(only);
+            }
+        }
+    }
+}
+
+/// Takes out what means nothing to clients: number formats, line breaks of the source. An enum
+/// whose values are described one by one becomes a plain one, which generators understand better.
+fn tidy(schema: &mut Schema) {
+    let formats = ["uint", "uint32", "uint64", "int32", "double"];
+    if schema
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|name| formats.contains(&name))
+    {
+        schema.remove("format");
+    }
+    schema.remove("default");
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text
+            .replace("\n\n", "\0")
+            .replace('\n', " ")
+            .replace('\0', "\n\n");
+    }
+    // Beside a bare `$ref`, draft 7 (OpenRPC) ignores the description, and generators of types make
+    // a copy of the definition for it.
+    if schema.get("$ref").is_some()
+        && schema.get("description").is_some()
+        && let Some(reference) = schema.remove("$ref")
+    {
+        schema.remove("type");
+        schema.insert("allOf".into(), json!([{ "$ref": reference }]));
+    }
+    if let Some((names, described)) = plain_enum(schema) {
+        schema.remove("oneOf");
+        schema.insert("type".into(), "string".into());
+        schema.insert("enum".into(), names.into());
+        let text = schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let text = format!("{text}\n{described}");
+        schema.insert("description".into(), text.into());
+    }
+}
+
+/// The values of a union of strings, and a line on each of them that has a description.
+fn plain_enum(schema: &Schema) -> Option<(Vec<Value>, String)> {
+    let mut names = Vec::new();
+    let mut described = String::new();
+    for shape in schema.get("oneOf")?.as_array()? {
+        if let Some(name) = shape.get("const").and_then(Value::as_str) {
+            names.push(name.into());
+            if let Some(text) = shape.get("description").and_then(Value::as_str) {
+                let _ = write!(described, "\n`{name}`: {}", text.replace('\n', " "));
+            }
+        } else {
+            names.extend(shape.get("enum")?.as_array()?.iter().cloned());
+        }
+    }
+    Some((names, described))
+}
+
+fn pretty(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+#[cfg(test)]
+mod tests;

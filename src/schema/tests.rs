@@ -1,0 +1,242 @@
+use super::*;
+use std::collections::HashSet;
+
+fn document(name: &str) -> Value {
+    let documents = documents();
+    let (_, text) = documents.iter().find(|(other, _)| *other == name).unwrap();
+    assert!(text.ends_with("}\n"));
+    serde_json::from_str(text).unwrap()
+}
+
+/// Every value in a document, containers before their members.
+fn values(document: &Value) -> Vec<&Value> {
+    let mut found = vec![document];
+    let mut next = 0;
+    while let Some(value) = found.get(next).copied() {
+        match value {
+            Value::Object(members) => found.extend(members.values()),
+            Value::Array(elements) => found.extend(elements),
+            _ => {}
+        }
+        next += 1;
+    }
+    found
+}
+
+#[test]
+fn documents_are_the_same_every_time() {
+    assert_eq!(documents(), documents());
+    assert_eq!(Protocol::new().definitions, Protocol::new().definitions);
+    assert!(schema_hash().starts_with("sha256:"));
+    assert_eq!(schema_hash().len(), "sha256:".len() + 64);
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let wire = document("treelined.v1.json");
+    for (name, _) in documents() {
+        let document = document(name);
+        for value in values(&document) {
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
+                continue;
+            };
+            let (file, pointer) = reference.split_once('#').unwrap();
+            let target = match file {
+                "" => document.pointer(pointer),
+                "treelined.v1.json" => wire.pointer(pointer),
+                _ => None,
+            };
+            assert!(target.is_some(), "{name}: {reference}");
+        }
+    }
+}
+
+#[test]
+fn every_definition_and_member_is_described() {
+    for name in ["treelined.v1.json", "session-file.v3.json"] {
+        for (definition, schema) in document(name)["$defs"].as_object().unwrap() {
+            let described = |schema: &Value| {
+                schema["description"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty())
+            };
+            assert!(described(schema), "{definition}");
+            for (member, schema) in schema["properties"].as_object().into_iter().flatten() {
+                assert!(described(schema), "{definition}.{member}");
+            }
+        }
+    }
+}
+
+/// Two types of one name get a number from the generator; a null default would say that absent is
+/// null.
+#[test]
+fn definitions_are_in_terms_of_the_protocol() {
+    let wire = document("treelined.v1.json");
+    for name in wire["$defs"].as_object().unwrap().keys() {
+        assert!(!name.ends_with(|c: char| c.is_ascii_digit()), "{name}");
+    }
+    for value in values(&wire) {
+        assert!(value.get("format").is_none_or(Value::is_object), "{value}");
+        assert!(value.get("default").is_none_or(Value::is_object), "{value}");
+    }
+}
+
+/// The one exception: what goes in may be null where what goes out is left out.
+#[test]
+fn both_directions_agree_on_shared_definitions() {
+    let mut generators = Generators::default();
+    methods(&mut generators);
+    notifications(&mut generators);
+    let incoming = generators.incoming.take_definitions(false);
+    let outgoing = generators.outgoing.take_definitions(false);
+    let mut shared = 0;
+    for (name, definition) in &incoming {
+        if let Some(other) = outgoing.get(name) {
+            assert_eq!(definition, other, "{name}");
+            shared += 1;
+        }
+    }
+    assert!(shared > 0);
+}
+
+#[test]
+fn tables_have_every_name_once() {
+    let mut generators = Generators::default();
+    let methods = methods(&mut generators);
+    let notifications = notifications(&mut generators);
+    assert!(methods.iter().map(|method| method.name).eq(method_names()));
+    assert!(
+        notifications
+            .iter()
+            .map(|notification| notification.name)
+            .eq(notification_names())
+    );
+    let names: HashSet<_> = method_names().chain(notification_names()).collect();
+    assert_eq!(names.len(), methods.len() + notifications.len());
+}
+
+#[test]
+fn definitions_are_named_after_their_methods() {
+    let mut generators = Generators::default();
+    for method in methods(&mut generators) {
+        let camel: String = method
+            .name
+            .trim_start_matches("rpc.")
+            .split('_')
+            .flat_map(|word| {
+                let mut letters = word.chars();
+                letters
+                    .next()
+                    .map(|c| c.to_ascii_uppercase())
+                    .into_iter()
+                    .chain(letters)
+            })
+            .collect();
+        if !method.notification {
+            assert_eq!(
+                method.params.get("$ref").unwrap(),
+                &format!("#/$defs/{camel}Params")
+            );
+            assert_eq!(
+                method.result.get("$ref").unwrap(),
+                &format!("#/$defs/{camel}Result")
+            );
+        }
+        assert!(
+            method.errors.contains(&Kind::InvalidParams),
+            "{}",
+            method.name
+        );
+    }
+}
+
+#[test]
+fn params_refuse_unknown_members_except_those_of_initialize() {
+    let wire = document("treelined.v1.json");
+    for (name, schema) in wire["$defs"].as_object().unwrap() {
+        if name.ends_with("Params") {
+            let open = schema.get("additionalProperties").is_none();
+            assert_eq!(open, name == "InitializeParams", "{name}");
+        }
+    }
+}
+
+#[test]
+fn null_and_absence_are_told_apart() {
+    let wire = document("treelined.v1.json");
+    let check = |definition: &str, member: &str, nullable: bool, required: bool| {
+        let schema = &wire["$defs"][definition];
+        let types = &schema["properties"][member]["type"];
+        assert_eq!(
+            *types == json!(["string", "null"]),
+            nullable,
+            "{definition}.{member}: {types}"
+        );
+        let names = schema["required"].as_array();
+        let is_required = names.is_some_and(|names| names.contains(&json!(member)));
+        assert_eq!(is_required, required, "{definition}.{member}");
+    };
+    check("AppendLabelParams", "label", true, true);
+    check("AppendLabelParams", "targetId", false, true);
+    check("AppendLabelParams", "expectedLeafId", true, false);
+    check("AppendMessageParams", "parentId", true, false);
+    check("GetContextParams", "leafId", true, false);
+    check("SetLeafParams", "leafId", true, true);
+    check("GetChildrenParams", "entryId", true, true);
+    check("Navigation", "newLeafId", true, true);
+    check("Navigation", "editorText", false, false);
+    check("GetLabelResult", "label", false, false);
+}
+
+#[test]
+fn entries_are_told_apart_by_their_own_type() {
+    let file = document("session-file.v3.json");
+    let line = &file["$defs"]["FileLine"]["oneOf"];
+    let mut types = HashSet::new();
+    for shape in line.as_array().unwrap() {
+        assert_eq!(shape.as_object().unwrap().len(), 1, "a plain $ref: {shape}");
+        let pointer = shape["$ref"].as_str().unwrap().strip_prefix('#').unwrap();
+        let definition = file.pointer(pointer).unwrap();
+        assert!(
+            definition["required"]
+                .as_array()
+                .unwrap()
+                .contains(&json!("type"))
+        );
+        assert_ne!(definition["additionalProperties"], json!(false));
+        let tag = &definition["properties"]["type"];
+        if let Some(name) = tag["const"].as_str() {
+            let custom = &definition["properties"]["customType"]["const"];
+            assert!(types.insert((name.to_owned(), custom.clone())), "{name}");
+        } else {
+            assert!(tag["not"]["enum"].as_array().unwrap().len() > 10);
+        }
+    }
+    assert_eq!(types.len(), 13);
+}
+
+/// What OpenRPC 1.3.2 asks for; the whole meta-schema is checked where npm is at hand.
+#[test]
+fn the_openrpc_document_is_by_name() {
+    let document: Value = serde_json::from_str(openrpc()).unwrap();
+    assert_eq!(document["openrpc"], "1.3.2");
+    let methods = document["methods"].as_array().unwrap();
+    assert_eq!(methods.len(), method_names().count());
+    for method in methods {
+        assert_eq!(method["paramStructure"], "by-name");
+        assert!(method["result"]["schema"].is_object());
+        for param in method["params"].as_array().unwrap() {
+            assert!(param["name"].is_string() && param["required"].is_boolean());
+            assert!(param["schema"].is_object(), "{param}");
+        }
+    }
+    for error in document["components"]["errors"]
+        .as_object()
+        .unwrap()
+        .values()
+    {
+        assert!(error["code"].is_i64() && error["message"].is_string());
+        assert!(error["data"]["kind"].is_string());
+    }
+}

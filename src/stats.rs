@@ -1,0 +1,109 @@
+//! What a session has cost and holds (`get_stats`, protocol.md §3). Pure, over delivered entries.
+
+use crate::context::agent::Message;
+use crate::context::content;
+use crate::json::{self, Elements};
+use std::collections::BTreeMap;
+
+/// Sums over entries.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stats {
+    /// Messages by role.
+    pub messages: BTreeMap<String, u64>,
+    pub tool_calls: u64,
+    pub tokens: Tokens,
+    /// In the currency of the `usage` objects.
+    pub cost: f64,
+}
+
+/// Tokens as providers report them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+impl Stats {
+    /// Counts an entry. What a copy from another branch cost has been counted with its original.
+    pub fn add(&mut self, entry: &[u8]) {
+        let message = json::get(entry, "message");
+        if let Some(message) = message {
+            let role = json::get(message, "role").and_then(json::string);
+            let role = role.map_or_else(|| "unknown".to_owned(), |role| role.into_owned());
+            *self.messages.entry(role).or_default() += 1;
+            self.tool_calls += tool_calls(message);
+        }
+        if json::get(entry, "copiedFrom").is_some() {
+            return;
+        }
+        let usage = message.and_then(|message| json::get(message, "usage"));
+        if let Some(usage) = usage.or_else(|| json::get(entry, "usage")) {
+            let number = |name: &str| json::get(usage, name).map_or(0, whole);
+            self.tokens.input += number("input");
+            self.tokens.output += number("output");
+            self.tokens.cache_read += number("cacheRead");
+            self.tokens.cache_write += number("cacheWrite");
+            let cost = json::get_path(usage, &["cost", "total"]);
+            self.cost += cost.and_then(decimal).unwrap_or_default();
+        }
+    }
+}
+
+/// The size of a context in tokens: what the provider counted last, and an estimate of what has come
+/// since (⌈characters/4⌉, an image as 1,200). Counts with messages before `counted_from` were of
+/// another context and are not believed.
+pub fn context_tokens(messages: &[Vec<u8>], counted_from: usize) -> u64 {
+    let mut since = 0;
+    for (at, message) in messages.iter().enumerate().rev() {
+        if at >= counted_from
+            && let Some(counted) = counted(message)
+        {
+            return counted + since;
+        }
+        since += content::estimated_tokens(&Message::of(message));
+    }
+    since
+}
+
+/// What the provider counted with an assistant message that ended well.
+fn counted(message: &[u8]) -> Option<u64> {
+    let text = |name: &str| json::get(message, name).and_then(json::string);
+    if text("role").as_deref() != Some("assistant")
+        || matches!(text("stopReason").as_deref(), Some("aborted" | "error"))
+    {
+        return None;
+    }
+    let usage = json::get(message, "usage")?;
+    let number = |name: &str| json::get(usage, name).map_or(0, whole);
+    let total = match number("totalTokens") {
+        0 => number("input") + number("output") + number("cacheRead") + number("cacheWrite"),
+        total => total,
+    };
+    (total > 0).then_some(total)
+}
+
+fn tool_calls(message: &[u8]) -> u64 {
+    let content = json::get(message, "content").unwrap_or_default();
+    let Ok(mut blocks) = Elements::open(content, 0) else {
+        return 0;
+    };
+    let mut calls = 0;
+    while let Ok(Some(span)) = blocks.next() {
+        let block = content.get(span).unwrap_or_default();
+        let kind = json::get(block, "type").and_then(json::string);
+        calls += u64::from(kind.as_deref() == Some("toolCall"));
+    }
+    calls
+}
+
+fn whole(raw: &[u8]) -> u64 {
+    decimal(raw)
+        .filter(|number| number.is_finite())
+        .map_or(0, |number| number as u64)
+}
+
+fn decimal(raw: &[u8]) -> Option<f64> {
+    std::str::from_utf8(raw).ok()?.parse().ok()
+}

@@ -1,0 +1,1115 @@
+//! Output (protocol.md §1, Backpressure): the one queue of a connection, what happens to messages
+//! while the client does not read, and the loop that writes them.
+//!
+//! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Not here: the
+//! thread that runs [`Outbox::run`], and what is done when the output is gone.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Framing;
+use super::shortcut::{self, Shortcut};
+
+/// Messages up to this size in bytes are collected and written together; larger ones are written
+/// from where they lie.
+const SMALL: usize = 64 * 1024;
+/// Most bytes collected, and most bytes per write: what is unread is known this exactly.
+const CHUNK: usize = 256 * 1024;
+/// While corked, the writer sleeps on until this many bytes are queued.
+const CORKED: usize = 64 * 1024;
+/// Bytes that an `events_lost` or an empty delta counts for.
+const NOTICE: usize = 128;
+/// Places in the queue that are kept when it is empty.
+const KEEP: usize = 4096;
+/// Pause before writing again to an output that somebody else made non-blocking.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// What may happen to a message while more than the limit is unread.
+#[derive(Debug, Clone)]
+pub enum Class {
+    /// Never dropped: responses, questions, `event_resolved`, `session_tree`, lifecycle.
+    Keep,
+    /// Dropped above the limit, and said so by `events_lost`: `entries_appended`.
+    Droppable {
+        /// Its `sessionId`.
+        session: Arc<str>,
+        /// Its `seq`.
+        seq: u64,
+    },
+    /// Dropped above the limit without a word: `progress`.
+    Progress,
+}
+
+/// The output of one connection: many producers, one writer.
+#[derive(Debug)]
+pub struct Outbox {
+    max_queued_bytes: usize,
+    /// Std and not async: held for memory work, and across a write only where that cannot wait.
+    state: Mutex<State>,
+    /// Wakes the writer.
+    work: Condvar,
+    /// Wakes whoever waits in `wait_for_room`.
+    room: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    queue: VecDeque<Item>,
+    /// Place in the queue of the last gap of a session.
+    gaps: HashMap<Arc<str>, usize>,
+    /// Places in the queue of the last delta of each navigation.
+    deltas: Vec<usize>,
+    /// Bytes queued and bytes the writer holds.
+    unread: usize,
+    framing: Framing,
+    corked: bool,
+    phase: Phase,
+    // A condition variable makes a system call per notification even when nobody waits.
+    writer_sleeps: bool,
+    waiting_for_room: usize,
+    /// Goes up with every `wake`, so that none is missed between looking and sleeping.
+    wakes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Takes nothing more; what is queued is still written.
+    Closed,
+    /// The output is gone.
+    Broken,
+}
+
+#[derive(Debug)]
+enum Item {
+    Message(Vec<u8>),
+    Delta(Box<Delta>),
+    /// Stands where the first message it speaks of would have stood.
+    Gap {
+        session: Arc<str>,
+        from: u64,
+        to: u64,
+    },
+}
+
+#[derive(Debug)]
+struct Delta {
+    session: Box<str>,
+    navigation: Box<str>,
+    index: u64,
+    text: String,
+}
+
+impl Outbox {
+    /// An open, empty queue. Above `max_queued_bytes` of unread output (`limits.maxQueuedBytes`)
+    /// [`Class`] decides what is dropped; a single message of any size goes through below it.
+    #[must_use]
+    pub fn new(max_queued_bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max_queued_bytes,
+            state: Mutex::new(State {
+                queue: VecDeque::new(),
+                gaps: HashMap::new(),
+                deltas: Vec::new(),
+                unread: 0,
+                framing: Framing::Lines,
+                corked: false,
+                phase: Phase::Open,
+                writer_sleeps: false,
+                waiting_for_room: 0,
+                wakes: 0,
+            }),
+            work: Condvar::new(),
+            room: Condvar::new(),
+        })
+    }
+
+    /// Sets the framing, [`Framing::Lines`] until then. To be called before the first message is
+    /// pushed.
+    pub fn set_framing(&self, framing: Framing) {
+        self.lock().framing = framing;
+    }
+
+    /// Queues one message: JSON text without line end, and without a line break between tokens.
+    /// Discarded once the outbox is closed or broken.
+    pub fn push(&self, message: Vec<u8>, class: Class) {
+        debug_assert!(
+            memchr::memchr(b'\n', &message).is_none(),
+            "a message is one line"
+        );
+        let mut state = self.lock();
+        if state.phase != Phase::Open {
+            return;
+        }
+        let over = state.unread > self.max_queued_bytes;
+        match class {
+            Class::Droppable { session, seq } if over => state.lose(session, seq),
+            Class::Progress if over => return,
+            _ => state.put(Item::Message(message)),
+        }
+        self.notify_writer(state);
+    }
+
+    /// Queues a `summary_delta` (protocol.md §7). Deltas of one navigation that are still queued
+    /// become one, with the text of all and the index of the first.
+    pub fn push_delta(&self, session: &str, navigation: &str, index: u64, delta: &str) {
+        let mut state = self.lock();
+        if state.phase != Phase::Open {
+            return;
+        }
+        if !state.merge(session, navigation, delta) {
+            let place = state.queue.len();
+            state.deltas.push(place);
+            state.put(Item::Delta(Box::new(Delta {
+                session: session.into(),
+                navigation: navigation.into(),
+                index,
+                text: delta.into(),
+            })));
+        }
+        self.notify_writer(state);
+    }
+
+    /// Lets the writer sleep on while messages are pushed, until [`uncork`](Self::uncork), or until
+    /// 64 KiB are queued: for the time in which the reader works off frames it already has. One
+    /// reader corks; it must uncork before it waits for anything. Corking twice is corking once.
+    pub fn cork(&self) {
+        self.lock().corked = true;
+    }
+
+    /// Ends [`cork`](Self::cork), and wakes the writer if there is anything to write.
+    pub fn uncork(&self) {
+        let mut state = self.lock();
+        state.corked = false;
+        if !state.queue.is_empty() {
+            self.notify_writer(state);
+        }
+    }
+
+    /// Ends [`cork`](Self::cork): what little is queued goes the short way if there is one and the
+    /// writer is idle, else the writer is woken.
+    pub fn uncork_through(&self, shortcut: &Shortcut) {
+        let mut state = self.lock();
+        state.corked = false;
+        if state.queue.is_empty() {
+            return;
+        }
+        if let Some(bytes) = state.short_message()
+            && shortcut.write(&bytes).is_ok_and(|written| written)
+        {
+            state.queue.clear();
+            state.gaps.clear();
+            state.deltas.clear();
+            state.unread = 0;
+            return;
+        }
+        self.notify_writer(state);
+    }
+
+    /// Bytes of messages that are queued or that the writer is about to write. Framing and the
+    /// escapes of merged deltas are not counted.
+    pub fn queued_bytes(&self) -> usize {
+        self.lock().unread
+    }
+
+    /// Whether more is unread than `max_queued_bytes`.
+    pub fn is_over_limit(&self) -> bool {
+        self.lock().unread > self.max_queued_bytes
+    }
+
+    /// Blocks while the queue is over its limit, `unless` gives false, and the output is neither
+    /// closed nor broken. `unless` is asked again after every [`wake`](Self::wake); it is called
+    /// without any lock held here, and may push. Uncorks if it has to wait.
+    pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
+        if !self.is_over_limit() {
+            return;
+        }
+        self.uncork();
+        loop {
+            let seen = self.lock().wakes;
+            if unless() {
+                return;
+            }
+            let mut state = self.lock();
+            while state.wakes == seen {
+                if state.unread <= self.max_queued_bytes || state.phase != Phase::Open {
+                    return;
+                }
+                state.waiting_for_room += 1;
+                state = self
+                    .room
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                state.waiting_for_room -= 1;
+            }
+        }
+    }
+
+    /// Has [`wait_for_room`](Self::wait_for_room) ask its condition again.
+    pub fn wake(&self) {
+        let mut state = self.lock();
+        state.wakes += 1;
+        self.notify_room(state);
+    }
+
+    /// No more messages: what is queued is written, and [`run`](Self::run) ends.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        if state.phase == Phase::Open {
+            state.phase = Phase::Closed;
+        }
+        state.corked = false;
+        self.work.notify_all();
+        self.notify_room(state);
+    }
+
+    /// Whether the output is gone: [`run`](Self::run) has failed, and everything is discarded.
+    pub fn is_broken(&self) -> bool {
+        self.lock().phase == Phase::Broken
+    }
+
+    /// The body of the one writer thread: writes what is queued until [`close`](Self::close).
+    ///
+    /// # Errors
+    ///
+    /// The first error of the output, `BrokenPipe` among them; the outbox is broken from then on.
+    /// `Interrupted` and `WouldBlock` are retried.
+    pub fn run(&self, output: &mut impl Write) -> io::Result<()> {
+        let result = self.write_all(output);
+        if result.is_err() {
+            let mut state = self.lock();
+            state.phase = Phase::Broken;
+            state.unread = 0;
+            drop(state.take(VecDeque::new()));
+            self.notify_room(state);
+        }
+        result
+    }
+
+    fn write_all(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut writer = Writer {
+            outbox: self,
+            output,
+            collected: Vec::new(),
+            held: 0,
+        };
+        let mut batch = VecDeque::new();
+        while let Some((full, framing)) = self.next_batch(batch) {
+            batch = full;
+            while let Some(item) = batch.pop_front() {
+                writer.write(item, framing)?;
+            }
+            writer.flush()?;
+            if batch.capacity() > KEEP {
+                batch = VecDeque::new();
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything queued, in exchange for an empty queue. `None`: closed and drained.
+    fn next_batch(&self, empty: VecDeque<Item>) -> Option<(VecDeque<Item>, Framing)> {
+        let mut state = self.lock();
+        while state.queue.is_empty() {
+            if state.phase != Phase::Open {
+                return None;
+            }
+            state.writer_sleeps = true;
+            state = self
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            state.writer_sleeps = false;
+        }
+        Some((state.take(empty), state.framing))
+    }
+
+    /// The client has been given `bytes` of what was unread.
+    fn written(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.unread = state.unread.saturating_sub(bytes);
+        if state.unread <= self.max_queued_bytes {
+            self.notify_room(state);
+        }
+    }
+
+    fn notify_writer(&self, mut state: MutexGuard<'_, State>) {
+        if state.writer_sleeps && (!state.corked || state.unread >= CORKED) {
+            // Cleared here, so that what is pushed until it is awake costs nothing.
+            state.writer_sleeps = false;
+            drop(state);
+            self.work.notify_one();
+        }
+    }
+
+    fn notify_room(&self, state: MutexGuard<'_, State>) {
+        if state.waiting_for_room > 0 {
+            drop(state);
+            self.room.notify_all();
+        }
+    }
+
+    /// Nothing under this lock can leave it half changed, so a panic elsewhere does not count.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put(&mut self, item: Item) {
+        self.unread = self.unread.saturating_add(item.cost());
+        self.queue.push_back(item);
+    }
+
+    /// Widens the gap that ends just before `seq`, or begins one. Whatever of the session was
+    /// queued in between took a `seq` of its own, so a range that stays consecutive has swallowed
+    /// nothing that is delivered, and everything behind it in the queue is later.
+    fn lose(&mut self, session: Arc<str>, seq: u64) {
+        let last = self
+            .gaps
+            .get(&session)
+            .and_then(|place| self.queue.get_mut(*place));
+        if let Some(Item::Gap { to, .. }) = last
+            && to.checked_add(1) == Some(seq)
+        {
+            *to = seq;
+            return;
+        }
+        self.gaps.insert(Arc::clone(&session), self.queue.len());
+        self.put(Item::Gap {
+            session,
+            from: seq,
+            to: seq,
+        });
+    }
+
+    /// Everything queued, framed, if it is little and nobody is writing.
+    fn short_message(&self) -> Option<Vec<u8>> {
+        if !self.writer_sleeps || self.unread > shortcut::MAX_BYTES {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(self.unread + 64);
+        for item in &self.queue {
+            let Item::Message(message) = item else {
+                return None;
+            };
+            if self.framing == Framing::ContentLength {
+                write!(bytes, "Content-Length: {}\r\n\r\n", message.len()).ok()?;
+            }
+            bytes.extend_from_slice(message);
+            if self.framing == Framing::Lines {
+                bytes.push(b'\n');
+            }
+        }
+        (bytes.len() <= shortcut::MAX_BYTES).then_some(bytes)
+    }
+
+    fn merge(&mut self, session: &str, navigation: &str, text: &str) -> bool {
+        for place in self.deltas.iter().rev() {
+            if let Some(Item::Delta(delta)) = self.queue.get_mut(*place)
+                && *delta.navigation == *navigation
+                && *delta.session == *session
+            {
+                delta.text.push_str(text);
+                self.unread = self.unread.saturating_add(text.len());
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, empty: VecDeque<Item>) -> VecDeque<Item> {
+        self.gaps.clear();
+        self.deltas.clear();
+        std::mem::replace(&mut self.queue, empty)
+    }
+}
+
+impl Item {
+    /// What it adds to the unread bytes.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Message(message) => message.len(),
+            Self::Delta(delta) => NOTICE.saturating_add(delta.text.len()),
+            Self::Gap { .. } => NOTICE,
+        }
+    }
+
+    fn into_message(self) -> Vec<u8> {
+        match self {
+            Self::Message(message) => message,
+            Self::Delta(delta) => format!(
+                r#"{{"jsonrpc":"2.0","method":"summary_delta","params":{{"sessionId":{},"navigationId":{},"index":{},"delta":{}}}}}"#,
+                json_string(&delta.session),
+                json_string(&delta.navigation),
+                delta.index,
+                json_string(&delta.text),
+            )
+            .into_bytes(),
+            Self::Gap { session, from, to } => format!(
+                r#"{{"jsonrpc":"2.0","method":"events_lost","params":{{"sessionId":{},"fromSeq":{from},"toSeq":{to}}}}}"#,
+                json_string(&session),
+            )
+            .into_bytes(),
+        }
+    }
+}
+
+/// JSON text of a string, with U+2028 and U+2029 escaped (protocol.md §1).
+fn json_string(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    if !json.contains(['\u{2028}', '\u{2029}']) {
+        return json;
+    }
+    json.replace('\u{2028}', r"\u2028")
+        .replace('\u{2029}', r"\u2029")
+}
+
+/// The writer's side: frames messages and collects the small ones.
+struct Writer<'a, W> {
+    outbox: &'a Outbox,
+    output: &'a mut W,
+    collected: Vec<u8>,
+    /// What the messages in `collected` count for.
+    held: usize,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn write(&mut self, item: Item, framing: Framing) -> io::Result<()> {
+        let cost = item.cost();
+        let message = item.into_message();
+        if framing == Framing::ContentLength {
+            write!(self.collected, "Content-Length: {}\r\n\r\n", message.len())?;
+        }
+        if message.len() <= SMALL {
+            self.collected.extend_from_slice(&message);
+            self.held += cost;
+        } else {
+            self.put_collected()?;
+            // A delta may be longer as JSON than it counts for: the rest is settled at its end.
+            let mut left = cost;
+            for chunk in message.chunks(CHUNK) {
+                self.put(chunk)?;
+                let done = left.min(chunk.len());
+                left -= done;
+                self.outbox.written(done);
+            }
+            self.outbox.written(left);
+        }
+        if framing == Framing::Lines {
+            self.collected.push(b'\n');
+        }
+        if self.collected.len() >= CHUNK - SMALL {
+            self.put_collected()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.put_collected()?;
+        self.output.flush()
+    }
+
+    fn put_collected(&mut self) -> io::Result<()> {
+        let collected = std::mem::take(&mut self.collected);
+        self.put(&collected)?;
+        self.collected = collected;
+        self.collected.clear();
+        self.outbox.written(std::mem::take(&mut self.held));
+        Ok(())
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.output.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => std::thread::sleep(RETRY),
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    const LIMIT: usize = 1000;
+
+    /// What the writer makes of everything queued so far.
+    fn drain(outbox: &Outbox) -> Vec<String> {
+        outbox.close();
+        let mut output = Vec::new();
+        outbox.run(&mut output).unwrap();
+        assert_eq!(outbox.queued_bytes(), 0);
+        String::from_utf8(output)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn keep(outbox: &Outbox, message: &str) {
+        outbox.push(message.into(), Class::Keep);
+    }
+
+    fn event(outbox: &Outbox, session: &str, seq: u64) {
+        outbox.push(
+            format!("{session}{seq}").into(),
+            Class::Droppable {
+                session: session.into(),
+                seq,
+            },
+        );
+    }
+
+    fn lost(session: &str, from: u64, to: u64) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"events_lost","params":{{"sessionId":"{session}","fromSeq":{from},"toSeq":{to}}}}}"#
+        )
+    }
+
+    fn delta(index: u64, text: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"summary_delta","params":{{"sessionId":"s","navigationId":"n","index":{index},"delta":"{text}"}}}}"#
+        )
+    }
+
+    /// Queues a message that takes the queue over its limit, and gives it.
+    fn overfill(outbox: &Outbox) -> String {
+        let filler = "f".repeat(LIMIT + 1);
+        keep(outbox, &filler);
+        assert!(outbox.is_over_limit());
+        filler
+    }
+
+    /// Waits for what another thread is about to do.
+    #[track_caller]
+    fn eventually(condition: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !condition() {
+            assert!(start.elapsed() < Duration::from_secs(10), "in vain");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn messages_leave_in_order() {
+        let outbox = Outbox::new(LIMIT);
+        keep(&outbox, "1");
+        event(&outbox, "a", 0);
+        outbox.push_delta("s", "n", 0, "x");
+        outbox.push("p".into(), Class::Progress);
+        assert!(outbox.queued_bytes() > 4);
+        assert_eq!(drain(&outbox), ["1", "a0", &delta(0, "x"), "p"]);
+    }
+
+    #[test]
+    fn content_length_counts_bytes() {
+        let outbox = Outbox::new(LIMIT);
+        outbox.set_framing(Framing::ContentLength);
+        keep(&outbox, "\"ü\"");
+        keep(&outbox, "{}");
+        assert_eq!(
+            drain(&outbox).join("\n"),
+            "Content-Length: 4\n\n\"ü\"Content-Length: 2\n\n{}"
+        );
+    }
+
+    #[test]
+    fn messages_of_every_size_are_framed_whole() {
+        for framing in [Framing::Lines, Framing::ContentLength] {
+            let outbox = Outbox::new(0);
+            outbox.set_framing(framing);
+            let mut expect = Vec::new();
+            for size in [
+                1,
+                SMALL - 1,
+                SMALL,
+                SMALL + 1,
+                CHUNK,
+                2,
+                CHUNK * 3 + 1,
+                0,
+                SMALL,
+                SMALL,
+                SMALL,
+                SMALL,
+                3,
+            ] {
+                let message = vec![b'a' + u8::try_from(size % 26).unwrap(); size];
+                if framing == Framing::ContentLength {
+                    expect.extend_from_slice(format!("Content-Length: {size}\r\n\r\n").as_bytes());
+                }
+                expect.extend_from_slice(&message);
+                if framing == Framing::Lines {
+                    expect.push(b'\n');
+                }
+                outbox.push(message, Class::Keep);
+            }
+            outbox.close();
+            let mut output = Vec::new();
+            outbox.run(&mut output).unwrap();
+            assert!(output == expect, "{framing:?}");
+            assert_eq!(outbox.queued_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn deltas_of_one_navigation_are_merged() {
+        let outbox = Outbox::new(LIMIT);
+        for (index, text) in [(3, "a\""), (4, "b\n"), (5, "\u{2028}\u{2029}é")] {
+            outbox.push_delta("s", "n", index, text);
+        }
+        outbox.push_delta("s", "other", 0, "x");
+        outbox.push_delta("s", "n", 6, "z");
+        outbox.push_delta("t", "n", 0, "y");
+        let lines = drain(&outbox);
+        assert_eq!(lines[0], delta(3, "a\\\"b\\n\\u2028\\u2029éz"));
+        assert!(lines[1].contains(r#""navigationId":"other","index":0,"delta":"x""#));
+        assert!(lines[2].contains(r#""sessionId":"t","navigationId":"n","index":0,"delta":"y""#));
+        assert_eq!(lines.len(), 3);
+    }
+
+    #[test]
+    fn deltas_are_kept_above_the_limit() {
+        let outbox = Outbox::new(LIMIT);
+        let filler = overfill(&outbox);
+        outbox.push_delta("s", "n", 0, "x");
+        outbox.push_delta("s", "n", 1, "y");
+        assert_eq!(drain(&outbox), [filler, delta(0, "xy")]);
+    }
+
+    #[test]
+    fn a_single_message_of_any_size_goes_through() {
+        let outbox = Outbox::new(0);
+        event(&outbox, "a", 0);
+        event(&outbox, "a", 1);
+        assert_eq!(drain(&outbox), ["a0", &lost("a", 1, 1)]);
+    }
+
+    #[test]
+    fn consecutive_drops_are_one_range() {
+        let outbox = Outbox::new(LIMIT);
+        event(&outbox, "a", 4);
+        let filler = overfill(&outbox);
+        event(&outbox, "a", 5);
+        event(&outbox, "a", 6);
+        outbox.push("p".into(), Class::Progress);
+        event(&outbox, "b", 0);
+        keep(&outbox, "response");
+        event(&outbox, "a", 7);
+        assert_eq!(
+            drain(&outbox),
+            [
+                "a4",
+                &filler,
+                &lost("a", 5, 7),
+                &lost("b", 0, 0),
+                "response"
+            ]
+        );
+    }
+
+    /// A gap must never claim the number of a notification that was delivered.
+    #[test]
+    fn a_kept_notification_splits_the_range() {
+        let outbox = Outbox::new(LIMIT);
+        let filler = overfill(&outbox);
+        event(&outbox, "a", 5);
+        event(&outbox, "b", 8);
+        keep(&outbox, "session_tree a6");
+        event(&outbox, "a", 7);
+        event(&outbox, "b", 9);
+        event(&outbox, "a", 8);
+        assert_eq!(
+            drain(&outbox),
+            [
+                &filler,
+                &lost("a", 5, 5),
+                &lost("b", 8, 9),
+                "session_tree a6",
+                &lost("a", 7, 8)
+            ]
+        );
+    }
+
+    /// Whatever is pushed, the numbers of a session leave without hole or repetition, ascending.
+    #[test]
+    fn every_number_is_delivered_or_said_to_be_lost() {
+        let outbox = Outbox::new(LIMIT);
+        let (mut reader, writer) = io::pipe().unwrap();
+        let runner = thread::spawn({
+            let outbox = Arc::clone(&outbox);
+            let mut writer = writer;
+            move || outbox.run(&mut writer)
+        });
+        let consumer = thread::spawn(move || {
+            let mut text = String::new();
+            let mut piece = [0; 500];
+            loop {
+                let count = reader.read(&mut piece).unwrap();
+                if count == 0 {
+                    return text;
+                }
+                text.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+                thread::sleep(Duration::from_micros(20));
+            }
+        });
+        let padding = " ".repeat(100);
+        for seq in 0..20_000_u64 {
+            for session in ["a", "b"] {
+                let message = format!(r#"{{"s":"{session}","seq":{seq}}}{padding}"#).into_bytes();
+                let class = if (seq / 3 + seq) % 5 == 0 {
+                    Class::Keep
+                } else {
+                    Class::Droppable {
+                        session: session.into(),
+                        seq,
+                    }
+                };
+                outbox.push(message, class);
+            }
+        }
+        outbox.close();
+        runner.join().unwrap().unwrap();
+        let text = consumer.join().unwrap();
+        let mut next = HashMap::from([("a".to_owned(), 0), ("b".to_owned(), 0)]);
+        let mut gaps = 0;
+        for line in text.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let (session, from, to) = if value["method"] == "events_lost" {
+                gaps += 1;
+                let params = &value["params"];
+                (&params["sessionId"], &params["fromSeq"], &params["toSeq"])
+            } else {
+                (&value["s"], &value["seq"], &value["seq"])
+            };
+            let next = next.get_mut(session.as_str().unwrap()).unwrap();
+            assert_eq!(from.as_u64(), Some(*next), "{line}");
+            *next = to.as_u64().unwrap() + 1;
+        }
+        assert_eq!(next.into_values().collect::<Vec<_>>(), [20_000, 20_000]);
+        assert!(gaps > 0, "nothing was dropped");
+    }
+
+    /// Lets one write through per permit, of at most `most` bytes.
+    struct Gate {
+        permits: mpsc::Receiver<usize>,
+        written: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Gate {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.permits.recv() {
+                Ok(0) => Err(ErrorKind::Interrupted.into()),
+                Ok(1) => Err(ErrorKind::WouldBlock.into()),
+                Ok(most) => {
+                    let count = most.min(bytes.len());
+                    self.written
+                        .lock()
+                        .unwrap()
+                        .extend_from_slice(&bytes[..count]);
+                    Ok(count)
+                }
+                Err(_) => Err(ErrorKind::BrokenPipe.into()),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Gated {
+        outbox: Arc<Outbox>,
+        permits: mpsc::Sender<usize>,
+        written: Arc<Mutex<Vec<u8>>>,
+        runner: thread::JoinHandle<io::Result<()>>,
+    }
+
+    impl Gated {
+        fn new(limit: usize) -> Self {
+            let outbox = Outbox::new(limit);
+            let (permits, receiver) = mpsc::channel();
+            let written = Arc::<Mutex<Vec<u8>>>::default();
+            let mut gate = Gate {
+                permits: receiver,
+                written: Arc::clone(&written),
+            };
+            let runner = thread::spawn({
+                let outbox = Arc::clone(&outbox);
+                move || outbox.run(&mut gate)
+            });
+            eventually(|| outbox.lock().writer_sleeps);
+            Self {
+                outbox,
+                permits,
+                written,
+                runner,
+            }
+        }
+
+        fn permit(&self, bytes: usize) {
+            self.permits.send(bytes).unwrap();
+        }
+
+        fn written(&self) -> String {
+            String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
+        }
+
+        /// Waits until the writer has taken the queue, and hangs in the output.
+        fn taken(&self) {
+            eventually(|| self.outbox.lock().queue.is_empty());
+        }
+
+        fn wait_for_room(&self, go_on: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
+            let outbox = Arc::clone(&self.outbox);
+            let go_on = Arc::clone(go_on);
+            let waiter =
+                thread::spawn(move || outbox.wait_for_room(&|| go_on.load(Ordering::SeqCst)));
+            eventually(|| self.outbox.lock().waiting_for_room == 1);
+            waiter
+        }
+    }
+
+    #[test]
+    fn what_the_writer_holds_counts_as_unread() {
+        let gated = Gated::new(LIMIT);
+        keep(&gated.outbox, "abc");
+        gated.taken();
+        assert_eq!(gated.outbox.queued_bytes(), 3);
+        keep(&gated.outbox, "de");
+        assert_eq!(gated.outbox.queued_bytes(), 5);
+        gated.permit(100);
+        eventually(|| gated.outbox.queued_bytes() == 2);
+        gated.permit(100);
+        eventually(|| gated.outbox.queued_bytes() == 0);
+        assert_eq!(gated.written(), "abc\nde\n");
+    }
+
+    #[test]
+    fn short_writes_and_interruptions_are_gone_on_from() {
+        let gated = Gated::new(LIMIT);
+        keep(&gated.outbox, "abcdef");
+        for most in [2, 0, 1, 3, 0, 1, 2] {
+            gated.permit(most);
+        }
+        eventually(|| gated.outbox.queued_bytes() == 0);
+        assert_eq!(gated.written(), "abcdef\n");
+    }
+
+    /// While the writer hangs in one write, what comes meanwhile leaves in one further write.
+    #[test]
+    fn what_is_queued_together_is_written_together() {
+        let gated = Gated::new(LIMIT);
+        keep(&gated.outbox, "first");
+        gated.taken();
+        for message in ["a", "b", "c"] {
+            keep(&gated.outbox, message);
+        }
+        gated.permit(100);
+        gated.permit(100);
+        eventually(|| gated.outbox.queued_bytes() == 0);
+        assert_eq!(gated.written(), "first\na\nb\nc\n");
+    }
+
+    #[test]
+    fn a_corked_writer_sleeps_until_uncorked() {
+        let gated = Gated::new(LIMIT);
+        gated.outbox.cork();
+        keep(&gated.outbox, "a");
+        keep(&gated.outbox, "b");
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(gated.outbox.lock().queue.len(), 2);
+        gated.permit(100);
+        gated.outbox.uncork();
+        eventually(|| gated.outbox.queued_bytes() == 0);
+        assert_eq!(gated.written(), "a\nb\n");
+    }
+
+    #[test]
+    fn a_cork_holds_back_no_more_than_its_measure() {
+        let gated = Gated::new(LIMIT);
+        gated.outbox.cork();
+        keep(&gated.outbox, &"x".repeat(CORKED));
+        gated.taken();
+    }
+
+    #[test]
+    fn waiting_ends_when_the_client_has_read() {
+        let gated = Gated::new(LIMIT);
+        overfill(&gated.outbox);
+        let waiter = gated.wait_for_room(&Arc::default());
+        gated.permit(LIMIT + 2);
+        waiter.join().unwrap();
+        assert!(!gated.outbox.is_over_limit());
+        gated.outbox.wait_for_room(&|| false);
+    }
+
+    #[test]
+    fn waiting_ends_within_a_large_message() {
+        let gated = Gated::new(CHUNK);
+        keep(&gated.outbox, &"x".repeat(2 * CHUNK));
+        let waiter = gated.wait_for_room(&Arc::default());
+        gated.permit(CHUNK);
+        waiter.join().unwrap();
+        assert_eq!(gated.outbox.queued_bytes(), CHUNK);
+    }
+
+    #[test]
+    fn waiting_ends_when_woken_with_a_reason_to_go_on() {
+        let gated = Gated::new(LIMIT);
+        overfill(&gated.outbox);
+        gated.outbox.wait_for_room(&|| true);
+        let go_on = Arc::default();
+        let waiter = gated.wait_for_room(&go_on);
+        gated.outbox.wake();
+        thread::sleep(Duration::from_millis(20));
+        assert!(!waiter.is_finished());
+        go_on.store(true, Ordering::SeqCst);
+        gated.outbox.wake();
+        waiter.join().unwrap();
+    }
+
+    #[test]
+    fn waiting_ends_when_closed() {
+        let gated = Gated::new(LIMIT);
+        overfill(&gated.outbox);
+        let waiter = gated.wait_for_room(&Arc::default());
+        gated.outbox.close();
+        waiter.join().unwrap();
+        gated.permit(LIMIT + 2);
+        gated.runner.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn waiting_wakes_a_corked_writer() {
+        let gated = Gated::new(0);
+        gated.outbox.cork();
+        keep(&gated.outbox, "a");
+        gated.permit(100);
+        gated.outbox.wait_for_room(&|| false);
+        assert_eq!(gated.written(), "a\n");
+    }
+
+    /// The condition may take locks of its own and push, as answering a question does.
+    #[test]
+    fn the_condition_is_asked_without_a_lock() {
+        let outbox = Outbox::new(LIMIT);
+        overfill(&outbox);
+        outbox.wait_for_room(&|| {
+            keep(&outbox, "x");
+            outbox.wake();
+            outbox.is_over_limit()
+        });
+        assert_eq!(drain(&outbox).len(), 2);
+    }
+
+    #[test]
+    fn closing_drains_and_takes_no_more() {
+        let gated = Gated::new(LIMIT);
+        keep(&gated.outbox, "a");
+        keep(&gated.outbox, "b");
+        gated.outbox.close();
+        gated.outbox.close();
+        keep(&gated.outbox, "late");
+        gated.outbox.push_delta("s", "n", 0, "late");
+        _ = gated.permits.send(100);
+        _ = gated.permits.send(100);
+        gated.runner.join().unwrap().unwrap();
+        assert_eq!(*gated.written.lock().unwrap(), b"a\nb\n");
+        assert!(!gated.outbox.is_broken());
+    }
+
+    #[test]
+    fn a_sleeping_writer_ends_when_closed() {
+        let gated = Gated::new(LIMIT);
+        gated.outbox.close();
+        gated.runner.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_gone_output_breaks_the_outbox() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let outbox = Outbox::new(LIMIT);
+        overfill(&outbox);
+        drop(reader);
+        let error = outbox.run(&mut writer).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        assert!(outbox.is_broken());
+        overfill_in_vain(&outbox);
+        outbox.wait_for_room(&|| false);
+        outbox.close();
+        assert!(outbox.is_broken());
+    }
+
+    fn overfill_in_vain(outbox: &Outbox) {
+        keep(outbox, &"x".repeat(LIMIT + 1));
+        assert_eq!(outbox.queued_bytes(), 0);
+    }
+
+    #[test]
+    fn waiting_ends_when_the_output_is_gone() {
+        let gated = Gated::new(LIMIT);
+        overfill(&gated.outbox);
+        let waiter = gated.wait_for_room(&Arc::default());
+        drop(gated.permits);
+        waiter.join().unwrap();
+        assert!(gated.outbox.is_broken());
+        assert!(gated.runner.join().unwrap().is_err());
+    }
+
+    /// Four producers, a real pipe: every message arrives, each producer's in order.
+    #[test]
+    fn a_million_small_messages_arrive_in_order() {
+        const EACH: u64 = 250_000;
+        let outbox = Outbox::new(64 * 1024 * 1024);
+        let (reader, mut writer) = io::pipe().unwrap();
+        let runner = thread::spawn({
+            let outbox = Arc::clone(&outbox);
+            move || outbox.run(&mut writer)
+        });
+        let producers: Vec<_> = (0..4_u64)
+            .map(|producer| {
+                let outbox = Arc::clone(&outbox);
+                thread::spawn(move || {
+                    for number in 0..EACH {
+                        keep(&outbox, &format!("{producer} {number}"));
+                        outbox.wait_for_room(&|| false);
+                    }
+                })
+            })
+            .collect();
+        let consumer = thread::spawn(move || {
+            let mut next = [0_u64; 4];
+            for line in BufReader::new(reader).lines() {
+                let line = line.unwrap();
+                let (producer, number) = line.split_once(' ').unwrap();
+                let next = &mut next[producer.parse::<usize>().unwrap()];
+                assert_eq!(number.parse(), Ok(*next));
+                *next += 1;
+            }
+            next
+        });
+        for producer in producers {
+            producer.join().unwrap();
+        }
+        outbox.close();
+        runner.join().unwrap().unwrap();
+        assert_eq!(consumer.join().unwrap(), [EACH; 4]);
+    }
+}

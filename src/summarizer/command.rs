@@ -1,0 +1,101 @@
+//! The `command` summarizer: a program of the user's reads the request and writes the summary
+//! (semantics.md §3.4).
+
+use super::{Request, Summary, Told, failed};
+use crate::error::Error;
+use crate::flow::summarize;
+use crate::json;
+use crate::program::{Failure, Program};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+/// Has `program` write the summary: the request as one JSON object on its stdin, the text on its
+/// stdout, in UTF-8. Fails with `summarizerFailed`.
+pub async fn summarize(
+    program: &Program,
+    request: &Request,
+    told: Told<'_>,
+) -> Result<Summary, Error> {
+    let pieces = Mutex::new(Pieces::default());
+    let heard = |bytes: &[u8]| {
+        let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.push(bytes, told);
+    };
+    let output = program.run(&input(request), &heard).await;
+    let output = output.map_err(|failure| {
+        let cause = match failure {
+            Failure::TimedOut(_) => "timeout",
+            Failure::TooMuchOutput(_) => "tooLong",
+            _ => "program",
+        };
+        failed(cause, format!("the summarizer's program failed: {failure}"))
+    })?;
+    let text = String::from_utf8(output)
+        .map_err(|_| failed("badResponse", "the summarizer's program wrote no UTF-8"))?;
+    if text.trim().is_empty() {
+        return Err(failed("empty", "the summarizer's program wrote nothing"));
+    }
+    Ok(Summary { text, usage: None })
+}
+
+/// `{subject, conversation, previousSummary?, customInstructions?, replaceInstructions, readFiles,
+/// modifiedFiles, prompt:{system, user}, entries}`.
+fn input(request: &Request) -> Vec<u8> {
+    let prompt = summarize::prompt(request);
+    let mut input = b"{\"subject\":".to_vec();
+    json::push_string(&mut input, request.subject.name());
+    let mut text = |name: &str, text: &str| {
+        input.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        json::push_string(&mut input, text);
+    };
+    text("conversation", &request.conversation);
+    if let Some(previous) = &request.previous_summary {
+        text("previousSummary", previous);
+    }
+    if let Some(instructions) = &request.custom_instructions {
+        text("customInstructions", instructions);
+    }
+    let replace = format!(",\"replaceInstructions\":{}", request.replace_instructions);
+    input.extend_from_slice(replace.as_bytes());
+    for (name, paths) in [
+        ("readFiles", &request.files.read_files),
+        ("modifiedFiles", &request.files.modified_files),
+    ] {
+        input.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        super::push_strings(&mut input, paths);
+    }
+    input.extend_from_slice(b",\"prompt\":{\"system\":");
+    json::push_string(&mut input, &prompt.system);
+    input.extend_from_slice(b",\"user\":");
+    json::push_string(&mut input, &prompt.user);
+    input.extend_from_slice(b"},\"entries\":[");
+    for (index, entry) in request.entries.iter().enumerate() {
+        if index > 0 {
+            input.push(b',');
+        }
+        json::push_raw(&mut input, entry);
+    }
+    input.extend_from_slice(b"]}\n");
+    input
+}
+
+/// Output on its way, cut where characters end.
+#[derive(Default)]
+struct Pieces(Vec<u8>);
+
+impl Pieces {
+    fn push(&mut self, bytes: &[u8], told: Told<'_>) {
+        self.0.extend_from_slice(bytes);
+        let valid = match std::str::from_utf8(&self.0) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let rest = self.0.split_off(valid);
+        let whole = std::mem::replace(&mut self.0, rest);
+        if let Ok(text) = String::from_utf8(whole)
+            && !text.is_empty()
+        {
+            told(&text);
+        }
+    }
+}

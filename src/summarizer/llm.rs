@@ -1,0 +1,538 @@
+//! The `llm` summarizer: a real model over HTTP, streaming (semantics.md §3.3).
+//!
+//! Owns which model is asked, time limits, retries, and what counts as an answer. How a provider's
+//! requests and streams look is [`anthropic`]'s and [`openai`]'s. Nothing a server says but short
+//! identifiers goes into an error, so that no key can come back in one.
+
+mod anthropic;
+mod events;
+mod openai;
+
+use super::conversation::Budget;
+use super::{ModelName, Request, Summary, Told, Usage, failed};
+use crate::error::{Error, Kind};
+use crate::flow::summarize;
+use events::Events;
+use futures_util::StreamExt;
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode, redirect};
+use secrecy::{ExposeSecret, SecretString};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Longest answer that is read, with everything around the text, in bytes.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+/// What is read of the body of a failure, in bytes.
+const MAX_FAILURE_BYTES: usize = 16 << 10;
+/// Longest pause that a server may ask for before it is asked again.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// Pause before the second attempt; doubled for each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How models are reached and which one is asked.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// By the name that conversations use.
+    pub providers: BTreeMap<String, Provider>,
+    /// Asked where the conversation's own cannot be.
+    pub model: Option<ModelName>,
+    /// That model is asked before the conversation's own.
+    pub prefer_configured: bool,
+    /// Tokens that models take in all, by model id, besides those known here.
+    pub context_windows: BTreeMap<String, u64>,
+    /// Of models that nobody knows.
+    pub budget: Budget,
+    /// Longest answer, in tokens, where a provider must be told.
+    pub max_output_tokens: u64,
+    pub connect_timeout: Duration,
+    /// Longest silence.
+    pub idle_timeout: Duration,
+    /// Longest time in all, retries included.
+    pub total_timeout: Duration,
+    /// Attempts after the first.
+    pub retries: u32,
+}
+
+/// One provider.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    pub api: Api,
+    /// Without a slash at its end.
+    pub base_url: String,
+    /// `None` where none is needed.
+    pub key: Option<Key>,
+}
+
+/// The shape of requests and streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    Anthropic,
+    OpenAi,
+}
+
+/// Where a key comes from, and the key if it was there.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// The variable of the environment.
+    pub variable: String,
+    pub secret: Option<SecretString>,
+}
+
+/// The summarizer, ready to ask.
+#[derive(Debug, Clone)]
+pub struct Llm {
+    client: Client,
+    settings: Arc<Settings>,
+}
+
+impl Llm {
+    /// Fails if the client cannot be set up.
+    pub fn new(settings: Settings) -> Result<Self, reqwest::Error> {
+        let client = Client::builder()
+            .connect_timeout(settings.connect_timeout)
+            // A key goes where it was meant to go.
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("treelined/", env!("CARGO_PKG_VERSION")))
+            .pool_max_idle_per_host(0)
+            .build()?;
+        Ok(Self {
+            client,
+            settings: Arc::new(settings),
+        })
+    }
+
+    /// What fits into the model that would be asked.
+    pub fn budget(&self, own: Option<&ModelName>) -> Budget {
+        let settings = &self.settings;
+        let window = self.choose(own).ok().and_then(|(model, _)| {
+            let id = model.model_id.as_str();
+            let configured = settings.context_windows.get(id).copied();
+            configured.or_else(|| known_window(id))
+        });
+        Budget {
+            context_window: window.unwrap_or(settings.budget.context_window),
+            reserve_tokens: settings.budget.reserve_tokens,
+        }
+    }
+
+    /// Asks the model. Fails with `summarizerUnavailable` if there is none to ask, else with
+    /// `summarizerFailed`, whose `details.cause` is [`Failure::cause`].
+    pub async fn summarize(
+        &self,
+        request: &Request,
+        own: Option<&ModelName>,
+        told: Told<'_>,
+    ) -> Result<Summary, Error> {
+        let (model, provider) = self.choose(own)?;
+        let asked = self.attempts(model, provider, request, told);
+        match tokio::time::timeout(self.settings.total_timeout, asked).await {
+            Ok(Ok(summary)) => Ok(summary),
+            Ok(Err(failure)) => Err(failure.into_error(model)),
+            Err(_) => Err(Failure::Timeout("total").into_error(model)),
+        }
+    }
+
+    /// The first of the conversation's own and the configured model that can be asked.
+    fn choose<'a>(
+        &'a self,
+        own: Option<&'a ModelName>,
+    ) -> Result<(&'a ModelName, &'a Provider), Error> {
+        let configured = self.settings.model.as_ref();
+        let order = match self.settings.prefer_configured {
+            true => [configured, own],
+            false => [own, configured],
+        };
+        let mut why = "the conversation names no model, and none is configured".to_owned();
+        for model in order.into_iter().flatten() {
+            let name = &model.provider;
+            match self.settings.providers.get(name) {
+                None => why = format!("the provider {name:?} is not configured"),
+                Some(Provider {
+                    key:
+                        Some(Key {
+                            variable,
+                            secret: None,
+                        }),
+                    ..
+                }) => why = format!("{variable} is not set"),
+                Some(provider) => return Ok((model, provider)),
+            }
+        }
+        Err(Error::new(
+            Kind::SummarizerUnavailable,
+            format!("no model can be asked for a summary: {why}"),
+        ))
+    }
+
+    /// Asks until there is an answer. Once text has been passed on nothing is tried again.
+    async fn attempts(
+        &self,
+        model: &ModelName,
+        provider: &Provider,
+        request: &Request,
+        told: Told<'_>,
+    ) -> Result<Summary, Failure> {
+        let has_spoken = AtomicBool::new(false);
+        let heard = |text: &str| {
+            has_spoken.store(true, Ordering::Relaxed);
+            told(text);
+        };
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..self.settings.retries {
+            let failure = match self.attempt(model, provider, request, &heard).await {
+                Ok(summary) => return Ok(summary),
+                Err(failure) => failure,
+            };
+            let wait = match failure.retry_after() {
+                Some(after) if after > MAX_RETRY_AFTER => return Err(failure),
+                Some(after) => after,
+                None => pause,
+            };
+            if has_spoken.load(Ordering::Relaxed) || !failure.is_passing() {
+                return Err(failure);
+            }
+            tokio::time::sleep(wait).await;
+            pause *= 2;
+        }
+        self.attempt(model, provider, request, &heard).await
+    }
+
+    async fn attempt(
+        &self,
+        model: &ModelName,
+        provider: &Provider,
+        request: &Request,
+        told: Told<'_>,
+    ) -> Result<Summary, Failure> {
+        let prompt = summarize::prompt(request);
+        let Outgoing {
+            path,
+            mut headers,
+            body,
+        } = match provider.api {
+            Api::Anthropic => {
+                anthropic::request(&model.model_id, &prompt, self.settings.max_output_tokens)
+            }
+            Api::OpenAi => openai::request(&model.model_id, &prompt),
+        };
+        let key = provider.key.as_ref().and_then(|key| key.secret.as_ref());
+        if let Some(key) = key {
+            let (name, prefix) = match provider.api {
+                Api::Anthropic => ("x-api-key", ""),
+                Api::OpenAi => ("authorization", "Bearer "),
+            };
+            let value = format!("{prefix}{}", key.expose_secret());
+            let mut value = HeaderValue::from_str(&value).map_err(|_| Failure::BadKey)?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let url = format!("{}{path}", provider.base_url);
+        let send = self.client.post(url).headers(headers).body(body).send();
+        let response = self
+            .within_idle(send)
+            .await?
+            .map_err(|error| match error.is_timeout() {
+                true => Failure::Timeout("connect"),
+                false => Failure::Connect,
+            })?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refusal(response).await);
+        }
+        let answer = match provider.api {
+            Api::Anthropic => {
+                self.read(response, anthropic::Reader::default(), told)
+                    .await
+            }
+            Api::OpenAi => self.read(response, openai::Reader::default(), told).await,
+        }?;
+        match answer.text.trim().is_empty() {
+            true => Err(Failure::Empty),
+            false => Ok(answer),
+        }
+    }
+
+    async fn read(
+        &self,
+        response: Response,
+        mut reader: impl Reader,
+        told: Told<'_>,
+    ) -> Result<Summary, Failure> {
+        let mut chunks = response.bytes_stream();
+        let mut events = Events::default();
+        let mut text = String::new();
+        let mut total = 0;
+        'events: loop {
+            while let Some(data) = events.next() {
+                match reader.take(&data)? {
+                    Piece::Text(piece) => {
+                        told(&piece);
+                        text.push_str(&piece);
+                    }
+                    Piece::Nothing => {}
+                    Piece::End => break 'events,
+                }
+            }
+            let chunk = match self.within_idle(chunks.next()).await? {
+                Some(chunk) => chunk.map_err(|_| Failure::Cut)?,
+                None if reader.is_complete() => break,
+                None => return Err(Failure::Cut),
+            };
+            total += chunk.len();
+            if total > MAX_ANSWER_BYTES {
+                return Err(Failure::TooLong);
+            }
+            events.push(&chunk)?;
+        }
+        let usage = reader.finish()?;
+        Ok(Summary { text, usage })
+    }
+
+    async fn within_idle<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let done = tokio::time::timeout(self.settings.idle_timeout, work).await;
+        done.map_err(|_| Failure::Timeout("idle"))
+    }
+
+    /// What a response other than 200 means.
+    async fn refusal(&self, response: Response) -> Failure {
+        let status = response.status();
+        let retry_after = retry_after(response.headers());
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        while body.len() < MAX_FAILURE_BYTES
+            && let Ok(Some(Ok(chunk))) = self.within_idle(chunks.next()).await
+        {
+            body.extend_from_slice(&chunk);
+        }
+        Failure::Status {
+            status,
+            retry_after,
+            code: error_code(&body),
+        }
+    }
+}
+
+/// A request as a provider takes it.
+struct Outgoing {
+    path: &'static str,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+/// Takes in the events of a stream.
+trait Reader {
+    fn take(&mut self, data: &str) -> Result<Piece, Failure>;
+    /// Whether the end of the stream would be the end of the answer.
+    fn is_complete(&self) -> bool;
+    /// What it cost, if the answer is one.
+    fn finish(self) -> Result<Option<Usage>, Failure>;
+}
+
+/// What an event brings.
+enum Piece {
+    Text(String),
+    Nothing,
+    /// Nothing comes after it.
+    End,
+}
+
+/// Why there is no summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection.
+    Connect,
+    /// Which of the limits: `connect`, `idle` or `total`.
+    Timeout(&'static str),
+    /// An answer other than 200.
+    Status {
+        status: StatusCode,
+        retry_after: Option<Duration>,
+        /// What the provider calls it.
+        code: Option<String>,
+    },
+    /// An error within the stream, as the provider calls it.
+    InStream(Option<String>),
+    /// The stream ended before the answer did.
+    Cut,
+    /// The answer is longer than the model may write.
+    Truncated,
+    Empty,
+    /// The model or its provider would not.
+    Refused,
+    /// The model called a tool.
+    ToolCall,
+    /// The answer is longer than any summary.
+    TooLong,
+    /// Not what the provider's API says.
+    BadResponse,
+    /// The key cannot stand in a header.
+    BadKey,
+}
+
+impl Failure {
+    /// Its name where programs read it.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Failure::Connect => "connect",
+            Failure::Timeout(_) => "timeout",
+            Failure::Status { status, .. } => match status.as_u16() {
+                429 => "rateLimited",
+                401 | 403 => "unauthorized",
+                _ => "http",
+            },
+            Failure::InStream(_) => "provider",
+            Failure::Cut => "cut",
+            Failure::Truncated => "truncated",
+            Failure::Empty => "empty",
+            Failure::Refused => "refused",
+            Failure::ToolCall => "toolCall",
+            Failure::TooLong => "tooLong",
+            Failure::BadResponse => "badResponse",
+            Failure::BadKey => "badKey",
+        }
+    }
+
+    /// Whether asking again may help.
+    fn is_passing(&self) -> bool {
+        match self {
+            Failure::Connect | Failure::Cut | Failure::Timeout("connect" | "idle") => true,
+            Failure::Status { status, .. } => {
+                status.is_server_error() || matches!(status.as_u16(), 408 | 429)
+            }
+            Failure::InStream(code) => code.as_deref() == Some("overloaded_error"),
+            _ => false,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Failure::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    fn into_error(self, model: &ModelName) -> Error {
+        let ModelName { provider, model_id } = model;
+        let message = format!("no summary by {model_id:?} of {provider:?}: {self}");
+        let mut error = failed(self.cause(), message);
+        if let Failure::Status { status, .. } = &self
+            && let Some(details) = error.details.as_mut()
+            && let Some(details) = details.as_object_mut()
+        {
+            details.insert("status".to_owned(), status.as_u16().into());
+        }
+        let after = self.retry_after();
+        error.retry_after_ms = after.and_then(|after| u64::try_from(after.as_millis()).ok());
+        error
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Connect => f.write_str("its server cannot be reached"),
+            Failure::Timeout(limit) => write!(f, "the {limit} timeout is over"),
+            Failure::Status { status, code, .. } => {
+                write!(f, "its server answered {}", status.as_u16())?;
+                code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
+            }
+            Failure::InStream(code) => {
+                f.write_str("its server failed while it answered")?;
+                code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
+            }
+            Failure::Cut => f.write_str("the answer broke off"),
+            Failure::Truncated => f.write_str("the answer was longer than the model may write"),
+            Failure::Empty => f.write_str("the answer was empty"),
+            Failure::Refused => f.write_str("the request was refused"),
+            Failure::ToolCall => f.write_str("the model called a tool"),
+            Failure::TooLong => f.write_str("the answer was too long"),
+            Failure::BadResponse => f.write_str("the answer could not be understood"),
+            Failure::BadKey => f.write_str("the key cannot be sent"),
+        }
+    }
+}
+
+/// Seconds, or a date, of which what is left counts.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    let left = at.duration_since(jiff::Timestamp::now());
+    Some(Duration::try_from(left).unwrap_or_default())
+}
+
+/// `error.type` or `error.code` of a body, if it is a short identifier and so no text that might
+/// repeat a key.
+fn error_code(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let error = body.get("error")?;
+    let code = ["type", "code"]
+        .iter()
+        .find_map(|name| error.get(name)?.as_str())?;
+    identifier(code)
+}
+
+fn identifier(code: &str) -> Option<String> {
+    let is_plain = code.len() <= 40 && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    is_plain.then(|| code.to_owned())
+}
+
+/// Tokens that a model takes in all, by the beginning of its id.
+fn known_window(model_id: &str) -> Option<u64> {
+    const WINDOWS: [(&str, u64); 12] = [
+        ("claude-", 200_000),
+        ("gpt-5", 400_000),
+        ("gpt-4.1", 1_047_576),
+        ("gpt-4o", 128_000),
+        ("gpt-4-turbo", 128_000),
+        ("gpt-3.5", 16_385),
+        ("o1", 200_000),
+        ("o3", 200_000),
+        ("o4", 200_000),
+        ("gemini-", 1_048_576),
+        ("deepseek-", 128_000),
+        ("mistral-large", 128_000),
+    ];
+    let id = model_id.rsplit('/').next().unwrap_or(model_id);
+    let known = WINDOWS.iter().find(|(start, _)| id.starts_with(start));
+    known.map(|(_, window)| *window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_asked_for_are_seconds_or_dates() {
+        let after = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!(after("7"), Some(Duration::from_secs(7)));
+        assert_eq!(after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert!(after("Wed, 21 Oct 2099 07:28:00 GMT") > Some(Duration::from_secs(1 << 20)));
+        assert_eq!(after("soon"), None);
+    }
+
+    #[test]
+    fn only_identifiers_of_a_failure_are_repeated() {
+        let code = |body: &str| error_code(body.as_bytes());
+        let plain = r#"{"error":{"type":"not_found_error","message":"sk-canary"}}"#;
+        assert_eq!(code(plain).as_deref(), Some("not_found_error"));
+        assert_eq!(code(r#"{"error":{"code":"sk-canary-1"}}"#), None);
+        assert_eq!(code(r#"{"error":"sk"}"#), None);
+        assert_eq!(code("<html>"), None);
+    }
+
+    #[test]
+    fn windows_are_known_by_the_beginning_of_the_name() {
+        assert_eq!(known_window("claude-sonnet-4-5"), Some(200_000));
+        assert_eq!(known_window("anthropic/claude-x"), Some(200_000));
+        assert_eq!(known_window("llama3"), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! The Messages API of Anthropic: one request, one stream of events.
+
+use super::{Failure, Outgoing, Piece, Usage, identifier};
+use crate::flow::summarize::Prompt;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::json;
+
+pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgoing {
+    let body = json!({
+        "model": model_id,
+        "max_tokens": max_tokens,
+        "stream": true,
+        "system": prompt.system,
+        "messages": [{"role": "user", "content": prompt.user}],
+    });
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    Outgoing {
+        path: "/v1/messages",
+        headers,
+        body: body.to_string().into_bytes(),
+    }
+}
+
+/// What the stream has said.
+#[derive(Default)]
+pub(super) struct Reader {
+    usage: Option<Usage>,
+    stop_reason: Option<String>,
+    is_over: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Message,
+    },
+    ContentBlockStart {
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        delta: Delta,
+    },
+    MessageDelta {
+        delta: Ending,
+        usage: Option<Counted>,
+    },
+    MessageStop,
+    Error {
+        error: Fault,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    usage: Option<Counted>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    r#type: String,
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Ending {
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    r#type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+impl super::Reader for Reader {
+    fn take(&mut self, data: &str) -> Result<Piece, Failure> {
+        let event: Event = serde_json::from_str(data).map_err(|_| Failure::BadResponse)?;
+        match event {
+            Event::MessageStart { message } => self.count(message.usage),
+            Event::ContentBlockStart { content_block } => {
+                if content_block.r#type.ends_with("tool_use") {
+                    return Err(Failure::ToolCall);
+                }
+            }
+            Event::ContentBlockDelta { delta } if delta.r#type == "text_delta" => {
+                return Ok(Piece::Text(delta.text.unwrap_or_default()));
+            }
+            Event::MessageDelta { delta, usage } => {
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                self.count(usage);
+            }
+            Event::MessageStop => {
+                self.is_over = true;
+                return Ok(Piece::End);
+            }
+            Event::Error { error } => {
+                let code = error.r#type.as_deref().and_then(identifier);
+                return Err(Failure::InStream(code));
+            }
+            Event::ContentBlockDelta { .. } | Event::Other => {}
+        }
+        Ok(Piece::Nothing)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_over
+    }
+
+    fn finish(self) -> Result<Option<Usage>, Failure> {
+        match self.stop_reason.as_deref() {
+            Some("end_turn" | "stop_sequence") => Ok(self.usage),
+            Some("max_tokens" | "model_context_window_exceeded" | "pause_turn") => {
+                Err(Failure::Truncated)
+            }
+            Some("tool_use") => Err(Failure::ToolCall),
+            Some("refusal") => Err(Failure::Refused),
+            Some(_) => Err(Failure::BadResponse),
+            None => Err(Failure::Cut),
+        }
+    }
+}
+
+impl Reader {
+    /// Later counts replace earlier ones.
+    fn count(&mut self, counted: Option<Counted>) {
+        let Some(counted) = counted else {
+            return;
+        };
+        let usage = self.usage.get_or_insert_default();
+        for (known, new) in [
+            (&mut usage.input, counted.input_tokens),
+            (&mut usage.output, counted.output_tokens),
+            (&mut usage.cache_read, counted.cache_read_input_tokens),
+            (&mut usage.cache_write, counted.cache_creation_input_tokens),
+        ] {
+            *known = new.unwrap_or(*known);
+        }
+    }
+}

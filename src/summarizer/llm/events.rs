@@ -1,0 +1,109 @@
+//! Server-sent events out of a stream of bytes, as far as models' servers use them: the data of each.
+//!
+//! Takes time linear in the bytes whatever they are, and no more memory than [`MAX_EVENT_BYTES`] and a
+//! chunk; `eventsource-stream` copies what is left of a chunk with every event and has no limit.
+
+use super::Failure;
+use std::collections::VecDeque;
+
+/// Longest single event, in bytes.
+const MAX_EVENT_BYTES: usize = 1 << 20;
+
+/// Events on their way. One that the end of the stream cuts off is never handed out.
+#[derive(Default)]
+pub(super) struct Events {
+    /// The line that has no end yet.
+    line: Vec<u8>,
+    /// The data lines of the event that has no end yet.
+    data: Option<Vec<u8>>,
+    /// A line feed here would belong to the line end before.
+    after_return: bool,
+    whole: VecDeque<String>,
+}
+
+impl Events {
+    /// Takes in what has come. Fails if an event is too long or no UTF-8.
+    pub fn push(&mut self, mut chunk: &[u8]) -> Result<(), Failure> {
+        while !chunk.is_empty() {
+            if std::mem::take(&mut self.after_return)
+                && let Some(rest) = chunk.strip_prefix(b"\n")
+            {
+                chunk = rest;
+                continue;
+            }
+            let end = memchr::memchr2(b'\n', b'\r', chunk);
+            let (text, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
+            let unfinished = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
+            if unfinished + text.len() > MAX_EVENT_BYTES {
+                return Err(Failure::TooLong);
+            }
+            self.line.extend_from_slice(text);
+            chunk = rest;
+            if let Some((ending, rest)) = chunk.split_first() {
+                self.after_return = *ending == b'\r';
+                chunk = rest;
+                self.end_line()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The data of the next whole event.
+    pub fn next(&mut self) -> Option<String> {
+        self.whole.pop_front()
+    }
+
+    fn end_line(&mut self) -> Result<(), Failure> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            if let Some(data) = self.data.take() {
+                let data = String::from_utf8(data).map_err(|_| Failure::BadResponse)?;
+                self.whole.push_back(data);
+            }
+        } else if let Some(value) = line.strip_prefix(b"data:") {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => self.data = Some(value.to_vec()),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = ": comment\r\nevent: x\r\ndata: one\r\ndata:two\r\n\r\n\n\
+                          id: 1\ndata:  é\n\nretry: 5\n\ndata\rdata: last\r\rdata: cut off\n";
+
+    #[test]
+    fn however_it_is_cut_into_chunks_the_events_are_the_same() {
+        for size in 1..STREAM.len() {
+            let mut events = Events::default();
+            let mut said = Vec::new();
+            for chunk in STREAM.as_bytes().chunks(size) {
+                events.push(chunk).unwrap();
+                said.extend(std::iter::from_fn(|| events.next()));
+            }
+            assert_eq!(said, ["one\ntwo", " é", "last"], "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn an_event_too_long_or_no_text_is_refused() {
+        let long = "data: x\n".repeat(1 << 20);
+        assert_eq!(
+            Events::default().push(long.as_bytes()),
+            Err(Failure::TooLong)
+        );
+        let line = vec![b'x'; MAX_EVENT_BYTES + 1];
+        assert_eq!(Events::default().push(&line), Err(Failure::TooLong));
+        let no_text = Events::default().push(b"data: \xff\n\n");
+        assert_eq!(no_text, Err(Failure::BadResponse));
+    }
+}

@@ -1,0 +1,127 @@
+//! The Chat Completions API of OpenAI and of the many servers that speak it: one request, one stream.
+
+use super::{Failure, Outgoing, Piece, Usage, identifier};
+use crate::flow::summarize::Prompt;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The longest answer is left to the model: the member that names it differs between servers.
+pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
+    let body = json!({
+        "model": model_id,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "messages": [
+            {"role": "system", "content": prompt.system},
+            {"role": "user", "content": prompt.user},
+        ],
+    });
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Outgoing {
+        path: "/chat/completions",
+        headers,
+        body: body.to_string().into_bytes(),
+    }
+}
+
+/// What the stream has said.
+#[derive(Default)]
+pub(super) struct Reader {
+    usage: Option<Usage>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    #[serde(default)]
+    choices: Vec<Choice>,
+    usage: Option<Counted>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    delta: Delta,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Delta {
+    content: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<Value>>,
+    function_call: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+}
+
+impl super::Reader for Reader {
+    fn take(&mut self, data: &str) -> Result<Piece, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(Piece::End);
+        }
+        let chunk: Chunk = serde_json::from_str(data).map_err(|_| Failure::BadResponse)?;
+        if let Some(error) = chunk.error {
+            let code = error.get("type").and_then(Value::as_str);
+            return Err(Failure::InStream(code.and_then(identifier)));
+        }
+        if let Some(counted) = chunk.usage {
+            let cached = counted.prompt_tokens_details;
+            let cached = cached.and_then(|details| details.cached_tokens);
+            let cache_read = cached.unwrap_or_default();
+            let prompt = counted.prompt_tokens.unwrap_or_default();
+            self.usage = Some(Usage {
+                input: prompt.saturating_sub(cache_read),
+                output: counted.completion_tokens.unwrap_or_default(),
+                cache_read,
+                cache_write: 0,
+            });
+        }
+        let Some(choice) = chunk.choices.into_iter().next() else {
+            return Ok(Piece::Nothing);
+        };
+        if choice.finish_reason.is_some() {
+            self.finish_reason = choice.finish_reason;
+        }
+        let delta = choice.delta;
+        let calls = delta.tool_calls.is_some_and(|calls| !calls.is_empty());
+        if calls || delta.function_call.is_some_and(|call| !call.is_null()) {
+            return Err(Failure::ToolCall);
+        }
+        if delta.refusal.is_some_and(|refusal| !refusal.is_empty()) {
+            return Err(Failure::Refused);
+        }
+        Ok(match delta.content {
+            Some(text) if !text.is_empty() => Piece::Text(text),
+            _ => Piece::Nothing,
+        })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    fn finish(self) -> Result<Option<Usage>, Failure> {
+        match self.finish_reason.as_deref() {
+            Some("stop" | "eos") => Ok(self.usage),
+            Some("length") => Err(Failure::Truncated),
+            Some("content_filter") => Err(Failure::Refused),
+            Some("tool_calls" | "function_call") => Err(Failure::ToolCall),
+            Some(_) => Err(Failure::BadResponse),
+            None => Err(Failure::Cut),
+        }
+    }
+}

@@ -1,0 +1,799 @@
+//! The tree of one session in memory: parents, children, leaf, labels, paths, common ancestors.
+//!
+//! Pure: no I/O, no clock, no JSON. Bodies stay in the file; a node knows where its line stands. Fed
+//! line by line in file order, which is the only order there is (storage.md §2). Nothing here
+//! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
+//! made.
+
+mod lineage;
+mod moves;
+#[cfg(test)]
+mod tests;
+
+pub use moves::{Cause, Move, Moves, Position};
+
+use crate::log::scan::{Envelope, Facts, Kind, Parent, Role};
+use crate::timestamp::{self, Millis};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use lineage::Lineage;
+use std::hash::BuildHasher;
+
+/// An entry (or leaf record) of one tree: its number in file order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(u32);
+
+impl Node {
+    const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+const NONE: u32 = u32::MAX;
+/// Marks a timestamp that names no instant.
+const NO_TIME: Millis = Millis::MIN;
+
+/// Where a line stands in the file, without its line break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Bytes from the start of the file.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// What is noteworthy about a node; a set of bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u16);
+
+impl Flags {
+    pub const NONE: Flags = Flags(0);
+    /// Its parent is unknown.
+    pub const ORPHAN: Flags = Flags(1);
+    /// Its parent stands later in the file.
+    pub const FORWARD_PARENT: Flags = Flags(1 << 1);
+    pub const SELF_PARENT: Flags = Flags(1 << 2);
+    /// Its parent link would have closed a cycle.
+    pub const CYCLE: Flags = Flags(1 << 3);
+    /// Another line has the same id and other bytes.
+    pub const DUPLICATE_ID: Flags = Flags(1 << 4);
+    /// Stood on a damaged line.
+    pub const RECOVERED: Flags = Flags(1 << 5);
+    pub const INVALID_UTF8: Flags = Flags(1 << 6);
+    /// A custom_message with `display:false`.
+    pub const HIDDEN: Flags = Flags(1 << 7);
+    /// A failed tool result, assistant message or command.
+    pub const ERROR: Flags = Flags(1 << 8);
+    /// An assistant message without text of its own.
+    pub const ONLY_TOOL_CALLS: Flags = Flags(1 << 9);
+    /// Appended by another process after this one opened the session.
+    pub const FOREIGN: Flags = Flags(1 << 10);
+    /// Its stored parent is not the parent it has here: what is delivered carries the latter.
+    pub const REPARENTED: Flags = Flags(1 << 11);
+    /// A branch_summary with `merge:true`.
+    pub const MERGE: Flags = Flags(1 << 12);
+    /// Its timestamp is not in the form this program writes, so rows show the stored text.
+    pub const ODD_TIMESTAMP: Flags = Flags(1 << 13);
+    /// One of its references names a leaf record: what is delivered carries the resolved one.
+    pub const STALE_REFERENCE: Flags = Flags(1 << 14);
+
+    /// The names that clients see (`flags` of protocol.md §6).
+    const NAMES: [(Flags, &'static str); 7] = [
+        (Flags::ORPHAN, "orphan"),
+        (Flags::FORWARD_PARENT, "forwardParent"),
+        (Flags::SELF_PARENT, "selfParent"),
+        (Flags::CYCLE, "cycle"),
+        (Flags::DUPLICATE_ID, "duplicateId"),
+        (Flags::RECOVERED, "recovered"),
+        (Flags::INVALID_UTF8, "invalidUtf8"),
+    ];
+
+    pub const fn has(self, flag: Flags) -> bool {
+        self.0 & flag.0 != 0
+    }
+    pub fn set(&mut self, flag: Flags) {
+        self.0 |= flag.0;
+    }
+    pub fn clear(&mut self, flag: Flags) {
+        self.0 &= !flag.0;
+    }
+    #[must_use]
+    pub const fn with(self, flag: Flags) -> Flags {
+        Flags(self.0 | flag.0)
+    }
+    /// The flags a client is told of.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES
+            .iter()
+            .filter(move |(flag, _)| self.has(*flag))
+            .map(|(_, name)| *name)
+    }
+}
+
+/// 48 bytes an entry, the id's bytes aside.
+struct Row {
+    offset: u64,
+    timestamp: Millis,
+    len: u32,
+    /// The parent, leaf records resolved; [`NONE`] at a root.
+    parent: u32,
+    first_child: u32,
+    last_child: u32,
+    next_sibling: u32,
+    id_at: u32,
+    id_len: u16,
+    flags: Flags,
+    kind: Kind,
+    role: Role,
+}
+
+/// A label in force.
+#[derive(Debug, Clone)]
+pub struct Label {
+    pub text: Box<str>,
+    /// The `label` entry it comes from, whose timestamp is the label's.
+    pub entry: Node,
+}
+
+/// A node whose parent has not turned up.
+#[derive(Clone, Copy)]
+struct Waiting {
+    node: Node,
+    line: u64,
+}
+
+/// What became of an inserted line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inserted {
+    pub node: Node,
+    /// `SELF_PARENT` or `CYCLE`, where its own link was refused.
+    pub refused: Flags,
+}
+
+/// A parent link that deserves a diagnostic once the whole file has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkReport {
+    pub node: Node,
+    /// From 1.
+    pub line: u64,
+    /// `ORPHAN`, `FORWARD_PARENT` or `CYCLE`.
+    pub flag: Flags,
+}
+
+#[derive(Default)]
+pub struct Tree {
+    rows: Vec<Row>,
+    ids: Vec<u8>,
+    by_id: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// Every node that was ever without a parent, in the order it became known; those adopted
+    /// since are passed over.
+    roots: Vec<u32>,
+    waiting: HashMap<Box<str>, Vec<Waiting>>,
+    /// Leaf records whose position has not turned up, with the id they wait for.
+    waiting_records: HashMap<Node, Box<str>>,
+    forward_links: Vec<LinkReport>,
+    lineage: Lineage,
+    labels: HashMap<Node, Label>,
+    /// Labels whose target has not turned up.
+    waiting_labels: HashMap<Box<str>, Option<Label>>,
+    /// Entries by the id they refer to, where it has not turned up: it may be a leaf record's.
+    waiting_references: HashMap<Box<str>, Vec<Node>>,
+    name: Option<Box<str>>,
+    leaf_records: u32,
+    leaf: Option<Node>,
+    last: Option<Node>,
+    moves: Moves,
+    revision: u64,
+}
+
+impl Tree {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Entries, leaf records left out.
+    pub fn entry_count(&self) -> usize {
+        self.rows.len() - self.leaf_records as usize
+    }
+
+    /// Nodes, leaf records counted.
+    pub fn node_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn has_leaf_records(&self) -> bool {
+        self.leaf_records > 0
+    }
+
+    /// The nodes in file order, leaf records left out.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = Node> + '_ {
+        self.entries_from(0)
+    }
+
+    /// The entries from this number in file order on.
+    pub fn entries_from(&self, first: usize) -> impl DoubleEndedIterator<Item = Node> + '_ {
+        (first..self.rows.len())
+            .map(|number| Node(number as u32))
+            .filter(|node| self.kind(*node) != Kind::LeafRecord)
+    }
+
+    /// The node at this number in file order.
+    pub fn node(&self, number: usize) -> Option<Node> {
+        (number < self.rows.len()).then_some(Node(number as u32))
+    }
+
+    /// Its number in file order, leaf records counted.
+    pub fn number(&self, node: Node) -> usize {
+        node.at()
+    }
+
+    // A node is only made by the tree it indexes, and rows are never removed.
+    #[allow(clippy::indexing_slicing)]
+    fn row(&self, node: Node) -> &Row {
+        &self.rows[node.at()]
+    }
+
+    #[allow(clippy::indexing_slicing)]
+    fn row_mut(&mut self, node: Node) -> &mut Row {
+        &mut self.rows[node.at()]
+    }
+
+    pub fn id(&self, node: Node) -> &str {
+        let row = self.row(node);
+        let at = row.id_at as usize;
+        let bytes = self.ids.get(at..at + usize::from(row.id_len));
+        bytes
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .unwrap_or_default()
+    }
+
+    pub fn kind(&self, node: Node) -> Kind {
+        self.row(node).kind
+    }
+
+    pub fn role(&self, node: Node) -> Role {
+        self.row(node).role
+    }
+
+    pub fn flags(&self, node: Node) -> Flags {
+        self.row(node).flags
+    }
+
+    /// Unix milliseconds; `None` where the stored text names no instant.
+    pub fn timestamp(&self, node: Node) -> Option<Millis> {
+        Some(self.row(node).timestamp).filter(|at| *at != NO_TIME)
+    }
+
+    pub fn place(&self, node: Node) -> Place {
+        let row = self.row(node);
+        Place {
+            offset: row.offset,
+            len: row.len,
+        }
+    }
+
+    pub fn parent(&self, node: Node) -> Option<Node> {
+        some(self.row(node).parent)
+    }
+
+    /// The entry with this id; leaf records are not entries.
+    pub fn find(&self, id: &str) -> Option<Node> {
+        self.find_any(id)
+            .filter(|node| self.kind(*node) != Kind::LeafRecord)
+    }
+
+    /// The entry or leaf record with this id.
+    pub fn find_any(&self, id: &str) -> Option<Node> {
+        let hash = self.hasher.hash_one(id.as_bytes());
+        self.by_id
+            .find(hash, |&at| self.id(Node(at)) == id)
+            .map(|&at| Node(at))
+    }
+
+    /// What a stored reference to `id` means: a leaf record stands for its resolved parent
+    /// (storage.md §4). `None` if nothing has this id.
+    pub fn resolve(&self, id: &str) -> Option<Option<Node>> {
+        let node = self.find_any(id)?;
+        Some(self.resolve_node(node))
+    }
+
+    fn resolve_node(&self, node: Node) -> Option<Node> {
+        match self.kind(node) {
+            Kind::LeafRecord => self.parent(node),
+            _ => Some(node),
+        }
+    }
+
+    /// `node` and its ancestors, up to the root.
+    pub fn ancestors(&self, node: Option<Node>) -> impl Iterator<Item = Node> + '_ {
+        std::iter::successors(node, |node| self.parent(*node))
+    }
+
+    /// Root to node.
+    pub fn path(&self, node: Option<Node>) -> Vec<Node> {
+        let mut path: Vec<Node> = self.ancestors(node).collect();
+        path.reverse();
+        path
+    }
+
+    /// The deepest node that is an ancestor of both, or one of them; `None` if there is none.
+    pub fn common_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
+        let (depth_a, depth_b) = (self.ancestors(a).count(), self.ancestors(b).count());
+        let a = self.ancestors(a).skip(depth_a.saturating_sub(depth_b));
+        let b = self.ancestors(b).skip(depth_b.saturating_sub(depth_a));
+        a.zip(b).find(|(a, b)| a == b).map(|(a, _)| a)
+    }
+
+    /// Whether `ancestor` is `node` or stands above it.
+    pub fn is_ancestor(&self, ancestor: Node, node: Node) -> bool {
+        self.ancestors(Some(node)).any(|above| above == ancestor)
+    }
+
+    /// The position without the labels and session_info entries it ends in: two positions with the
+    /// same conversation settle at the same node.
+    pub fn settle(&self, position: Option<Node>) -> Option<Node> {
+        self.ancestors(position)
+            .find(|node| !matches!(self.kind(*node), Kind::Label | Kind::SessionInfo))
+    }
+
+    /// The children (of `None`: the roots), oldest first by timestamp, ties in file order.
+    pub fn children(&self, node: Option<Node>) -> Vec<Node> {
+        let mut children: Vec<Node> = match node {
+            Some(node) => std::iter::successors(some(self.row(node).first_child), |child| {
+                some(self.row(*child).next_sibling)
+            })
+            .collect(),
+            None => self
+                .roots
+                .iter()
+                .map(|at| Node(*at))
+                .filter(|node| self.parent(*node).is_none())
+                .collect(),
+        };
+        let key = |node: &Node| (self.row(*node).timestamp, node.0);
+        if !children.is_sorted_by_key(key) {
+            children.sort_unstable_by_key(key);
+        }
+        children
+    }
+
+    /// Whether the node has a child.
+    pub fn has_children(&self, node: Node) -> bool {
+        self.row(node).first_child != NONE
+    }
+
+    pub fn label(&self, node: Node) -> Option<&Label> {
+        self.labels.get(&node)
+    }
+
+    /// Every label in force, in no order.
+    pub fn labels(&self) -> impl Iterator<Item = (Node, &Label)> {
+        self.labels.iter().map(|(node, label)| (*node, label))
+    }
+
+    /// The session's name: the last `session_info` in file order.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Where this daemon stands.
+    pub fn leaf(&self) -> Option<Node> {
+        self.leaf
+    }
+
+    pub fn set_leaf(&mut self, leaf: Option<Node>) {
+        self.leaf = leaf;
+        self.revision += 1;
+    }
+
+    /// Where opening the file now would stand: the last line decides (storage.md §4).
+    pub fn file_leaf(&self) -> Option<Node> {
+        self.last.and_then(|last| self.resolve_node(last))
+    }
+
+    /// The navigation log, with its undo and redo stacks.
+    pub fn moves(&self) -> &Moves {
+        &self.moves
+    }
+
+    pub fn moves_mut(&mut self) -> &mut Moves {
+        &mut self.moves
+    }
+
+    /// Changes with every append, label and move.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The parent links to report after the whole file was read: forward links made, and nodes
+    /// that still wait for their parent. In file order.
+    pub fn link_reports(&self) -> Vec<LinkReport> {
+        let orphans = self.waiting.values().flatten();
+        let orphans = orphans.map(|waiting| LinkReport {
+            node: waiting.node,
+            line: waiting.line,
+            flag: Flags::ORPHAN,
+        });
+        let mut reports: Vec<LinkReport> =
+            orphans.chain(self.forward_links.iter().copied()).collect();
+        reports.sort_unstable_by_key(|report| report.line);
+        reports
+    }
+
+    /// Takes a line in. `id` must not be taken (see [`Tree::replace_body`]); `line` counts from 1.
+    /// `None` if the tree is full: 2^32 − 1 nodes or 4 GiB of ids.
+    pub fn insert(
+        &mut self,
+        id: &str,
+        parent: &Parent<'_>,
+        envelope: &Envelope<'_>,
+        place: Place,
+        flags: Flags,
+        line: u64,
+    ) -> Option<Inserted> {
+        let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
+        let node = Node(number);
+        self.rows.push(Row {
+            offset: place.offset,
+            timestamp: NO_TIME,
+            len: place.len,
+            parent: NONE,
+            first_child: NONE,
+            last_child: NONE,
+            next_sibling: NONE,
+            id_at: u32::try_from(self.ids.len()).ok()?,
+            id_len: u16::try_from(id.len()).ok()?,
+            flags,
+            kind: envelope.kind,
+            role: Role::None,
+        });
+        self.ids.extend_from_slice(id.as_bytes());
+        let hash = self.hasher.hash_one(id.as_bytes());
+        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
+        self.by_id.insert_unique(hash, number, |&at| {
+            let row = rows.get(at as usize);
+            let bytes = row.and_then(|row| {
+                let at = row.id_at as usize;
+                ids.get(at..at + usize::from(row.id_len))
+            });
+            hasher.hash_one(bytes.unwrap_or_default())
+        });
+        let refused = if envelope.kind == Kind::LeafRecord {
+            self.leaf_records += 1;
+            for referrer in self.waiting_references.remove(id).unwrap_or_default() {
+                self.row_mut(referrer).flags.set(Flags::STALE_REFERENCE);
+            }
+            self.link_record(node, id, parent, line)
+        } else {
+            self.link_entry(node, id, parent, line)
+        };
+        self.row_mut(node).flags.set(refused);
+        self.take_facts(node, envelope);
+        self.adopt_label(node, id);
+        self.last = Some(node);
+        self.revision += 1;
+        Some(Inserted { node, refused })
+    }
+
+    /// A later line with the id of `node` and other bytes: its body counts, with the first one's
+    /// place in the order and the first one's parent (storage.md §2). Nothing changes if one of the
+    /// two is a leaf record.
+    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: Place) {
+        let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
+        if both_entries {
+            if self.kind(node) == Kind::Label {
+                self.labels.retain(|_, label| label.entry != node);
+            }
+            let row = self.row_mut(node);
+            row.offset = place.offset;
+            row.len = place.len;
+            row.kind = envelope.kind;
+            row.role = Role::None;
+            for stale in [
+                Flags::HIDDEN,
+                Flags::ERROR,
+                Flags::ONLY_TOOL_CALLS,
+                Flags::MERGE,
+                Flags::ODD_TIMESTAMP,
+            ] {
+                row.flags.clear(stale);
+            }
+            row.flags.set(Flags::REPARENTED);
+            self.take_facts(node, envelope);
+        }
+        self.row_mut(node).flags.set(Flags::DUPLICATE_ID);
+        self.last = Some(node);
+        self.revision += 1;
+    }
+
+    fn take_facts(&mut self, node: Node, envelope: &Envelope<'_>) {
+        if let Some(id) = reference(&envelope.facts) {
+            self.note_reference(node, id);
+        }
+        let timestamp = envelope.timestamp.as_deref();
+        let at = timestamp.and_then(timestamp::parse);
+        let canonical = at.is_some() && timestamp.is_some_and(timestamp::is_canonical);
+        let row = self.row_mut(node);
+        row.timestamp = at.unwrap_or(NO_TIME);
+        if !canonical {
+            row.flags.set(Flags::ODD_TIMESTAMP);
+        }
+        match &envelope.facts {
+            Facts::Message {
+                role,
+                only_tool_calls,
+                is_error,
+                ..
+            } => {
+                row.role = *role;
+                if *only_tool_calls {
+                    row.flags.set(Flags::ONLY_TOOL_CALLS);
+                }
+                if *is_error {
+                    row.flags.set(Flags::ERROR);
+                }
+            }
+            Facts::CustomMessage { display: false } => row.flags.set(Flags::HIDDEN),
+            Facts::BranchSummary { from_id, merge } => {
+                if *merge {
+                    row.flags.set(Flags::MERGE);
+                }
+                let from = self.moved_from(from_id.as_deref(), "root");
+                let at_its_own_parent = from == self.parent(node).into();
+                if !merge && !at_its_own_parent && from_id.is_some() {
+                    self.moves.note(Move {
+                        at: node,
+                        from,
+                        to: Position::At(node),
+                        cause: Cause::NavigateTree,
+                    });
+                }
+            }
+            Facts::LeafRecord { from, cause } => {
+                let from = self.moved_from(from.as_deref(), "");
+                self.moves.note(Move {
+                    at: node,
+                    from,
+                    to: self.parent(node).into(),
+                    cause: cause.as_deref().map_or(Cause::SetLeaf, Cause::parse),
+                });
+            }
+            Facts::Label { target_id, label } => {
+                let label = label.as_deref().map(|text| Label {
+                    text: text.into(),
+                    entry: node,
+                });
+                if let Some(target_id) = target_id {
+                    match self.resolve(target_id) {
+                        Some(Some(target)) => self.put_label(target, label),
+                        Some(None) => {}
+                        None => {
+                            self.waiting_labels.insert(target_id.as_ref().into(), label);
+                        }
+                    }
+                }
+            }
+            Facts::SessionInfo { name } => self.name = name.as_deref().map(Into::into),
+            Facts::CustomMessage { .. }
+            | Facts::Compaction { .. }
+            | Facts::ContextEdit { .. }
+            | Facts::None => {}
+        }
+    }
+
+    /// Notes what else than its parent an entry names: a leaf record is resolved when the entry is
+    /// handed out (storage.md §4).
+    fn note_reference(&mut self, node: Node, id: &str) {
+        match self.find_any(id) {
+            Some(named) if self.kind(named) == Kind::LeafRecord => {
+                self.row_mut(node).flags.set(Flags::STALE_REFERENCE);
+            }
+            Some(_) => {}
+            None => self
+                .waiting_references
+                .entry_ref(id)
+                .or_default()
+                .push(node),
+        }
+    }
+
+    /// A position named by a move; `root` is the word that stands for the empty position.
+    fn moved_from(&self, id: Option<&str>, root: &str) -> Position {
+        match id {
+            None => Position::Root,
+            Some(id) if id == root && self.find_any(id).is_none() => Position::Root,
+            Some(id) => match self.resolve(id) {
+                Some(position) => position.into(),
+                None => Position::Gone,
+            },
+        }
+    }
+
+    fn put_label(&mut self, target: Node, label: Option<Label>) {
+        match label {
+            Some(label) => self.labels.insert(target, label),
+            None => self.labels.remove(&target),
+        };
+    }
+
+    fn adopt_label(&mut self, node: Node, id: &str) {
+        if self.waiting_labels.is_empty() {
+            return;
+        }
+        if let Some(label) = self.waiting_labels.remove(id)
+            && let Some(target) = self.resolve_node(node)
+        {
+            self.put_label(target, label);
+        }
+    }
+
+    fn link_entry(&mut self, node: Node, id: &str, parent: &Parent<'_>, line: u64) -> Flags {
+        // Whoever waited for this entry is linked first: then only the entry's own link can close
+        // a cycle, and every cycle is cut at its last line in file order.
+        let adopted = self.adopt(id, Some(node));
+        let parent_id = match parent {
+            Parent::Absent | Parent::Null => {
+                self.roots.push(node.0);
+                return Flags::NONE;
+            }
+            Parent::Id(parent_id) if **parent_id == *id => {
+                self.roots.push(node.0);
+                return Flags::SELF_PARENT;
+            }
+            Parent::Id(parent_id) => parent_id,
+        };
+        let Some(named) = self.find_any(parent_id) else {
+            self.wait(node, parent_id, line);
+            return Flags::NONE;
+        };
+        if self.kind(named) == Kind::LeafRecord {
+            self.row_mut(node).flags.set(Flags::REPARENTED);
+            if let Some(missing) = self.waiting_records.get(&named).cloned() {
+                self.wait(node, &missing, line);
+                return Flags::NONE;
+            }
+        }
+        let Some(parent) = self.resolve_node(named) else {
+            self.roots.push(node.0);
+            return Flags::NONE;
+        };
+        if adopted && self.lineage_root(parent) == node {
+            self.roots.push(node.0);
+            return Flags::CYCLE;
+        }
+        self.link(node, parent);
+        Flags::NONE
+    }
+
+    /// A leaf record's parent is the position it stands for; it is nobody's child.
+    fn link_record(&mut self, record: Node, id: &str, parent: &Parent<'_>, line: u64) -> Flags {
+        let mut target = None;
+        let mut missing = None;
+        if let Parent::Id(parent_id) = parent
+            && **parent_id != *id
+        {
+            match self.find_any(parent_id) {
+                Some(named) => match self.waiting_records.get(&named) {
+                    Some(awaited) => missing = Some(awaited.clone()),
+                    None => target = self.resolve_node(named),
+                },
+                None => missing = Some(parent_id.as_ref().into()),
+            }
+        }
+        match missing {
+            Some(missing) => {
+                self.wait(record, &missing, line);
+                // What waited for the record now waits with it.
+                for waiting in self.waiting.remove(id).unwrap_or_default() {
+                    self.row_mut(waiting.node).flags.set(Flags::REPARENTED);
+                    self.wait(waiting.node, &missing, waiting.line);
+                }
+            }
+            None => {
+                self.row_mut(record).parent = raw(target);
+                self.adopt(id, target);
+            }
+        }
+        match parent {
+            Parent::Id(parent_id) if **parent_id == *id => Flags::SELF_PARENT,
+            _ => Flags::NONE,
+        }
+    }
+
+    /// Keeps `node` until an entry called `parent_id` turns up.
+    fn wait(&mut self, node: Node, parent_id: &str, line: u64) {
+        if self.kind(node) == Kind::LeafRecord {
+            self.waiting_records.insert(node, parent_id.into());
+        } else if !self.flags(node).has(Flags::ORPHAN) {
+            self.roots.push(node.0);
+        }
+        self.row_mut(node).flags.set(Flags::ORPHAN);
+        let waiting = Waiting { node, line };
+        match self.waiting.get_mut(parent_id) {
+            Some(list) => list.push(waiting),
+            None => {
+                self.waiting.insert(parent_id.into(), vec![waiting]);
+            }
+        }
+    }
+
+    /// Links everything that waited for `id` below `parent`; whether there was anything.
+    fn adopt(&mut self, id: &str, parent: Option<Node>) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        let Some(list) = self.waiting.remove(id) else {
+            return false;
+        };
+        let through_record = parent.is_none_or(|parent| self.id(parent) != id);
+        for Waiting { node, line } in list {
+            self.waiting_records.remove(&node);
+            let row = self.row_mut(node);
+            row.flags.clear(Flags::ORPHAN);
+            if through_record {
+                row.flags.set(Flags::REPARENTED);
+            }
+            if row.kind == Kind::LeafRecord {
+                row.parent = raw(parent);
+                continue;
+            }
+            row.flags.set(Flags::FORWARD_PARENT);
+            self.forward_links.push(LinkReport {
+                node,
+                line,
+                flag: Flags::FORWARD_PARENT,
+            });
+            match parent {
+                Some(parent) if self.lineage_root(parent) == node => {
+                    self.row_mut(node).flags.set(Flags::CYCLE);
+                    self.forward_links.push(LinkReport {
+                        node,
+                        line,
+                        flag: Flags::CYCLE,
+                    });
+                }
+                Some(parent) => self.link(node, parent),
+                None => {}
+            }
+        }
+        true
+    }
+
+    fn link(&mut self, node: Node, parent: Node) {
+        self.row_mut(node).parent = parent.0;
+        let row = self.row_mut(parent);
+        let last = std::mem::replace(&mut row.last_child, node.0);
+        match some(last) {
+            Some(last) => self.row_mut(last).next_sibling = node.0,
+            None => self.row_mut(parent).first_child = node.0,
+        }
+    }
+
+    /// The root above `node`.
+    fn lineage_root(&mut self, node: Node) -> Node {
+        let rows = &self.rows;
+        let parent = |at: u32| rows.get(at as usize).map_or(NONE, |row| row.parent);
+        Node(self.lineage.root(node.0, parent))
+    }
+}
+
+/// The id that an entry names besides its parent's.
+fn reference<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
+    match facts {
+        Facts::BranchSummary { from_id, .. } => from_id.as_deref().filter(|id| *id != "root"),
+        Facts::Label { target_id, .. } | Facts::ContextEdit { target_id } => target_id.as_deref(),
+        Facts::Compaction {
+            first_kept_entry_id,
+            ..
+        } => first_kept_entry_id.as_deref(),
+        _ => None,
+    }
+}
+
+fn some(at: u32) -> Option<Node> {
+    (at != NONE).then_some(Node(at))
+}
+
+fn raw(node: Option<Node>) -> u32 {
+    node.map_or(NONE, |node| node.0)
+}

@@ -1,0 +1,134 @@
+//! The navigation log of a session, and the undo and redo stacks that follow from it (storage.md §4).
+
+use super::Node;
+
+/// A place a session can stand at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// Before the first entry.
+    Root,
+    At(Node),
+    /// Named by a move, but not in the file.
+    Gone,
+}
+
+impl From<Option<Node>> for Position {
+    fn from(node: Option<Node>) -> Self {
+        node.map_or(Position::Root, Position::At)
+    }
+}
+
+impl Position {
+    /// `None` for a position that is gone.
+    pub fn known(self) -> Option<Option<Node>> {
+        match self {
+            Position::Root => Some(None),
+            Position::At(node) => Some(Some(node)),
+            Position::Gone => None,
+        }
+    }
+}
+
+/// Why the leaf moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    SetLeaf,
+    Branch,
+    NavigateTree,
+    Undo,
+    Redo,
+}
+
+impl Cause {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::SetLeaf => "set_leaf",
+            Cause::Branch => "branch",
+            Cause::NavigateTree => "navigate_tree",
+            Cause::Undo => "undo",
+            Cause::Redo => "redo",
+        }
+    }
+
+    /// What a record says; a cause unknown to this version is an ordinary move.
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "branch" => Cause::Branch,
+            "navigate_tree" => Cause::NavigateTree,
+            "undo" => Cause::Undo,
+            "redo" => Cause::Redo,
+            _ => Cause::SetLeaf,
+        }
+    }
+}
+
+/// One explicit move of the leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// The leaf record or branch_summary that tells of it; its timestamp is the move's.
+    pub at: Node,
+    pub from: Position,
+    pub to: Position,
+    pub cause: Cause,
+}
+
+/// Moves in file order. Those that other processes make after this one opened the session count for
+/// them, not for us: [`Moves::pause`] is on while their lines are read.
+#[derive(Default)]
+pub struct Moves {
+    log: Vec<Move>,
+    undo: Vec<Position>,
+    redo: Vec<Position>,
+    paused: bool,
+}
+
+impl Moves {
+    /// Oldest first.
+    pub fn log(&self) -> &[Move] {
+        &self.log
+    }
+
+    /// While `paused`, moves are not taken in.
+    pub fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    pub(super) fn note(&mut self, made: Move) {
+        if self.paused {
+            return;
+        }
+        match made.cause {
+            Cause::Undo => {
+                while self.undo.pop().is_some_and(|position| position != made.to) {}
+                self.redo.push(made.from);
+            }
+            Cause::Redo => {
+                while self.redo.pop().is_some_and(|position| position != made.to) {}
+                self.undo.push(made.from);
+            }
+            Cause::SetLeaf | Cause::Branch | Cause::NavigateTree => {
+                self.undo.push(made.from);
+                self.redo.clear();
+            }
+        }
+        self.log.push(made);
+    }
+
+    /// Where undo would go from `leaf`; positions that are gone are skipped.
+    pub fn undo_target(&self, leaf: Option<Node>) -> Option<Option<Node>> {
+        target(&self.undo, leaf)
+    }
+
+    /// Where redo would go from `leaf`.
+    pub fn redo_target(&self, leaf: Option<Node>) -> Option<Option<Node>> {
+        target(&self.redo, leaf)
+    }
+}
+
+fn target(stack: &[Position], leaf: Option<Node>) -> Option<Option<Node>> {
+    stack
+        .iter()
+        .rev()
+        .filter_map(|position| position.known())
+        .find(|position| *position != leaf)
+}

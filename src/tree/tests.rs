@@ -1,0 +1,257 @@
+//! The tree against a naive one that reads the whole file before it links anything.
+
+use super::*;
+use crate::log::scan::{self, Line};
+use proptest::prelude::*;
+use std::collections::HashMap as Map;
+
+/// Feeds lines, each `id parent` or `id parent !` for a leaf record; `-` is null.
+fn tree(lines: &[&str]) -> Tree {
+    let mut tree = Tree::new();
+    for (number, line) in lines.iter().enumerate() {
+        insert(&mut tree, number, line);
+    }
+    tree
+}
+
+fn insert(tree: &mut Tree, number: usize, line: &str) -> Flags {
+    let words: Vec<&str> = line.split(' ').collect();
+    let parent = match words[1] {
+        "-" => "null".to_owned(),
+        id => format!("{id:?}"),
+    };
+    let rest = match words.get(2) {
+        Some(&"!") => {
+            r#","customType":"treelined.leaf","data":{"from":null,"cause":"set_leaf"}}"#.to_owned()
+        }
+        Some(label) => format!(r#","targetId":{label:?},"label":"of {}"}}"#, words[0]),
+        None => r#","message":{"role":"user","content":"x"}}"#.to_owned(),
+    };
+    let kind = match words.get(2) {
+        Some(&"!") => "custom",
+        Some(_) => "label",
+        None => "message",
+    };
+    let id = words[0];
+    let text = format!(
+        r#"{{"type":"{kind}","id":"{id}","parentId":{parent},"timestamp":"2025-01-01T00:00:00.000Z"{rest}"#
+    );
+    let Ok(Line::Entry(envelope)) = scan::scan_line(text.as_bytes()) else {
+        panic!("{text}");
+    };
+    let place = Place {
+        offset: number as u64,
+        len: 1,
+    };
+    let inserted = tree.insert(
+        id,
+        &envelope.parent,
+        &envelope,
+        place,
+        Flags::NONE,
+        number as u64 + 1,
+    );
+    inserted.unwrap().refused
+}
+
+fn ids(tree: &Tree, nodes: Vec<Node>) -> String {
+    let ids: Vec<&str> = nodes.into_iter().map(|node| tree.id(node)).collect();
+    ids.join(" ")
+}
+
+#[track_caller]
+fn check_path(lines: &[&str], of: &str, path: &str) {
+    let tree = tree(lines);
+    assert_eq!(ids(&tree, tree.path(tree.find(of))), path);
+}
+
+#[test]
+fn paths_lead_from_the_root() {
+    check_path(&["a -", "b a", "c b", "d a"], "c", "a b c");
+    check_path(&["a -", "b a", "c b", "d a"], "d", "a d");
+}
+
+#[test]
+fn the_deepest_common_ancestor() {
+    let tree = tree(&["a -", "b a", "c b", "d b", "e d", "x -"]);
+    let common = |a: &str, b: &str| {
+        let common = tree.common_ancestor(tree.find(a), tree.find(b));
+        common.map(|node| tree.id(node).to_owned())
+    };
+    assert_eq!(common("c", "e").as_deref(), Some("b"));
+    assert_eq!(common("e", "b").as_deref(), Some("b"));
+    assert_eq!(common("e", "e").as_deref(), Some("e"));
+    assert_eq!(common("e", "x"), None);
+    assert_eq!(tree.common_ancestor(None, tree.find("e")), None);
+}
+
+#[test]
+fn a_reference_to_a_leaf_record_means_the_position_it_stands_for() {
+    let lines = ["a -", "b a", "r a !", "s r !", "c s", "n - !", "d n"];
+    check_path(&lines, "c", "a c");
+    check_path(&lines, "d", "d");
+    let tree = tree(&lines);
+    assert_eq!(tree.find("r"), None);
+    assert_eq!(tree.entry_count(), 4);
+    assert!(tree.flags(tree.find("c").unwrap()).has(Flags::REPARENTED));
+}
+
+#[test]
+fn a_late_parent_is_linked_through_records_too() {
+    let lines = ["c r", "r p !", "p -"];
+    check_path(&lines, "c", "p c");
+    let tree = tree(&lines);
+    let flags = tree.flags(tree.find("c").unwrap());
+    assert!(flags.has(Flags::FORWARD_PARENT) && flags.has(Flags::REPARENTED));
+    assert!(!flags.has(Flags::ORPHAN));
+}
+
+#[test]
+fn a_cycle_is_cut_at_the_line_that_closes_it() {
+    let mut tree = Tree::new();
+    assert_eq!(insert(&mut tree, 0, "a c"), Flags::NONE);
+    assert_eq!(insert(&mut tree, 1, "b a"), Flags::NONE);
+    assert_eq!(insert(&mut tree, 2, "c b"), Flags::CYCLE);
+    assert_eq!(ids(&tree, tree.children(None)), "c");
+    assert_eq!(ids(&tree, tree.path(tree.find("b"))), "c a b");
+}
+
+#[test]
+fn a_record_cannot_close_a_cycle_either() {
+    let tree = tree(&["x r", "r x !", "y x"]);
+    assert_eq!(ids(&tree, tree.path(tree.find("y"))), "x y");
+    assert!(tree.flags(tree.find("x").unwrap()).has(Flags::CYCLE));
+}
+
+#[test]
+fn an_entry_that_is_its_own_parent_is_a_root() {
+    let mut tree = Tree::new();
+    assert_eq!(insert(&mut tree, 0, "a a"), Flags::SELF_PARENT);
+    assert_eq!(ids(&tree, tree.children(None)), "a");
+}
+
+#[test]
+fn the_last_label_in_the_file_counts_wherever_it_stands() {
+    let tree = tree(&["l - a", "a -", "b a", "m b b", "n a b"]);
+    let label = |id: &str| {
+        tree.label(tree.find(id).unwrap())
+            .map(|label| label.text.to_string())
+    };
+    assert_eq!(label("a").as_deref(), Some("of l"));
+    assert_eq!(label("b").as_deref(), Some("of n"));
+}
+
+/// Quadratic, this would take hours: every entry's late parent hangs at the end of a long chain.
+#[test]
+fn late_parents_below_a_long_chain_are_linked_in_time() {
+    let mut tree = Tree::new();
+    let n = 20_000;
+    let id = |i: usize| format!("e{i}");
+    insert(&mut tree, 0, "e0 -");
+    for i in 1..n {
+        insert(&mut tree, i, &format!("{} {}", id(i), id(i - 1)));
+    }
+    for i in 0..n {
+        insert(&mut tree, n + 2 * i, &format!("w{i} b{i}"));
+        insert(
+            &mut tree,
+            n + 2 * i + 1,
+            &format!("b{i} {}", id(n - 1 - i % 100)),
+        );
+    }
+    assert_eq!(tree.path(tree.find("w0")).len(), n + 2);
+    assert_eq!(ids(&tree, tree.children(None)), "e0");
+}
+
+/// What storage.md §2 and §4 say, read off all lines at once.
+struct Naive<'a> {
+    lines: Map<&'a str, (usize, &'a str, bool)>,
+    parents: Map<&'a str, Option<&'a str>>,
+}
+
+impl<'a> Naive<'a> {
+    fn new(lines: &'a [(String, String, bool)]) -> Self {
+        let by_id: Map<&str, (usize, &str, bool)> = lines
+            .iter()
+            .enumerate()
+            .map(|(at, (id, parent, record))| (id.as_str(), (at, parent.as_str(), *record)))
+            .collect();
+        let mut naive = Self {
+            lines: by_id,
+            parents: Map::new(),
+        };
+        for (id, parent, record) in lines {
+            if !record {
+                let parent = naive.resolve(parent);
+                let closes =
+                    parent.is_some_and(|parent| naive.ancestors(parent).contains(&id.as_str()));
+                naive.parents.insert(id, parent.filter(|_| !closes));
+            }
+        }
+        naive
+    }
+
+    /// The first entry up a chain of records.
+    fn resolve(&self, mut id: &'a str) -> Option<&'a str> {
+        for _ in 0..=self.lines.len() {
+            let (_, parent, record) = self.lines.get(id)?;
+            if !record {
+                return Some(id);
+            }
+            id = parent;
+        }
+        None
+    }
+
+    fn ancestors(&self, id: &'a str) -> Vec<&'a str> {
+        std::iter::successors(Some(id), |id| self.parents.get(id).copied().flatten()).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn agrees_with_a_naive_tree(
+        links in prop::collection::vec((0usize..14, any::<prop::sample::Index>(), prop::bool::weighted(0.2)), 1..14)
+    ) {
+        let n = links.len();
+        let lines: Vec<(String, String, bool)> = links
+            .iter()
+            .enumerate()
+            .map(|(at, (kind, parent, record))| {
+                let parent = match kind {
+                    0 => "-".to_owned(),
+                    1 => "gone".to_owned(),
+                    // Records name what stands before them, as every writer of records does.
+                    _ if *record => format!("e{}", parent.index(at.max(1))),
+                    // A record that stands behind what names it has no line that closes a cycle.
+                    _ => match parent.index(n) {
+                        later if later > at && links[later].2 => "gone".to_owned(),
+                        parent => format!("e{parent}"),
+                    },
+                };
+                (format!("e{at}"), parent, *record && at > 0)
+            })
+            .collect();
+        let naive = Naive::new(&lines);
+        let mut tree = Tree::new();
+        for (at, (id, parent, record)) in lines.iter().enumerate() {
+            insert(&mut tree, at, &format!("{id} {parent}{}", if *record { " !" } else { "" }));
+        }
+        for (id, _, record) in &lines {
+            if *record {
+                continue;
+            }
+            let node = tree.find(id).unwrap();
+            let parent = tree.parent(node).map(|parent| tree.id(parent));
+            prop_assert_eq!(parent, naive.parents[id.as_str()], "{} in {:?}", id, lines);
+        }
+        let mut reached = 0;
+        let mut open = tree.children(None);
+        while let Some(node) = open.pop() {
+            reached += 1;
+            open.extend(tree.children(Some(node)));
+        }
+        prop_assert_eq!(reached, tree.entry_count());
+    }
+}

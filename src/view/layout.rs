@@ -1,0 +1,172 @@
+//! Which entries a view is about, in which order, and which of them its filter keeps.
+//!
+//! Runs under the session's lock, so it takes nothing but numbers; texts are the
+//! [snapshot](super::snapshot)'s. What is visible in the end is decided in [`super::visible`].
+
+use crate::log::scan::{Kind, Role};
+use crate::tree::{Flags, Node, Tree};
+
+/// Which entries are shown (`filter` of protocol.md §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    #[default]
+    Default,
+    NoTools,
+    UserOnly,
+    LabeledOnly,
+    All,
+}
+
+/// The order of siblings (`order` of protocol.md §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Oldest first by timestamp, ties in file order.
+    #[default]
+    Time,
+    /// As [`Order::Time`], but the active path comes first.
+    ActiveFirst,
+}
+
+/// What a view is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Scope {
+    /// The only root; `None`: all roots of the tree.
+    pub root: Option<Node>,
+    pub filter: Filter,
+    pub order: Order,
+}
+
+/// One entry in scope.
+#[derive(Debug, Clone, Copy)]
+pub struct Item {
+    pub node: Node,
+    parent: u32,
+    /// Whether the filter shows it.
+    pub kept: bool,
+    /// Whether it is the leaf or stands above it.
+    pub on_active_path: bool,
+}
+
+impl Item {
+    /// The item above it; `None` at the roots of the scope.
+    pub fn parent(&self) -> Option<usize> {
+        (self.parent != NONE).then_some(self.parent as usize)
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// All entries in scope, in depth-first pre-order; an *item* is an index into it.
+#[derive(Debug)]
+pub struct Outline {
+    items: Vec<Item>,
+    leaf: Option<usize>,
+}
+
+impl Outline {
+    pub fn new(tree: &Tree, scope: Scope) -> Self {
+        let leaf = tree.leaf();
+        let mut active = vec![false; tree.node_count()];
+        for node in tree.ancestors(leaf) {
+            if let Some(active) = active.get_mut(tree.number(node)) {
+                *active = true;
+            }
+        }
+        let is_active = |node: Node| active.get(tree.number(node)).copied().unwrap_or(false);
+        let arrange = |mut siblings: Vec<Node>| {
+            if scope.order == Order::ActiveFirst
+                && let Some(at) = siblings.iter().position(|node| is_active(*node))
+                && let Some(head) = siblings.get_mut(..=at)
+            {
+                head.rotate_right(1);
+            }
+            siblings
+        };
+
+        let mut items = Vec::with_capacity(match scope.root {
+            Some(_) => 0,
+            None => tree.entry_count(),
+        });
+        let mut leaf_item = None;
+        let roots = match scope.root {
+            Some(root) => vec![root],
+            None => arrange(tree.children(None)),
+        };
+        let mut open: Vec<(Node, u32)> = roots.iter().rev().map(|root| (*root, NONE)).collect();
+        while let Some((node, parent)) = open.pop() {
+            let item = items.len();
+            let is_leaf = Some(node) == leaf;
+            if is_leaf {
+                leaf_item = Some(item);
+            }
+            items.push(Item {
+                node,
+                parent,
+                kept: keeps(scope.filter, tree, node, is_leaf),
+                on_active_path: is_active(node),
+            });
+            if tree.has_children(node) {
+                // Items are no more than nodes, whose numbers are 32 bits wide.
+                let children = arrange(tree.children(Some(node)));
+                open.extend(children.iter().rev().map(|child| (*child, item as u32)));
+            }
+        }
+        Self {
+            items,
+            leaf: leaf_item,
+        }
+    }
+
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The items the filter keeps: what a query is asked about.
+    pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
+        let items = self.items.iter().enumerate();
+        items.filter(|(_, item)| item.kept).map(|(at, _)| at)
+    }
+
+    /// The leaf, if it is in scope.
+    pub fn leaf(&self) -> Option<usize> {
+        self.leaf
+    }
+
+    /// The item of `node`; `None` if it is not in scope. Linear.
+    pub fn find(&self, node: Node) -> Option<usize> {
+        self.items.iter().position(|item| item.node == node)
+    }
+}
+
+fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
+    let (kind, flags) = (tree.kind(node), tree.flags(node));
+    if filter == Filter::All {
+        return true;
+    }
+    if kind == Kind::CustomMessage && flags.has(Flags::HIDDEN) {
+        return false;
+    }
+    match filter {
+        Filter::All => true,
+        Filter::LabeledOnly => tree.label(node).is_some(),
+        Filter::UserOnly => match kind {
+            Kind::Message => tree.role(node) == Role::User,
+            kind => kind == Kind::CustomMessage,
+        },
+        Filter::NoTools if kind == Kind::Message && tree.role(node) == Role::ToolResult => false,
+        Filter::Default | Filter::NoTools => match kind {
+            Kind::Label
+            | Kind::Custom
+            | Kind::LeafRecord
+            | Kind::ContextEdit
+            | Kind::Usage
+            | Kind::SessionInfo
+            | Kind::ThinkingLevelChange
+            | Kind::ModelChange => false,
+            Kind::Message => {
+                !flags.has(Flags::ONLY_TOOL_CALLS) || flags.has(Flags::ERROR) || is_leaf
+            }
+            Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage | Kind::Unknown => true,
+        },
+    }
+}

@@ -1,0 +1,36 @@
+//! The tree as clients look at it: `get_tree` (protocol.md §6).
+//!
+//! Owns filters, order, query, fold, depth, the drawn guides, paging arithmetic, previews, and the
+//! two shapes in which the tree goes out. Pure: it reads neither the file nor the clock, and knows
+//! neither parameters nor cursors. Nothing recurses; only [`Outline::new`] and [`Snapshot::take`]
+//! look at the [`Tree`](crate::tree::Tree), so only they need the session's lock.
+//!
+//! In the order of a request:
+//!
+//! 1. [`Outline::new`]: all entries in scope, in pre-order (lock).
+//! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then without it read
+//!    [`RowFacts`] for each and ask [`Query::matches`].
+//! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: which of them are served.
+//! 4. Without a query: [`Snapshot::take`] of [`Visible::items_of`] (the same lock as 1).
+//! 5. [`Visible::served`]: for each row read [`RowFacts`], then [`Served::push_json`]; or
+//!    [`nested::push_json`].
+
+mod layout;
+mod line;
+pub mod nested;
+mod prefix;
+mod preview;
+mod query;
+mod row;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod visible;
+
+pub use layout::{Filter, Item, Order, Outline, Scope};
+pub use prefix::Render;
+pub use preview::{FIRST_READ, PREVIEW_CHARS, RowFacts, Subject};
+pub use query::Query;
+pub use row::Served;
+pub use snapshot::{Entry, Snapshot};
+pub use visible::{Folding, Row, Start, Visible, page_range};

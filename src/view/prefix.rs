@@ -1,0 +1,72 @@
+//! The guides drawn before a row (`render`, `prefix` of protocol.md §6).
+//!
+//! Three columns for each step of indent. The first row of a branch carries the connector, and
+//! what continues it without branching stands below it:
+//!
+//! ```text
+//! a
+//! ├─ b
+//! │  c
+//! │  ├─ d
+//! │  └─ e
+//! └─ f
+//! ```
+//!
+//! A row knows its own guides, so a page costs nothing but its rows, however deep they are.
+
+use super::visible::Row;
+
+/// With which characters guides are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Render {
+    Unicode,
+    Ascii,
+}
+
+/// Steps drawn at most: 63 columns, and one for the mark of deeper ones.
+const MAX_STEPS: u32 = 21;
+const DEEPER: &str = "…";
+
+struct Pieces {
+    fork: &'static str,
+    last: &'static str,
+    line: &'static str,
+    gap: &'static str,
+}
+
+impl Render {
+    const fn pieces(self) -> Pieces {
+        match self {
+            Render::Unicode => Pieces {
+                fork: "├─ ",
+                last: "└─ ",
+                line: "│  ",
+                gap: "   ",
+            },
+            Render::Ascii => Pieces {
+                fork: "|- ",
+                last: "`- ",
+                line: "|  ",
+                gap: "   ",
+            },
+        }
+    }
+}
+
+/// Appends the guides of `row`, at most 64 columns. No character of them needs escaping in JSON.
+pub fn push(out: &mut Vec<u8>, row: &Row, render: Render) {
+    let pieces = render.pieces();
+    if row.indent > MAX_STEPS {
+        out.extend_from_slice(DEEPER.as_bytes());
+    }
+    for step in (0..row.indent.min(MAX_STEPS)).rev() {
+        let goes_on = row.guides >> step & 1 == 1;
+        let piece = match (step == 0 && row.heads_branch, goes_on) {
+            (true, true) => pieces.fork,
+            (true, false) => pieces.last,
+            (false, true) => pieces.line,
+            (false, false) => pieces.gap,
+        };
+        out.extend_from_slice(piece.as_bytes());
+    }
+}

@@ -1,0 +1,454 @@
+//! What a row shows of an entry's body: preview, tool names, tokens.
+//!
+//! Reads no further into a stored line than the answer needs, so that the head of a 20 MB body is
+//! enough; where it is not, the caller is asked for the whole line. What comes after that point is
+//! not seen, a second member of the same name for instance. Damaged lines show what can be read.
+
+use super::line::Line;
+use super::snapshot::Entry;
+use crate::json::{self, Elements, Malformed, Members, Span};
+use crate::log::scan::{Kind, Role};
+use crate::tree::Flags;
+
+/// Bytes of a stored line worth reading first.
+pub const FIRST_READ: usize = 4096;
+
+/// Characters of a preview at most.
+pub const PREVIEW_CHARS: usize = Line::LIMIT;
+
+/// What to read a body for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject {
+    pub kind: Kind,
+    pub role: Role,
+    pub flags: Flags,
+    /// Whether the names of called tools are asked for, as a query does.
+    pub called_tools: bool,
+}
+
+impl Entry<'_> {
+    /// What a row needs of the body; a query needs the names of called tools besides.
+    pub fn subject(&self, called_tools: bool) -> Subject {
+        Subject {
+            kind: self.kind,
+            role: self.role,
+            flags: self.flags,
+            called_tools,
+        }
+    }
+}
+
+/// What rows and queries need of an entry's body.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowFacts {
+    /// One line, at most [`PREVIEW_CHARS`] characters, without control characters.
+    pub preview: String,
+    /// Of a tool result.
+    pub tool_name: Option<String>,
+    /// The tools an assistant message calls, if asked for.
+    pub called_tools: Vec<String>,
+    /// Of a compaction: `tokensBefore`.
+    pub tokens: Option<u64>,
+    /// The `type`, where it is none this program knows.
+    pub kind: Option<String>,
+    /// The role, where it is none this program knows.
+    pub role: Option<String>,
+    /// As stored, where it is not in the form this program writes.
+    pub timestamp: Option<String>,
+}
+
+impl RowFacts {
+    /// From the head of a stored line; `None` if it does not suffice.
+    pub fn of_head(head: &[u8], subject: Subject) -> Option<Self> {
+        let mut walk = Walk::new(head, subject);
+        match walk.entry() {
+            Ok(()) | Err(Stop::Settled) => Some(walk.into_facts()),
+            Err(Stop::Malformed) => None,
+        }
+    }
+
+    /// From a whole stored line.
+    pub fn of_line(line: &[u8], subject: Subject) -> Self {
+        let mut walk = Walk::new(line, subject);
+        // What was read before the damage is all there is.
+        let (Ok(()) | Err(Stop::Settled | Stop::Malformed)) = walk.entry();
+        walk.into_facts()
+    }
+}
+
+/// Why a walk ends before the end of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// All that was asked for is known.
+    Settled,
+    /// The text is no JSON from here on, or ends here.
+    Malformed,
+}
+
+impl From<Malformed> for Stop {
+    fn from(_: Malformed) -> Self {
+        Stop::Malformed
+    }
+}
+
+struct Walk<'a> {
+    text: &'a [u8],
+    subject: Subject,
+    facts: RowFacts,
+    /// What is said: text, a summary, a command, a name.
+    said: Line,
+    /// Where several members are shown together: the second and the third.
+    more: [Line; 2],
+    /// Of an assistant: its calls, shown if it says nothing.
+    calls: Line,
+    /// Of an assistant that failed: why, shown if it says nothing.
+    error: Line,
+    content_passed: bool,
+    error_passed: bool,
+    /// Everything that makes the preview has been passed.
+    preview_passed: bool,
+}
+
+const IMAGE: &str = "[image]";
+/// A context_edit that takes its target out.
+const LEFT_OUT: &str = "[left out]";
+
+/// The members that make the preview of an entry.
+const fn shown(kind: Kind) -> &'static [&'static [u8]] {
+    match kind {
+        Kind::Message => &[b"message"],
+        Kind::CustomMessage => &[b"content"],
+        Kind::ContextEdit => &[b"replacement"],
+        Kind::Compaction | Kind::BranchSummary => &[b"summary"],
+        Kind::ThinkingLevelChange => &[b"thinkingLevel"],
+        Kind::ModelChange => &[b"provider", b"modelId"],
+        Kind::Custom | Kind::LeafRecord => &[b"customType"],
+        Kind::Label => &[b"label"],
+        Kind::SessionInfo => &[b"name"],
+        Kind::Usage => &[b"kind", b"provider", b"model"],
+        Kind::Unknown => &[b"type"],
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn new(text: &'a [u8], subject: Subject) -> Self {
+        Self {
+            text,
+            subject,
+            facts: RowFacts::default(),
+            said: Line::default(),
+            more: Default::default(),
+            calls: Line::default(),
+            error: Line::default(),
+            content_passed: false,
+            error_passed: false,
+            preview_passed: false,
+        }
+    }
+
+    fn into_facts(mut self) -> RowFacts {
+        let [second, third] = self.more;
+        match self.subject.kind {
+            Kind::ModelChange => self.said.join('/', &second),
+            Kind::Usage => {
+                self.said.join(' ', &second);
+                self.said.join('/', &third);
+            }
+            _ => {}
+        }
+        for instead in [self.error, self.calls] {
+            if self.said.is_empty() {
+                self.said = instead;
+            }
+        }
+        self.facts.preview = self.said.into_text();
+        self.facts
+    }
+
+    /// Ends the walk once nothing that follows could change what was asked for.
+    fn settle(&self) -> Result<(), Stop> {
+        let Subject {
+            kind,
+            role,
+            flags,
+            called_tools,
+        } = self.subject;
+        let only_calls = flags.has(Flags::ONLY_TOOL_CALLS) && !flags.has(Flags::ERROR);
+        let preview =
+            self.preview_passed || self.said.is_full() || (only_calls && self.calls.is_full());
+        let timestamp = !flags.has(Flags::ODD_TIMESTAMP) || self.facts.timestamp.is_some();
+        let rest = match (kind, role) {
+            (Kind::Message, Role::Assistant) => !called_tools || self.content_passed,
+            (Kind::Message, Role::ToolResult) => self.facts.tool_name.is_some(),
+            (Kind::Message, Role::Other) => self.facts.role.is_some(),
+            (Kind::Compaction, _) => self.facts.tokens.is_some(),
+            (Kind::Unknown, _) => self.facts.kind.is_some(),
+            _ => true,
+        };
+        if preview && timestamp && rest {
+            Err(Stop::Settled)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn entry(&mut self) -> Result<(), Stop> {
+        let shown = shown(self.subject.kind);
+        let mut passed = 0;
+        let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
+        while let Some(key) = members.next_key()? {
+            let (name, at) = (key.name(self.text), key.value_at);
+            match (&*name, self.subject.kind) {
+                (b"timestamp", _) if self.subject.flags.has(Flags::ODD_TIMESTAMP) => {
+                    self.facts.timestamp = self.string(at)?;
+                }
+                (b"tokensBefore", Kind::Compaction) => {
+                    let end = json::skip_value(self.text, at)?;
+                    if end == self.text.len() {
+                        // More digits may follow.
+                        return Err(Stop::Malformed);
+                    }
+                    self.facts.tokens = whole(self.raw(at..end));
+                }
+                (b"type", Kind::Unknown) => self.facts.kind = self.string(at)?,
+                _ => {}
+            }
+            let end = match shown.iter().position(|member| **member == *name) {
+                Some(part) => {
+                    passed |= 1 << part;
+                    self.shown_member(part, at)?
+                }
+                None => json::skip_value(self.text, at)?,
+            };
+            self.preview_passed |= passed == (1 << shown.len()) - 1;
+            self.settle()?;
+            members.resume(end);
+        }
+        Ok(())
+    }
+
+    /// One of the members that make the preview; the position after it.
+    fn shown_member(&mut self, part: usize, at: usize) -> Result<usize, Stop> {
+        match (self.subject.kind, part) {
+            (Kind::Message, _) => self.message(at),
+            (Kind::CustomMessage, _) => self.content(at),
+            (Kind::ContextEdit, _) => self.replacement(at),
+            (_, 0) => self.say(at),
+            _ => {
+                let end = json::skip_value(self.text, at)?;
+                let raw = self.raw(at..end);
+                if let Some(line) = self.more.get_mut(part - 1) {
+                    line.push_literal(raw, false);
+                }
+                Ok(end)
+            }
+        }
+    }
+
+    fn replacement(&mut self, at: usize) -> Result<usize, Stop> {
+        if self.text.get(at) != Some(&b'{') {
+            self.said.push_str(LEFT_OUT);
+            return Ok(json::skip_value(self.text, at)?);
+        }
+        let mut members = Members::open(self.text, at)?;
+        while let Some(key) = members.next_key()? {
+            if key.is(self.text, "content") {
+                let end = self.content(key.value_at)?;
+                members.resume(end);
+            } else {
+                members.value()?;
+            }
+        }
+        Ok(members.end())
+    }
+
+    fn message(&mut self, at: usize) -> Result<usize, Stop> {
+        if self.text.get(at) != Some(&b'{') {
+            return Ok(json::skip_value(self.text, at)?);
+        }
+        let role = self.subject.role;
+        let saying: &[u8] = match role {
+            Role::BashExecution => b"command",
+            Role::BranchSummary | Role::CompactionSummary => b"summary",
+            _ => b"content",
+        };
+        let failed = self.subject.flags.has(Flags::ERROR);
+        let mut members = Members::open(self.text, at)?;
+        while let Some(key) = members.next_key()? {
+            let (name, at) = (key.name(self.text), key.value_at);
+            match (&*name, role) {
+                (b"toolName", Role::ToolResult) => self.facts.tool_name = self.string(at)?,
+                (b"role", Role::Other) => self.facts.role = self.string(at)?,
+                _ => {}
+            }
+            let end = if *name == *saying {
+                if role == Role::BashExecution {
+                    self.said.push_str("$ ");
+                }
+                let end = self.content(at)?;
+                self.content_passed = true;
+                end
+            } else {
+                let end = json::skip_value(self.text, at)?;
+                if *name == *b"errorMessage" && failed {
+                    self.error.push_literal(self.raw(at..end), false);
+                    self.error_passed = true;
+                }
+                end
+            };
+            let error_counts = role == Role::Assistant && failed && self.said.is_empty();
+            self.preview_passed = self.content_passed && (self.error_passed || !error_counts);
+            self.settle()?;
+            members.resume(end);
+        }
+        Ok(members.end())
+    }
+
+    /// Text, or an array of blocks; the position after it.
+    fn content(&mut self, at: usize) -> Result<usize, Stop> {
+        if self.text.get(at) != Some(&b'[') {
+            return self.say(at);
+        }
+        let mut blocks = Elements::open(self.text, at)?;
+        while let Some(at) = blocks.next_at()? {
+            self.said.gap();
+            let end = match self.text.get(at) {
+                Some(b'{') => self.block(at)?,
+                _ => self.say(at)?,
+            };
+            blocks.resume(end);
+        }
+        Ok(blocks.end())
+    }
+
+    fn block(&mut self, at: usize) -> Result<usize, Stop> {
+        let mut kind = None;
+        // Values that came before it was known what they are.
+        let (mut text_at, mut name, mut arguments_at) = (None, None, None);
+        let mut members = Members::open(self.text, at)?;
+        while let Some(key) = members.next_key()? {
+            let at = key.value_at;
+            let end = match &*key.name(self.text) {
+                b"type" => {
+                    kind = self.string(at)?;
+                    json::skip_value(self.text, at)?
+                }
+                b"text" if kind.as_deref() == Some("text") => self.say(at)?,
+                b"text" => {
+                    text_at = Some(at);
+                    json::skip_value(self.text, at)?
+                }
+                b"name" => {
+                    name = self.string(at)?;
+                    json::skip_value(self.text, at)?
+                }
+                b"arguments" => {
+                    match (kind.as_deref(), name.take()) {
+                        (Some("toolCall"), Some(name)) => self.call(&name, Some(at))?,
+                        (_, unused) => {
+                            name = unused;
+                            arguments_at = Some(at);
+                        }
+                    }
+                    json::skip_value(self.text, at)?
+                }
+                _ => json::skip_value(self.text, at)?,
+            };
+            members.resume(end);
+        }
+        match (kind.as_deref(), text_at, name) {
+            (Some("text"), Some(text_at), _) => {
+                self.say(text_at)?;
+            }
+            (Some("toolCall"), _, Some(name)) => self.call(&name, arguments_at)?,
+            (Some("image"), _, _) => self.said.push_str(IMAGE),
+            _ => {}
+        }
+        self.settle()?;
+        Ok(members.end())
+    }
+
+    /// `read(path="…")`, behind the calls before it.
+    fn call(&mut self, name: &str, arguments_at: Option<usize>) -> Result<(), Stop> {
+        if self.subject.called_tools {
+            self.facts.called_tools.push(name.to_owned());
+        }
+        if !self.calls.is_empty() {
+            self.calls.push_str("; ");
+        }
+        self.calls.push_str(name);
+        self.calls.push('(');
+        if let Some(at) = arguments_at
+            && self.text.get(at) == Some(&b'{')
+        {
+            self.arguments(at)?;
+        }
+        self.calls.push(')');
+        self.settle()
+    }
+
+    fn arguments(&mut self, at: usize) -> Result<(), Stop> {
+        let mut is_first = true;
+        let mut members = Members::open(self.text, at)?;
+        while !self.calls.is_full()
+            && let Some(key) = members.next_key()?
+        {
+            if !std::mem::take(&mut is_first) {
+                self.calls.push_str(", ");
+            }
+            self.calls
+                .push_str(&String::from_utf8_lossy(&key.name(self.text)));
+            self.calls.push('=');
+            let value_at = key.value_at;
+            let end = json::skip_value(self.text, value_at);
+            let raw = self.raw_or_rest(value_at, &end);
+            if raw.first() == Some(&b'"') {
+                self.calls.push('"');
+                self.calls.push_literal(raw, end.is_err());
+                self.calls.push('"');
+            } else {
+                self.calls.push_raw(raw);
+            }
+            self.settle()?;
+            members.resume(end?);
+        }
+        Ok(())
+    }
+
+    /// Says a string; any other value says nothing. The position after it.
+    fn say(&mut self, at: usize) -> Result<usize, Stop> {
+        let end = json::skip_value(self.text, at);
+        let raw = self.raw_or_rest(at, &end);
+        self.said.push_literal(raw, end.is_err());
+        self.settle()?;
+        Ok(end?)
+    }
+
+    /// A string that is needed whole; `None` for any other value.
+    fn string(&self, at: usize) -> Result<Option<String>, Stop> {
+        let end = json::skip_value(self.text, at)?;
+        Ok(json::string(self.raw(at..end)).map(Into::into))
+    }
+
+    /// The value at `at`, or of one that was not read whole as much as there is.
+    fn raw_or_rest(&self, at: usize, end: &Result<usize, Malformed>) -> &'a [u8] {
+        self.raw(at..*end.as_ref().unwrap_or(&self.text.len()))
+    }
+
+    fn raw(&self, span: Span) -> &'a [u8] {
+        self.text.get(span).unwrap_or_default()
+    }
+}
+
+/// A number that is whole and not negative, however it is written.
+fn whole(raw: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(raw).ok()?;
+    text.parse().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        let is_whole = (0.0..=MAX_EXACT).contains(&number) && number.fract() == 0.0;
+        is_whole.then_some(number as u64)
+    })
+}
+
+/// 2^53.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

@@ -1,0 +1,151 @@
+//! Flat rows as they go out (protocol.md §6), written straight as JSON.
+
+use super::prefix::{self, Render};
+use super::preview::RowFacts;
+use super::snapshot::{Entry, Snapshot};
+use super::visible::{Row, Visible};
+use crate::json::push_string;
+use crate::timestamp;
+use crate::tree::Flags;
+use std::ops::Range;
+
+/// A row with what it needs of the tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Served<'a> {
+    pub row: &'a Row,
+    pub entry: Entry<'a>,
+    /// The nearest visible ancestor.
+    pub parent_id: Option<&'a str>,
+}
+
+impl Visible {
+    /// The rows of a page. `snapshot` must hold [`Visible::items_of`] of it; rows it does not hold
+    /// are left out.
+    pub fn served<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = Served<'a>> + 'a {
+        let rows = self.rows().get(range).unwrap_or_default();
+        rows.iter().filter_map(|row| {
+            let parent = self.parent_item(row);
+            Some(Served {
+                row,
+                entry: snapshot.entry(row.item())?,
+                parent_id: parent.and_then(|item| snapshot.id(item)),
+            })
+        })
+    }
+
+    /// The array `rootIds`.
+    pub fn push_root_ids(&self, out: &mut Vec<u8>, snapshot: &Snapshot) {
+        push_array(out, self.roots().filter_map(|item| snapshot.id(item)));
+    }
+}
+
+impl Served<'_> {
+    /// Appends the row as one JSON object, members in the order of protocol.md §6.
+    pub fn push_json(&self, out: &mut Vec<u8>, facts: &RowFacts, render: Option<Render>) {
+        let Served { row, entry, .. } = self;
+        out.extend_from_slice(b"{\"id\":");
+        push_string(out, entry.id);
+        out.extend_from_slice(b",\"parentId\":");
+        match self.parent_id {
+            Some(id) => push_string(out, id),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"type\":");
+        let kind = entry.kind.name().or(facts.kind.as_deref());
+        push_string(out, kind.unwrap_or_default());
+        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
+            out.extend_from_slice(b",\"role\":");
+            push_string(out, role);
+        }
+        out.extend_from_slice(b",\"preview\":");
+        push_string(out, &facts.preview);
+        out.extend_from_slice(b",\"timestamp\":");
+        match entry.timestamp {
+            Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
+            _ => push_string(out, facts.timestamp.as_deref().unwrap_or_default()),
+        }
+        push_label(out, entry);
+        out.extend_from_slice(b",\"childCount\":");
+        push_number(out, u64::from(row.child_count));
+        out.extend_from_slice(b",\"depth\":");
+        push_number(out, u64::from(row.depth));
+        out.extend_from_slice(b",\"indent\":");
+        push_number(out, u64::from(row.indent));
+        out.extend_from_slice(b",\"onActivePath\":");
+        push_bool(out, row.on_active_path);
+        out.extend_from_slice(b",\"isLeaf\":");
+        push_bool(out, row.is_leaf);
+        out.extend_from_slice(b",\"isBranchPoint\":");
+        push_bool(out, row.is_branch_point());
+        if let Some(tokens) = facts.tokens {
+            out.extend_from_slice(b",\"tokens\":");
+            push_number(out, tokens);
+        }
+        if let Some(tool_name) = &facts.tool_name {
+            out.extend_from_slice(b",\"toolName\":");
+            push_string(out, tool_name);
+        }
+        if entry.flags.has(Flags::ERROR) {
+            out.extend_from_slice(b",\"isError\":true");
+        }
+        if let Some(render) = render {
+            out.extend_from_slice(b",\"prefix\":\"");
+            prefix::push(out, row, render);
+            out.push(b'"');
+        }
+        if entry.flags.names().next().is_some() {
+            out.extend_from_slice(b",\"flags\":");
+            push_array(out, entry.flags.names());
+        }
+        out.push(b'}');
+    }
+}
+
+/// `,"label":…,"labelTimestamp":…`, as far as there are any.
+pub(super) fn push_label(out: &mut Vec<u8>, entry: &Entry<'_>) {
+    if let Some(label) = entry.label {
+        out.extend_from_slice(b",\"label\":");
+        push_string(out, label);
+        if let Some(at) = entry.label_timestamp {
+            out.extend_from_slice(b",\"labelTimestamp\":");
+            push_timestamp(out, at);
+        }
+    }
+}
+
+fn push_timestamp(out: &mut Vec<u8>, at: timestamp::Millis) {
+    out.push(b'"');
+    out.extend_from_slice(timestamp::format(at).as_bytes());
+    out.push(b'"');
+}
+
+fn push_array<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {
+    out.push(b'[');
+    for (at, text) in texts.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push_string(out, text);
+    }
+    out.push(b']');
+}
+
+fn push_bool(out: &mut Vec<u8>, value: bool) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    let mut power = 1;
+    while number / power >= 10 {
+        power *= 10;
+    }
+    while power > 0 {
+        // A decimal digit.
+        out.push(b'0' + (number / power % 10) as u8);
+        power /= 10;
+    }
+}

@@ -1,0 +1,120 @@
+//! What rows need of the tree, copied under the lock so that nothing later needs it.
+
+use super::layout::Outline;
+use crate::log::scan::{Kind, Role};
+use crate::timestamp::Millis;
+use crate::tree::{Flags, Node, Place, Tree};
+use hashbrown::HashMap;
+use std::ops::Range;
+
+/// What a row needs of one entry, its body aside.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    pub node: Node,
+    pub id: &'a str,
+    pub kind: Kind,
+    pub role: Role,
+    pub flags: Flags,
+    /// Unix milliseconds; `None` where the stored text names no instant.
+    pub timestamp: Option<Millis>,
+    pub place: Place,
+    pub label: Option<&'a str>,
+    /// When the label was given, in Unix milliseconds.
+    pub label_timestamp: Option<Millis>,
+}
+
+/// Some items of an [`Outline`].
+#[derive(Debug)]
+pub struct Snapshot {
+    /// For each item its number in `taken`.
+    slots: Vec<u32>,
+    taken: Vec<Taken>,
+    /// By number in `taken`; few entries have one.
+    labels: HashMap<u32, (Range<usize>, Option<Millis>)>,
+    /// Ids and labels, one behind the other.
+    text: String,
+}
+
+#[derive(Debug)]
+struct Taken {
+    node: Node,
+    kind: Kind,
+    role: Role,
+    flags: Flags,
+    timestamp: Option<Millis>,
+    place: Place,
+    id: Range<usize>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Snapshot {
+    /// Copies what rows need of these items; one that comes twice is taken once. `tree` must be as
+    /// it was when the outline was made.
+    pub fn take(tree: &Tree, outline: &Outline, items: impl Iterator<Item = usize>) -> Self {
+        let mut snapshot = Self {
+            slots: vec![NONE; outline.items().len()],
+            taken: Vec::with_capacity(items.size_hint().0),
+            labels: HashMap::new(),
+            text: String::new(),
+        };
+        for at in items {
+            let (Some(item), Some(slot)) = (outline.items().get(at), snapshot.slots.get_mut(at))
+            else {
+                continue;
+            };
+            if *slot != NONE {
+                continue;
+            }
+            let number = snapshot.taken.len() as u32;
+            *slot = number;
+            let node = item.node;
+            let id = push(&mut snapshot.text, tree.id(node));
+            if let Some(label) = tree.label(node) {
+                let text = push(&mut snapshot.text, &label.text);
+                let at = tree.timestamp(label.entry);
+                snapshot.labels.insert(number, (text, at));
+            }
+            snapshot.taken.push(Taken {
+                node,
+                kind: tree.kind(node),
+                role: tree.role(node),
+                flags: tree.flags(node),
+                timestamp: tree.timestamp(node),
+                place: tree.place(node),
+                id,
+            });
+        }
+        snapshot
+    }
+
+    /// The entry of an item; `None` if it was not taken.
+    pub fn entry(&self, item: usize) -> Option<Entry<'_>> {
+        let number = self.slots.get(item)?;
+        let taken = self.taken.get(*number as usize)?;
+        let label = self.labels.get(number);
+        Some(Entry {
+            node: taken.node,
+            id: self.text.get(taken.id.clone())?,
+            kind: taken.kind,
+            role: taken.role,
+            flags: taken.flags,
+            timestamp: taken.timestamp,
+            place: taken.place,
+            label: label.and_then(|(text, _)| self.text.get(text.clone())),
+            label_timestamp: label.and_then(|(_, at)| *at),
+        })
+    }
+
+    /// The id of an item; `None` if it was not taken.
+    pub fn id(&self, item: usize) -> Option<&str> {
+        let number = *self.slots.get(item)?;
+        self.text.get(self.taken.get(number as usize)?.id.clone())
+    }
+}
+
+fn push(text: &mut String, new: &str) -> Range<usize> {
+    let start = text.len();
+    text.push_str(new);
+    start..text.len()
+}

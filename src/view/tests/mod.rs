@@ -1,0 +1,190 @@
+//! The view end to end: stored lines → tree → rows as a client gets them.
+
+mod preview;
+mod rows;
+mod shape;
+
+use super::*;
+use crate::log::scan::{Line, scan_line};
+use crate::tree::{Flags, Node, Place, Tree};
+use serde_json::Value;
+
+/// A tree with the lines it was made of.
+struct Session {
+    tree: Tree,
+    lines: Vec<String>,
+}
+
+impl Session {
+    /// Each line is an entry; the last one is the leaf.
+    fn of(lines: impl IntoIterator<Item = String>) -> Self {
+        let mut session = Session {
+            tree: Tree::new(),
+            lines: lines.into_iter().collect(),
+        };
+        let mut last = None;
+        for (at, text) in session.lines.iter().enumerate() {
+            let Ok(Line::Entry(envelope)) = scan_line(text.as_bytes()) else {
+                panic!("no entry: {text}");
+            };
+            let id = envelope.id.clone().unwrap();
+            let place = Place {
+                offset: at as u64,
+                len: text.len() as u32,
+            };
+            let line = at as u64 + 1;
+            let flags = Flags::NONE;
+            last = session
+                .tree
+                .insert(&id, &envelope.parent, &envelope, place, flags, line);
+        }
+        session.tree.set_leaf(last.map(|last| last.node));
+        session
+    }
+
+    fn node(&self, id: &str) -> Node {
+        self.tree.find(id).unwrap()
+    }
+
+    fn stored(&self, place: Place) -> &[u8] {
+        self.lines[place.offset as usize].as_bytes()
+    }
+
+    fn facts(&self, entry: &Entry<'_>, called_tools: bool) -> RowFacts {
+        let stored = self.stored(entry.place);
+        let subject = entry.subject(called_tools);
+        let head = stored.get(..FIRST_READ).unwrap_or(stored);
+        RowFacts::of_head(head, subject).unwrap_or_else(|| RowFacts::of_line(stored, subject))
+    }
+
+    /// The whole view, along the steps of the module's documentation.
+    fn view(&self, ask: &Ask<'_>) -> View {
+        let outline = Outline::new(&self.tree, ask.scope);
+        let matched = Query::parse(ask.query).map(|query| {
+            let snapshot = Snapshot::take(&self.tree, &outline, outline.kept());
+            let mut matched = vec![false; outline.items().len()];
+            for item in outline.kept() {
+                let entry = snapshot.entry(item).unwrap();
+                let facts = self.facts(&entry, true);
+                matched[item] = query.matches(entry.label, entry.role, &facts);
+            }
+            matched
+        });
+        let folding = Folding {
+            folded: ask.fold.iter().map(|id| self.node(id)).collect(),
+            max_depth: ask.max_depth,
+        };
+        let visible = Visible::new(&outline, matched.as_deref(), &folding);
+        let start = match ask.around {
+            Some(id) => {
+                let item = outline.find(self.node(id)).unwrap();
+                Start::Around(visible.row_near(item).unwrap_or(0))
+            }
+            None => Start::Offset(ask.offset),
+        };
+        let page = page_range(visible.total(), start, ask.limit);
+        let snapshot = Snapshot::take(&self.tree, &outline, visible.items_of(page.clone()));
+        let rows = visible.served(&snapshot, page.clone()).map(|served| {
+            let mut out = Vec::new();
+            served.push_json(&mut out, &self.facts(&served.entry, false), ask.render);
+            serde_json::from_slice(&out).unwrap()
+        });
+        let mut root_ids = Vec::new();
+        visible.push_root_ids(&mut root_ids, &snapshot);
+        View {
+            rows: rows.collect(),
+            root_ids: serde_json::from_slice(&root_ids).unwrap(),
+            total: visible.total(),
+            hidden: visible.hidden(),
+            offset: page.start,
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Ask<'a> {
+    scope: Scope,
+    query: &'a str,
+    fold: &'a [&'a str],
+    max_depth: Option<u64>,
+    render: Option<Render>,
+    offset: u64,
+    around: Option<&'a str>,
+    limit: Option<usize>,
+}
+
+impl Ask<'_> {
+    fn filter(filter: Filter) -> Self {
+        Ask {
+            scope: Scope {
+                filter,
+                ..Scope::default()
+            },
+            render: Some(Render::Unicode),
+            ..Ask::default()
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct View {
+    rows: Vec<Value>,
+    root_ids: Vec<String>,
+    total: usize,
+    hidden: usize,
+    offset: usize,
+}
+
+impl View {
+    fn ids(&self) -> String {
+        let ids = self.rows.iter().map(|row| row["id"].as_str().unwrap());
+        ids.collect::<Vec<_>>().join(" ")
+    }
+
+    /// What a terminal would show.
+    fn drawn(&self) -> String {
+        let lines = self.rows.iter().map(|row| {
+            let prefix = row["prefix"].as_str().unwrap();
+            format!("{prefix}{}\n", row["id"].as_str().unwrap())
+        });
+        lines.collect()
+    }
+
+    /// The ids of the rows in which a member is true.
+    fn marked(&self, member: &str) -> String {
+        let rows = self.rows.iter().filter(|row| row[member] == true);
+        let ids = rows.map(|row| row["id"].as_str().unwrap());
+        ids.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn parent_literal(parent: &str) -> String {
+    if parent.is_empty() {
+        "null".into()
+    } else {
+        format!("\"{parent}\"")
+    }
+}
+
+/// An entry at second `at`; `rest` is what follows its envelope. No parent: a root.
+fn entry(id: &str, parent: &str, at: u32, kind: &str, rest: &str) -> String {
+    let parent = parent_literal(parent);
+    format!(
+        r#"{{"type":"{kind}","id":"{id}","parentId":{parent},"timestamp":"2025-01-01T00:00:{at:02}.000Z"{rest}}}"#
+    )
+}
+
+fn user(id: &str, parent: &str, at: u32, text: &str) -> String {
+    let rest = format!(r#","message":{{"role":"user","content":"{text}"}}"#);
+    entry(id, parent, at, "message", &rest)
+}
+
+fn message(id: &str, parent: &str, at: u32, message: &str) -> String {
+    entry(
+        id,
+        parent,
+        at,
+        "message",
+        &format!(r#","message":{{{message}}}"#),
+    )
+}

@@ -1,0 +1,347 @@
+//! Previews and the other facts of a row, and how much of a line they take.
+
+use super::*;
+use crate::log::scan::{Kind, Role};
+use proptest::prelude::*;
+
+#[track_caller]
+fn facts(line: &str) -> RowFacts {
+    let session = Session::of([line.to_owned()]);
+    let outline = Outline::new(
+        &session.tree,
+        Scope {
+            filter: Filter::All,
+            ..Scope::default()
+        },
+    );
+    let snapshot = Snapshot::take(&session.tree, &outline, outline.kept());
+    let entry = snapshot.entry(0).unwrap();
+    let facts = RowFacts::of_line(line.as_bytes(), entry.subject(true));
+    // What a head tells is what the line tells.
+    for subject in [entry.subject(true), entry.subject(false)] {
+        let whole = RowFacts::of_line(line.as_bytes(), subject);
+        for end in 0..line.len() {
+            if let Some(head) = RowFacts::of_head(&line.as_bytes()[..end], subject) {
+                let called_tools = whole.called_tools.clone();
+                let head = RowFacts {
+                    called_tools,
+                    ..head
+                };
+                assert_eq!(head, whole, "from {end} bytes");
+            }
+        }
+        assert_eq!(RowFacts::of_head(line.as_bytes(), subject), Some(whole));
+    }
+    facts
+}
+
+#[track_caller]
+fn check(line: &str, preview: &str) {
+    assert_eq!(facts(line).preview, preview);
+}
+
+#[track_caller]
+fn check_message(rest: &str, preview: &str) {
+    check(&message("a", "", 1, rest), preview);
+}
+
+#[track_caller]
+fn check_entry(kind: &str, rest: &str, preview: &str) {
+    check(&entry("a", "", 1, kind, rest), preview);
+}
+
+#[test]
+fn messages() {
+    check_message(r#""role":"user","content":"hello""#, "hello");
+    check_message(
+        r#""role":"user","content":[{"type":"text","text":"see"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"text","text":"this"}]"#,
+        "see [image] this",
+    );
+    check_message(r#""role":"system","content":"be kind""#, "be kind");
+    check_message(
+        r#""role":"custom","customType":"x","content":"seen""#,
+        "seen",
+    );
+    check_message(r#""role":"user","content":null"#, "");
+    check_message(r#""role":"user""#, "");
+    check_message(
+        r#""role":"poet","content":["plain",7,{"text":"late","type":"text"}]"#,
+        "plain late",
+    );
+    check_message(
+        r#""role":"bashExecution","command":"ls\t-l\n","output":"x","exitCode":0"#,
+        "$ ls -l",
+    );
+    check_message(
+        r#""role":"branchSummary","summary":"went left","fromId":"b""#,
+        "went left",
+    );
+    check_message(
+        r#""role":"toolResult","toolCallId":"t","toolName":"read","content":[{"type":"text","text":"fn main"}]"#,
+        "fn main",
+    );
+    check_entry("message", r#","message":"text""#, "");
+}
+
+#[test]
+fn assistants() {
+    let call = |name: &str, arguments: &str| {
+        format!(r#"{{"type":"toolCall","id":"t","name":"{name}","arguments":{arguments}}}"#)
+    };
+    let read = call("read", r#"{"path":"a \"b\".rs","offset":10}"#);
+    let edit = call("edit", r#"{ "edits" : [ {"old":"x"} ], "all":true}"#);
+    let assistant =
+        |blocks: &str, rest: &str| format!(r#""role":"assistant","content":[{blocks}]{rest}"#);
+    check_message(
+        &assistant(
+            &format!(r#"{{"type":"thinking","thinking":"hm"}},{read},{edit}"#),
+            "",
+        ),
+        r#"read(path="a "b".rs", offset=10); edit(edits=[ {"old":"x"} ], all=true)"#,
+    );
+    check_message(
+        &assistant(&format!(r#"{read},{{"type":"text","text":"I read"}}"#), ""),
+        "I read",
+    );
+    check_message(&assistant(r#"{"type":"thinking","thinking":"hm"}"#, ""), "");
+    check_message(
+        &assistant("", r#","stopReason":"error","errorMessage":"no credit""#),
+        "no credit",
+    );
+    check_message(
+        &assistant(&read, r#","stopReason":"aborted","errorMessage":"aborted""#),
+        "aborted",
+    );
+    check_message(
+        &assistant(&call("ls", "{}"), r#","stopReason":"error""#),
+        "ls()",
+    );
+    check_message(
+        &assistant(
+            r#"{"type":"text","text":"so far"}"#,
+            r#","stopReason":"error","errorMessage":"x""#,
+        ),
+        "so far",
+    );
+    // A message that did not fail has no error to show.
+    check_message(
+        &assistant("", r#","stopReason":"stop","errorMessage":"old""#),
+        "",
+    );
+    check_message(
+        &assistant(
+            r#"{"arguments":{"a":1},"name":"late","type":"toolCall"},{"type":"toolCall","name":"bare"}"#,
+            "",
+        ),
+        "late(a=1); bare()",
+    );
+    let line = message("a", "", 1, &assistant(&format!("{read},{edit}"), ""));
+    assert_eq!(facts(&line).called_tools, ["read", "edit"]);
+}
+
+#[test]
+fn other_entries() {
+    check_entry(
+        "compaction",
+        r#","summary":"so far","tokensBefore":12"#,
+        "so far",
+    );
+    check_entry(
+        "branch_summary",
+        r#","fromId":"root","summary":"a\n\nb""#,
+        "a b",
+    );
+    check_entry("model_change", r#","provider":"p","modelId":"m""#, "p/m");
+    check_entry("model_change", r#","modelId":"m","provider":null"#, "m");
+    check_entry(
+        "thinking_level_change",
+        r#","thinkingLevel":"high""#,
+        "high",
+    );
+    check_entry("label", r#","targetId":"b","label":"here""#, "here");
+    check_entry("label", r#","targetId":"b","label":null"#, "");
+    check_entry("session_info", r#","name":"My session""#, "My session");
+    check_entry(
+        "custom",
+        r#","customType":"my.state","data":{"customType":"no"}"#,
+        "my.state",
+    );
+    check_entry(
+        "custom_message",
+        r#","customType":"n","content":[{"type":"text","text":"note"}],"display":true"#,
+        "note",
+    );
+    check_entry(
+        "context_edit",
+        r#","targetId":"b","replacement":null"#,
+        "[left out]",
+    );
+    check_entry(
+        "context_edit",
+        r#","targetId":"b","replacement":{"content":"shorter"}"#,
+        "shorter",
+    );
+    check_entry(
+        "usage",
+        r#","kind":"summary","provider":"p","model":"m","usage":{}"#,
+        "summary p/m",
+    );
+    check_entry("plan", r#","steps":[1]"#, "plan");
+}
+
+#[test]
+fn one_line_without_control_characters() {
+    check_message(
+        r#""role":"user","content":"\r\n a\u001b[31m\tb\u0000\u009b\u007f  \u2028c\u2029\u0085 \ufeffd \n""#,
+        "a[31m b c d",
+    );
+    check_message(
+        r#""role":"user","content":"\ud83d\ude00 \ud83d \ude00x \ud83d\n é…""#,
+        "😀 \u{fffd} \u{fffd}x \u{fffd} é…",
+    );
+    check_message(r#""role":"user","content":" \n\t ""#, "");
+}
+
+#[test]
+fn two_hundred_characters() {
+    let check = |text: &str, expected: &str| {
+        check_message(&format!(r#""role":"user","content":"{text}""#), expected);
+    };
+    check(&"x".repeat(200), &"x".repeat(200));
+    check(&"x".repeat(201), &"x".repeat(200));
+    check(&"😀".repeat(250), &"😀".repeat(200));
+    check(r"\ud83d\ude00".repeat(250).as_str(), &"😀".repeat(200));
+    // White space at the end would be the 200th.
+    check(&format!("{} y", "x".repeat(199)), &"x".repeat(199));
+    check(
+        &format!("{} y", "x".repeat(198)),
+        &format!("{} y", "x".repeat(198)),
+    );
+    check(&format!("{}{}", "  ".repeat(300), "y"), "y");
+}
+
+#[test]
+fn tokens_tool_names_and_damage() {
+    let compaction = |tokens: &str| {
+        facts(&entry(
+            "a",
+            "",
+            1,
+            "compaction",
+            &format!(r#","tokensBefore":{tokens},"summary":"s""#),
+        ))
+        .tokens
+    };
+    assert_eq!(compaction("1234567"), Some(1_234_567));
+    assert_eq!(compaction("1.5e3"), Some(1500));
+    assert_eq!(compaction("1.5"), None);
+    assert_eq!(compaction("-1"), None);
+    assert_eq!(compaction("\"12\""), None);
+    let late = message(
+        "a",
+        "",
+        1,
+        r#""role":"toolResult","content":"out","toolName":"read""#,
+    );
+    assert_eq!(facts(&late).tool_name.as_deref(), Some("read"));
+    let subject = Subject {
+        kind: Kind::Message,
+        role: Role::User,
+        flags: Flags::NONE,
+        called_tools: false,
+    };
+    let damaged = br#"{"type":"message","message":{"role":"user","content":"half of i"#;
+    assert_eq!(RowFacts::of_line(damaged, subject).preview, "half of");
+    assert_eq!(RowFacts::of_head(damaged, subject), None);
+    let invalid = b"{\"message\":{\"content\":\"a\xff\xc3\"}}";
+    assert_eq!(
+        RowFacts::of_line(invalid, subject).preview,
+        "a\u{fffd}\u{fffd}"
+    );
+    assert_eq!(RowFacts::of_line(b"", subject), RowFacts::default());
+    assert_eq!(RowFacts::of_line(b"[1]", subject), RowFacts::default());
+}
+
+/// The head of a long line suffices where what it shows stands in it.
+#[test]
+fn long_bodies_are_not_read_whole() {
+    let long = "lorem ipsum ".repeat(10_000);
+    let call = format!(
+        r#"{{"type":"toolCall","id":"t","name":"write","arguments":{{"content":"{long}"}}}}"#
+    );
+    let nested = format!(
+        r#"{{"type":"toolCall","id":"t","name":"edit","arguments":{{"edits":[{{"new":"{long}"}}]}}}}"#
+    );
+    let short = format!(r#"{{"type":"text","text":"short"}}],"details":"{long}""#);
+    let suffices = |line: String| {
+        let session = Session::of([line]);
+        let outline = Outline::new(&session.tree, Scope::default());
+        let snapshot = Snapshot::take(&session.tree, &outline, outline.kept());
+        let entry = snapshot.entry(0).unwrap();
+        let head = &session.stored(entry.place)[..FIRST_READ];
+        RowFacts::of_head(head, entry.subject(false)).is_some()
+    };
+    let of = |rest: String| suffices(message("a", "", 1, &rest));
+    assert!(of(format!(r#""role":"user","content":"{long}""#)));
+    assert!(of(format!(r#""role":"user","content":[{short}"#)));
+    assert!(of(format!(r#""role":"assistant","content":[{call}]"#)));
+    assert!(of(format!(r#""role":"assistant","content":[{nested}]"#)));
+    assert!(of(format!(
+        r#""role":"toolResult","toolName":"t","content":[{short}"#
+    )));
+    assert!(of(format!(
+        r#""role":"bashExecution","command":"ls","output":"{long}""#
+    )));
+    assert!(suffices(entry(
+        "a",
+        "",
+        1,
+        "plan",
+        &format!(r#","data":"{long}""#)
+    )));
+    // What is shown may yet come.
+    assert!(!of(format!(
+        r#""role":"toolResult","content":"{long}","toolName":"t""#
+    )));
+    assert!(!of(format!(
+        r#""role":"assistant","content":[{call},{{"type":"text","text":"x"}}]"#
+    )));
+    assert!(!suffices(entry(
+        "a",
+        "",
+        1,
+        "compaction",
+        &format!(r#","summary":"{long}","tokensBefore":1"#)
+    )));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a text holds, its preview is a clean line.
+    #[test]
+    fn any_text_becomes_a_line(text in "\\PC{0,40}|(.|\\s|[\u{0}-\u{1f}\u{7f}-\u{9f}\u{2028}\u{2029}]){0,300}") {
+        let mut literal = Vec::new();
+        crate::json::push_string(&mut literal, &text);
+        let literal = String::from_utf8(literal).unwrap();
+        let line = message("a", "", 1, &format!(r#""role":"user","content":{literal}"#));
+        let preview = facts(&line).preview;
+        prop_assert!(preview.chars().count() <= PREVIEW_CHARS);
+        prop_assert!(!preview.chars().any(|c| c.is_control() || (c.is_whitespace() && c != ' ')));
+        prop_assert!(!preview.contains("  ") && preview.trim() == preview);
+        let words = |text: &str| -> String {
+            text.chars().filter(|c| !c.is_control() && !c.is_whitespace() && *c != '\u{feff}').collect()
+        };
+        prop_assert!(words(&text).starts_with(&words(&preview)));
+    }
+
+    /// Bytes that are no entry at all do no harm.
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for role in [Role::User, Role::Assistant, Role::ToolResult, Role::Other] {
+            let subject = Subject { kind: Kind::Message, role, flags: Flags::ODD_TIMESTAMP, called_tools: true };
+            let preview = RowFacts::of_line(&bytes, subject).preview;
+            prop_assert!(preview.chars().count() <= PREVIEW_CHARS);
+        }
+    }
+}

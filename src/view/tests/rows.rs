@@ -1,0 +1,520 @@
+//! What rows say: filters, order, query, fold, depth, pages, guides, members, nesting.
+
+use super::*;
+use serde_json::json;
+
+const CALLS: &str = r#""role":"assistant","content":[{"type":"toolCall","id":"t","name":"read","arguments":{"path":"a.rs"}}]"#;
+
+/// One entry of every kind that filters tell apart, in one chain.
+fn every_kind() -> Session {
+    let lines = [
+        user("u1", "", 1, "first"),
+        message("calls", "u1", 2, CALLS),
+        message(
+            "result",
+            "calls",
+            3,
+            r#""role":"toolResult","toolName":"read","content":"x""#,
+        ),
+        message(
+            "said",
+            "result",
+            4,
+            r#""role":"assistant","content":[{"type":"text","text":"done"}]"#,
+        ),
+        message(
+            "failed",
+            "said",
+            5,
+            &format!(r#"{CALLS},"stopReason":"error","errorMessage":"overloaded""#),
+        ),
+        entry(
+            "note",
+            "failed",
+            6,
+            "custom_message",
+            r#","customType":"n","content":"note","display":true"#,
+        ),
+        entry(
+            "secret",
+            "note",
+            7,
+            "custom_message",
+            r#","customType":"n","content":"secret","display":false"#,
+        ),
+        entry(
+            "custom",
+            "secret",
+            8,
+            "custom",
+            r#","customType":"my.state""#,
+        ),
+        entry(
+            "model",
+            "custom",
+            9,
+            "model_change",
+            r#","provider":"p","modelId":"m""#,
+        ),
+        entry(
+            "level",
+            "model",
+            10,
+            "thinking_level_change",
+            r#","thinkingLevel":"high""#,
+        ),
+        entry(
+            "edit",
+            "level",
+            11,
+            "context_edit",
+            r#","targetId":"u1","replacement":null"#,
+        ),
+        entry(
+            "usage",
+            "edit",
+            12,
+            "usage",
+            r#","kind":"k","provider":"p","model":"m""#,
+        ),
+        entry("info", "usage", 13, "session_info", r#","name":"n""#),
+        entry(
+            "label",
+            "info",
+            14,
+            "label",
+            r#","targetId":"u1","label":"start""#,
+        ),
+        entry(
+            "hush",
+            "label",
+            15,
+            "label",
+            r#","targetId":"secret","label":"hush""#,
+        ),
+        entry(
+            "pact",
+            "hush",
+            16,
+            "compaction",
+            r#","summary":"s","tokensBefore":7"#,
+        ),
+        entry("other", "pact", 17, "plan", ""),
+        message("tail", "other", 18, CALLS),
+    ];
+    Session::of(lines)
+}
+
+#[test]
+fn filters() {
+    let session = every_kind();
+    let ids = |filter| session.view(&Ask::filter(filter)).ids();
+    // The last one has only tool calls, but is the leaf.
+    assert_eq!(
+        ids(Filter::Default),
+        "u1 result said failed note pact other tail"
+    );
+    assert_eq!(ids(Filter::NoTools), "u1 said failed note pact other tail");
+    assert_eq!(ids(Filter::UserOnly), "u1 note");
+    assert_eq!(ids(Filter::LabeledOnly), "u1");
+    assert_eq!(
+        ids(Filter::All),
+        "u1 calls result said failed note secret custom model level edit usage info label hush pact other tail"
+    );
+    let view = session.view(&Ask::filter(Filter::UserOnly));
+    assert_eq!((view.total, view.hidden), (2, 16));
+}
+
+#[test]
+fn a_hidden_leaf_is_marked_above() {
+    let mut session = every_kind();
+    let leaf = session.node("level");
+    session.tree.set_leaf(Some(leaf));
+    let view = session.view(&Ask::filter(Filter::Default));
+    assert_eq!(view.marked("isLeaf"), "note");
+    assert_eq!(view.marked("onActivePath"), "u1 result said failed note");
+    assert_eq!(view.ids(), "u1 result said failed note pact other");
+    session.tree.set_leaf(None);
+    assert_eq!(
+        session.view(&Ask::filter(Filter::Default)).marked("isLeaf"),
+        ""
+    );
+}
+
+#[test]
+fn members_of_rows() {
+    let session = every_kind();
+    let view = session.view(&Ask {
+        render: None,
+        ..Ask::filter(Filter::All)
+    });
+    let row = |id: &str| {
+        view.rows
+            .iter()
+            .find(|row| row["id"] == id)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(
+        row("u1"),
+        json!({"id":"u1","parentId":null,"type":"message","role":"user","preview":"first",
+            "timestamp":"2025-01-01T00:00:01.000Z","label":"start",
+            "labelTimestamp":"2025-01-01T00:00:14.000Z","childCount":1,"depth":0,"indent":0,
+            "onActivePath":true,"isLeaf":false,"isBranchPoint":false})
+    );
+    assert_eq!(row("pact")["tokens"], 7);
+    assert_eq!(row("pact").get("role"), None);
+    assert_eq!(row("result")["toolName"], "read");
+    assert_eq!(row("result").get("isError"), None);
+    assert_eq!(row("failed")["isError"], true);
+    assert_eq!(row("other")["type"], "plan");
+    assert_eq!(row("tail")["parentId"], "other");
+}
+
+#[test]
+fn the_order_of_members_is_the_documents() {
+    let session = Session::of([
+        message(
+            "a",
+            "gone",
+            1,
+            r#""role":"toolResult","toolName":"t","isError":true,"content":"x""#,
+        ),
+        entry("l", "a", 2, "label", r#","targetId":"a","label":"x""#),
+    ]);
+    let outline = Outline::new(&session.tree, Scope::default());
+    let visible = Visible::new(&outline, None, &Folding::default());
+    let snapshot = Snapshot::take(&session.tree, &outline, visible.items_of(0..1));
+    let served = visible.served(&snapshot, 0..1).next().unwrap();
+    let facts = RowFacts {
+        tokens: Some(u64::MAX),
+        ..session.facts(&served.entry, false)
+    };
+    let mut out = Vec::new();
+    served.push_json(&mut out, &facts, Some(Render::Ascii));
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        concat!(
+            r#"{"id":"a","parentId":null,"type":"message","role":"toolResult","preview":"x","#,
+            r#""timestamp":"2025-01-01T00:00:01.000Z","label":"x","#,
+            r#""labelTimestamp":"2025-01-01T00:00:02.000Z","childCount":0,"depth":0,"indent":0,"#,
+            r#""onActivePath":true,"isLeaf":true,"isBranchPoint":false,"#,
+            r#""tokens":18446744073709551615,"toolName":"t","isError":true,"prefix":"","flags":["orphan"]}"#
+        )
+    );
+}
+
+#[test]
+fn odd_timestamps_are_shown_as_stored() {
+    let odd = r#"{"type":"message","id":"a","parentId":null,"timestamp":"2025-01-01 at noon","message":{"role":"user","content":"x"}}"#;
+    let none =
+        r#"{"type":"message","id":"b","parentId":null,"message":{"role":"poet","content":"x"}}"#;
+    let view = Session::of([odd.into(), none.into()]).view(&Ask::filter(Filter::All));
+    assert_eq!(view.rows[0]["timestamp"], "2025-01-01 at noon");
+    assert_eq!(view.rows[1]["timestamp"], "");
+    assert_eq!(view.rows[1]["role"], "poet");
+}
+
+/// ```text
+/// a ┬ b ┬ d
+///   │   └ e ─ f
+///   └ c ─ g
+/// ```
+fn branches() -> Session {
+    Session::of([
+        user("a", "", 1, "alpha"),
+        user("b", "a", 2, "beta"),
+        user("c", "a", 3, "gamma Beta"),
+        user("d", "b", 4, "delta"),
+        user("e", "b", 5, "epsilon"),
+        user("f", "e", 6, "phi"),
+        user("g", "c", 7, "GAMMA ray"),
+    ])
+}
+
+#[test]
+fn guides() {
+    let view = branches().view(&Ask::filter(Filter::All));
+    assert_eq!(
+        view.drawn(),
+        "a\n├─ b\n│  ├─ d\n│  └─ e\n│     f\n└─ c\n   g\n"
+    );
+    assert_eq!(view.marked("isBranchPoint"), "a b");
+    let ascii = Ask {
+        render: Some(Render::Ascii),
+        ..Ask::filter(Filter::All)
+    };
+    assert_eq!(
+        branches().view(&ascii).drawn(),
+        "a\n|- b\n|  |- d\n|  `- e\n|     f\n`- c\n   g\n"
+    );
+}
+
+#[test]
+fn several_roots_are_siblings() {
+    let session = Session::of([
+        user("a", "", 1, "x"),
+        user("b", "", 2, "x"),
+        user("c", "a", 3, "x"),
+    ]);
+    let view = session.view(&Ask::filter(Filter::All));
+    assert_eq!(view.drawn(), "├─ a\n│  c\n└─ b\n");
+    assert_eq!(view.root_ids, ["a", "b"]);
+    assert_eq!(view.rows[1]["depth"], 1);
+}
+
+#[test]
+fn the_active_path_can_come_first() {
+    let active_first = Ask {
+        scope: Scope {
+            filter: Filter::All,
+            order: Order::ActiveFirst,
+            ..Scope::default()
+        },
+        ..Ask::default()
+    };
+    let mut session = branches();
+    assert_eq!(session.view(&active_first).ids(), "a c g b d e f");
+    let leaf = session.node("e");
+    session.tree.set_leaf(Some(leaf));
+    assert_eq!(session.view(&active_first).ids(), "a b e f d c g");
+}
+
+#[test]
+fn siblings_stand_by_time() {
+    let session = Session::of([
+        user("a", "", 5, "x"),
+        user("b", "a", 9, "x"),
+        user("c", "a", 3, "x"),
+        user("d", "a", 9, "x"),
+    ]);
+    assert_eq!(session.view(&Ask::filter(Filter::All)).ids(), "a c b d");
+}
+
+#[test]
+fn a_scope_has_its_own_root() {
+    let session = branches();
+    let mut ask = Ask::filter(Filter::All);
+    ask.scope.root = Some(session.node("b"));
+    let view = session.view(&ask);
+    assert_eq!(view.drawn(), "b\n├─ d\n└─ e\n   f\n");
+    assert_eq!(view.rows[0]["parentId"], Value::Null);
+    // The leaf is elsewhere.
+    assert_eq!(view.marked("isLeaf"), "");
+    assert_eq!((view.total, view.hidden), (4, 0));
+}
+
+#[test]
+fn folding_leaves_the_tree_as_it_is() {
+    let session = branches();
+    let view = session.view(&Ask {
+        fold: &["b", "g"],
+        ..Ask::filter(Filter::All)
+    });
+    assert_eq!(view.drawn(), "a\n├─ b\n└─ c\n   g\n");
+    assert_eq!(view.rows[1]["childCount"], 2);
+    assert_eq!((view.total, view.hidden), (4, 0));
+    let view = session.view(&Ask {
+        fold: &["c"],
+        ..Ask::filter(Filter::All)
+    });
+    assert_eq!(view.marked("isLeaf"), "c");
+}
+
+#[test]
+fn what_is_not_visible_folds_nothing() {
+    let session = branches();
+    let ask = Ask {
+        fold: &["b"],
+        query: "epsilon",
+        ..Ask::filter(Filter::All)
+    };
+    assert_eq!(session.view(&ask).ids(), "e");
+}
+
+#[test]
+fn depth_counts_from_the_visible_roots() {
+    let session = branches();
+    let at = |max_depth| {
+        session.view(&Ask {
+            max_depth: Some(max_depth),
+            ..Ask::filter(Filter::All)
+        })
+    };
+    assert_eq!(at(0).ids(), "a");
+    assert_eq!(at(0).rows[0]["childCount"], 2);
+    assert_eq!(at(1).ids(), "a b c");
+    assert_eq!(at(1).hidden, 0);
+    assert_eq!(at(u64::MAX).total, 7);
+}
+
+#[test]
+fn queries_ask_for_all_words() {
+    let session = branches();
+    let ids = |query| {
+        session
+            .view(&Ask {
+                query,
+                ..Ask::filter(Filter::All)
+            })
+            .ids()
+    };
+    assert_eq!(ids("beta"), "b c");
+    assert_eq!(ids("BETA gam"), "c");
+    assert_eq!(ids("  "), "a b d e f c g");
+    assert_eq!(ids("user"), "a b d e f c g");
+    assert_eq!(ids("nothing"), "");
+    let view = session.view(&Ask {
+        query: "ep",
+        ..Ask::filter(Filter::All)
+    });
+    assert_eq!(
+        (view.total, view.hidden, view.root_ids),
+        (1, 6, vec!["e".to_owned()])
+    );
+}
+
+#[test]
+fn queries_look_at_labels_roles_and_tools() {
+    let session = every_kind();
+    let ids = |query| {
+        session
+            .view(&Ask {
+                query,
+                ..Ask::filter(Filter::All)
+            })
+            .ids()
+    };
+    assert_eq!(ids("START first"), "u1");
+    assert_eq!(ids("toolresult read"), "result");
+    // By the name of the call: its preview shows the error.
+    assert_eq!(ids("overloaded read"), "failed");
+    let fold = |text| Query::parse(text).unwrap();
+    assert_eq!(fold("ÀÉ ΣΑΣ"), fold("àé σασ"));
+    assert_eq!(Query::parse(" \t\n"), None);
+}
+
+#[test]
+fn pages() {
+    let page = |total, start, limit| page_range(total, start, limit);
+    assert_eq!(page(10, Start::Offset(0), None), 0..10);
+    assert_eq!(page(10, Start::Offset(4), Some(3)), 4..7);
+    assert_eq!(page(10, Start::Offset(8), Some(3)), 8..10);
+    assert_eq!(page(10, Start::Offset(99), Some(3)), 10..10);
+    assert_eq!(page(10, Start::Offset(u64::MAX), Some(usize::MAX)), 10..10);
+    assert_eq!(page(10, Start::Offset(3), Some(usize::MAX)), 3..10);
+    assert_eq!(page(10, Start::Offset(3), Some(0)), 3..3);
+    assert_eq!(page(100, Start::Around(50), Some(5)), 48..53);
+    assert_eq!(page(100, Start::Around(50), Some(4)), 48..52);
+    assert_eq!(page(100, Start::Around(1), Some(5)), 0..5);
+    assert_eq!(page(100, Start::Around(99), Some(5)), 95..100);
+    assert_eq!(page(100, Start::Around(99), None), 0..100);
+    assert_eq!(page(3, Start::Around(2), Some(50)), 0..3);
+    assert_eq!(page(100, Start::Around(7), Some(1)), 7..8);
+    assert_eq!(page(0, Start::Around(0), Some(5)), 0..0);
+}
+
+#[test]
+fn pages_together_are_the_whole() {
+    let session = branches();
+    let whole = session.view(&Ask::filter(Filter::All));
+    for limit in 1..8 {
+        let mut rows = Vec::new();
+        while rows.len() < whole.total {
+            let offset = rows.len() as u64;
+            let page = session.view(&Ask {
+                offset,
+                limit: Some(limit),
+                ..Ask::filter(Filter::All)
+            });
+            assert_eq!(page.offset as u64, offset);
+            assert_eq!(page.root_ids, whole.root_ids);
+            rows.extend(page.rows);
+        }
+        assert_eq!(rows, whole.rows);
+    }
+}
+
+#[test]
+fn around_an_entry_without_a_row_of_its_own() {
+    let session = branches();
+    let around = |id, query, fold: &[&str]| {
+        let limit = Some(1);
+        session
+            .view(&Ask {
+                around: Some(id),
+                query,
+                fold,
+                limit,
+                ..Ask::filter(Filter::All)
+            })
+            .ids()
+    };
+    assert_eq!(around("f", "", &[]), "f");
+    assert_eq!(around("f", "", &["b"]), "b");
+    assert_eq!(around("d", "alpha", &[]), "a");
+    // Nothing above is visible: what follows, else what there is.
+    assert_eq!(around("d", "ray", &[]), "g");
+    assert_eq!(around("g", "delta", &[]), "d");
+    assert_eq!(around("g", "nothing", &[]), "");
+}
+
+#[test]
+fn nested_form() {
+    let session = Session::of([
+        user("a", "", 1, "x"),
+        user("b", "a", 2, "x"),
+        user("c", "a", 3, "x"),
+        user("d", "b", 4, "x"),
+        user("e", "", 5, "x"),
+        entry("l", "", 6, "label", r#","targetId":"b","label":"here""#),
+    ]);
+    let outline = Outline::new(&session.tree, Scope::default());
+    let visible = Visible::new(&outline, None, &Folding::default());
+    let snapshot = Snapshot::take(
+        &session.tree,
+        &outline,
+        visible.items_of(0..visible.total()),
+    );
+    let mut out = Vec::new();
+    nested::push_json(&mut out, &visible, &snapshot, |out, item| {
+        let entry = snapshot.entry(item).ok_or("not taken")?;
+        crate::json::push_raw(out, session.stored(entry.place));
+        Ok::<(), &str>(())
+    })
+    .unwrap();
+    let stored = |id: &str| -> Value {
+        let place = session.tree.place(session.node(id));
+        serde_json::from_slice(session.stored(place)).unwrap()
+    };
+    let got: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(
+        got,
+        json!([
+            {"entry": stored("a"), "children": [
+                {"entry": stored("b"), "children": [{"entry": stored("d"), "children": []}],
+                    "label": "here", "labelTimestamp": "2025-01-01T00:00:06.000Z"},
+                {"entry": stored("c"), "children": []}
+            ]},
+            {"entry": stored("e"), "children": []}
+        ])
+    );
+    let stopped = nested::push_json(&mut out, &visible, &snapshot, |_, _| Err("full"));
+    assert_eq!(stopped, Err("full"));
+}
+
+#[test]
+fn an_empty_tree() {
+    let view = Session::of([]).view(&Ask {
+        around: None,
+        ..Ask::filter(Filter::All)
+    });
+    let nothing = View {
+        rows: vec![],
+        root_ids: vec![],
+        total: 0,
+        hidden: 0,
+        offset: 0,
+    };
+    assert_eq!(view, nothing);
+}

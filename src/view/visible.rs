@@ -1,0 +1,269 @@
+//! The visible tree: what is left of an [`Outline`] after filter, query, fold and depth, as rows,
+//! and which of them a page holds.
+//!
+//! Numbers only; needs neither the tree nor the lock.
+
+use super::layout::Outline;
+use crate::tree::Node;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Which visible entries are left out of the rows without changing the visible tree.
+#[derive(Debug, Default)]
+pub struct Folding {
+    /// Entries whose descendants are no rows. One that is not visible itself folds nothing.
+    pub folded: HashSet<Node>,
+    /// Deepest depth shown: 0 shows the visible roots alone.
+    pub max_depth: Option<u64>,
+}
+
+/// One line of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    item: u32,
+    parent: u32,
+    /// Visible ancestors.
+    pub depth: u32,
+    /// Steps to the right: one for every visible ancestor that is a branch point, and one where
+    /// there are several visible roots.
+    pub indent: u32,
+    /// Visible children, folded ones too.
+    pub child_count: u32,
+    /// One bit per step of indent, the last step lowest, as far as they go: whether what was
+    /// indented there has a later sibling, so that its line goes on.
+    pub(super) guides: u32,
+    /// Whether the last step of its indent is its own: it has siblings.
+    pub(super) heads_branch: bool,
+    has_later_sibling: bool,
+    /// Whether it is the leaf or stands above it.
+    pub on_active_path: bool,
+    /// Whether it is the nearest row at or above the leaf.
+    pub is_leaf: bool,
+}
+
+impl Row {
+    /// Its place in the outline.
+    pub fn item(&self) -> usize {
+        self.item as usize
+    }
+
+    /// The row of its nearest visible ancestor.
+    pub fn parent(&self) -> Option<usize> {
+        some(self.parent)
+    }
+
+    /// Two or more visible children.
+    pub fn is_branch_point(&self) -> bool {
+        self.child_count >= 2
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+fn some(at: u32) -> Option<usize> {
+    (at != NONE).then_some(at as usize)
+}
+
+/// All rows of a view, in pre-order.
+#[derive(Debug)]
+pub struct Visible {
+    rows: Vec<Row>,
+    /// For each item its own row, else the nearest one above it.
+    nearest: Vec<u32>,
+    hidden: usize,
+}
+
+impl Visible {
+    /// `matched` is the query's answer for each item; without it there is no query.
+    pub fn new(outline: &Outline, matched: Option<&[bool]>, folding: &Folding) -> Self {
+        let (mut rows, mut nearest) = visible_tree(outline, matched);
+        let hidden = outline.items().len() - rows.len();
+        draw(&mut rows);
+        if !folding.folded.is_empty() || folding.max_depth.is_some() {
+            let moved = fold(outline, &mut rows, folding);
+            for at in &mut nearest {
+                *at = moved.get(*at as usize).copied().unwrap_or(NONE);
+            }
+        }
+        let leaf = outline.leaf().and_then(|leaf| nearest.get(leaf).copied());
+        if let Some(row) = leaf.and_then(|leaf| rows.get_mut(leaf as usize)) {
+            row.is_leaf = true;
+        }
+        Self {
+            rows,
+            nearest,
+            hidden,
+        }
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Rows over all pages.
+    pub fn total(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Entries in scope removed by filter or query.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// The items of the visible roots.
+    pub fn roots(&self) -> impl Iterator<Item = usize> + '_ {
+        let roots = self.rows.iter().filter(|row| row.parent == NONE);
+        roots.map(Row::item)
+    }
+
+    /// The row of `item`, else the nearest one above it.
+    pub fn row_of(&self, item: usize) -> Option<usize> {
+        some(self.nearest.get(item).copied().unwrap_or(NONE))
+    }
+
+    /// As [`Visible::row_of`]; where there is no row above either, the next one in order, else the
+    /// last. `None` if there are no rows.
+    pub fn row_near(&self, item: usize) -> Option<usize> {
+        let last = self.rows.len().checked_sub(1)?;
+        let next = || self.rows.partition_point(|row| row.item() < item).min(last);
+        Some(self.row_of(item).unwrap_or_else(next))
+    }
+
+    /// The items that serving these rows needs: their own, their parents', and the visible roots.
+    /// Some come more than once.
+    pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let page = self.rows.get(range).unwrap_or_default();
+        let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
+        page.iter()
+            .chain(parents)
+            .map(Row::item)
+            .chain(self.roots())
+    }
+
+    pub(super) fn parent_item(&self, row: &Row) -> Option<usize> {
+        self.rows.get(row.parent()?).map(Row::item)
+    }
+}
+
+/// Where a page starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At this row; the cursor's way too.
+    Offset(u64),
+    /// So that this row stands in the middle, as far as there are rows on both sides.
+    Around(usize),
+}
+
+/// The rows of a page; its start is the answer's `offset`. No limit: all that follow, and for
+/// [`Start::Around`] all.
+pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
+    let limit = limit.unwrap_or(total);
+    let first = match start {
+        Start::Offset(offset) => usize::try_from(offset).unwrap_or(usize::MAX).min(total),
+        Start::Around(row) => row
+            .saturating_sub(limit / 2)
+            .min(total.saturating_sub(limit)),
+    };
+    first..first.saturating_add(limit).min(total)
+}
+
+/// The visible entries with parent, depth and siblings, and for each item the nearest of them.
+fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u32>) {
+    let items = outline.items();
+    let mut rows: Vec<Row> = Vec::with_capacity(items.len());
+    let mut nearest: Vec<u32> = Vec::with_capacity(items.len());
+    // For each row its last child so far.
+    let mut last_child: Vec<u32> = Vec::with_capacity(items.len());
+    let mut last_root = NONE;
+    for (at, item) in items.iter().enumerate() {
+        let above = item
+            .parent()
+            .and_then(|parent| nearest.get(parent).copied());
+        let above = above.unwrap_or(NONE);
+        let matches = matched.is_none_or(|matched| matched.get(at).copied().unwrap_or(false));
+        if !(item.kept && matches) {
+            nearest.push(above);
+            continue;
+        }
+        // Rows are no more than nodes, whose numbers are 32 bits wide.
+        let number = rows.len() as u32;
+        let mut depth = 0;
+        if let Some(parent) = rows.get_mut(above as usize) {
+            parent.child_count += 1;
+            depth = parent.depth + 1;
+        }
+        let last = last_child.get_mut(above as usize).unwrap_or(&mut last_root);
+        let elder = std::mem::replace(last, number);
+        if let Some(elder) = rows.get_mut(elder as usize) {
+            elder.has_later_sibling = true;
+        }
+        rows.push(Row {
+            item: at as u32,
+            parent: above,
+            depth,
+            indent: 0,
+            child_count: 0,
+            guides: 0,
+            heads_branch: false,
+            has_later_sibling: false,
+            on_active_path: item.on_active_path,
+            is_leaf: false,
+        });
+        last_child.push(NONE);
+        nearest.push(number);
+    }
+    (rows, nearest)
+}
+
+/// Sets indent and guides, parents before children.
+fn draw(rows: &mut [Row]) {
+    let several_roots = rows.first().is_some_and(|root| root.has_later_sibling);
+    for at in 0..rows.len() {
+        let Some(&row) = rows.get(at) else { break };
+        let (indent, guides, grows) = match rows.get(row.parent as usize) {
+            Some(parent) => (parent.indent, parent.guides, parent.is_branch_point()),
+            None => (0, 0, several_roots),
+        };
+        let Some(row) = rows.get_mut(at) else { break };
+        row.heads_branch = grows;
+        row.indent = indent + u32::from(grows);
+        row.guides = if grows {
+            guides << 1 | u32::from(row.has_later_sibling)
+        } else {
+            guides
+        };
+    }
+}
+
+/// Removes the rows below folded ones and below the deepest depth; for each former row the row it
+/// is now, or that of its nearest ancestor left.
+fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
+    let is_folded = |row: &Row| {
+        !folding.folded.is_empty()
+            && outline
+                .items()
+                .get(row.item())
+                .is_some_and(|item| folding.folded.contains(&item.node))
+    };
+    // For each former row: where it is now, and whether what is below it goes.
+    let mut moved: Vec<u32> = Vec::with_capacity(rows.len());
+    let mut closed: Vec<bool> = Vec::with_capacity(rows.len());
+    let mut left = 0;
+    rows.retain_mut(|row| {
+        let parent = row.parent as usize;
+        let too_deep = folding
+            .max_depth
+            .is_some_and(|max| u64::from(row.depth) > max);
+        let gone = too_deep || closed.get(parent).copied().unwrap_or(false);
+        row.parent = moved.get(parent).copied().unwrap_or(NONE);
+        closed.push(gone || is_folded(row));
+        if gone {
+            moved.push(row.parent);
+        } else {
+            moved.push(left);
+            left += 1;
+        }
+        !gone
+    });
+    moved
+}

@@ -1,0 +1,178 @@
+//! Questions put to clients, and `answer_event` (protocol.md §5).
+
+use super::entry::Entry;
+use super::navigate::GivenSummary;
+use super::params::{Count, Lenient, Raw, count, lenient_option, optional_object};
+use super::read::Model;
+use crate::error::Error;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Answers a *before* event, or asks for more time: `result` or `extendMs`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerEventParams {
+    /// As in the event.
+    pub event_id: String,
+    /// The answer; an empty one is no opinion.
+    #[serde(default, deserialize_with = "lenient_option")]
+    #[schemars(with = "Option<Lenient<EventAnswer>>")]
+    pub result: Option<EventAnswer>,
+    /// Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub extend_ms: Option<u64>,
+}
+
+/// What an `answer_event` asks for.
+#[derive(Debug)]
+pub enum EventReply {
+    Answer(Box<EventAnswer>),
+    /// Milliseconds.
+    Extend(u64),
+}
+
+impl AnswerEventParams {
+    /// Exactly one of the two members; fails with `invalidParams`.
+    pub fn reply(self) -> Result<(String, EventReply), Error> {
+        match (self.result, self.extend_ms) {
+            (Some(answer), None) => Ok((self.event_id, EventReply::Answer(Box::new(answer)))),
+            (None, Some(extend_ms)) => Ok((self.event_id, EventReply::Extend(extend_ms))),
+            (None, None) => Err(Error::invalid_params(
+                "result",
+                "result or extendMs is required",
+            )),
+            (Some(_), Some(_)) => Err(Error::invalid_params(
+                "extendMs",
+                "stands instead of result, not beside it",
+            )),
+        }
+    }
+}
+
+/// A client's opinion; of each member the first client that gives one counts, a `cancel` before
+/// anything else.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EventAnswer {
+    /// True: it shall not happen.
+    pub cancel: Option<bool>,
+    /// To `session_before_tree`: the summary, if one is wanted.
+    #[serde(default, deserialize_with = "optional_object")]
+    pub summary: Option<GivenSummary>,
+    /// To `session_before_tree`: in place of the instructions given.
+    pub custom_instructions: Option<String>,
+    /// To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
+    pub replace_instructions: Option<bool>,
+    /// To `session_before_tree`: in place of the label given.
+    pub label: Option<String>,
+    /// To `session_before_compact`: the compaction.
+    #[serde(default, deserialize_with = "optional_object")]
+    pub compaction: Option<GivenCompaction>,
+}
+
+/// A compaction that a client made itself.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GivenCompaction {
+    /// The text of the summary.
+    pub summary: String,
+    /// As prepared if left out.
+    pub first_kept_entry_id: Option<String>,
+    /// Anything; stored byte for byte.
+    #[schemars(with = "Option<Value>")]
+    pub details: Option<Raw>,
+}
+
+/// The result of `answer_event`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerEventResult {
+    /// It came in time.
+    pub accepted: bool,
+    /// Milliseconds left, after `extendMs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What a navigation is about to do.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TreePreparation {
+    /// Where the navigation goes.
+    pub target_id: String,
+    /// Null: before the first entry.
+    pub old_leaf_id: Option<String>,
+    /// The deepest entry on both paths; null if there is none.
+    pub common_ancestor_id: Option<String>,
+    /// The branch that is left, in file order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Entry>>")]
+    pub entries_to_summarize: Option<Vec<Raw>>,
+    /// Instead of `entriesToSummarize`, where those are too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_ids: Option<Vec<String>>,
+    /// True if `entryIds` stands for the entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    /// A summary is wanted: an answer may bring one.
+    pub user_wants_summary: bool,
+    /// The summary of the compaction that the branch begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_summary: Option<String>,
+    /// The model at the old leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// What the summary shall dwell on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_instructions: Option<String>,
+    /// `customInstructions` replace the usual structure of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_instructions: Option<bool>,
+    /// The label asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// An event that clients are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BeforeEvent {
+    SessionBeforeTree,
+    SessionBeforeFork,
+    SessionBeforeCompact,
+}
+
+impl BeforeEvent {
+    pub const ALL: [BeforeEvent; 3] = [
+        BeforeEvent::SessionBeforeTree,
+        BeforeEvent::SessionBeforeFork,
+        BeforeEvent::SessionBeforeCompact,
+    ];
+
+    /// The name of its notification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BeforeEvent::SessionBeforeTree => "session_before_tree",
+            BeforeEvent::SessionBeforeFork => "session_before_fork",
+            BeforeEvent::SessionBeforeCompact => "session_before_compact",
+        }
+    }
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EventOutcome {
+    /// A client answered `cancel`.
+    Cancelled,
+    /// A client gave the summary.
+    Summary,
+    /// All have answered.
+    Proceed,
+    /// Not all have answered in time.
+    Timeout,
+    /// What was asked about ended otherwise.
+    Aborted,
+}

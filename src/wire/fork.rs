@@ -1,0 +1,69 @@
+//! Forking a session into a new file (protocol.md §3, storage.md §5).
+
+use super::append::Durability;
+use super::session::Session;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+session_params! {
+    /// Copies the path to an entry into a new session and opens that.
+    ForkSessionParams {
+        /// Where to fork; the leaf if left out.
+        entry_id: Option<String>,
+        /// `before` for a user message, `at` for anything else if left out.
+        position: Option<ForkPosition>,
+        /// Close unanswered tool calls with aborted results; else they are refused.
+        close_tool_calls: Option<bool>,
+    }
+}
+
+/// Where a fork ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ForkPosition {
+    /// Without the entry, which must be a user message.
+    Before,
+    /// With the entry.
+    At,
+}
+
+/// The result of `fork_session`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkSessionResult {
+    /// The new session, open; left out if cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+    /// The text of the user message that was forked before, for the editor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub editor_text: Option<String>,
+    /// A client refused: nothing was made.
+    pub cancelled: bool,
+    /// `none` if nothing was written.
+    pub durability: Durability,
+}
+
+session_params! {
+    /// The user messages of all branches, for choosing where to fork.
+    GetForkMessagesParams {}
+}
+
+/// The result of `get_fork_messages`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GetForkMessagesResult {
+    /// In file order, without empty ones.
+    pub messages: Vec<ForkMessage>,
+}
+
+/// A user message.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkMessage {
+    /// The entry of the message.
+    pub entry_id: String,
+    /// Its text.
+    pub text: String,
+    /// Between the root and the leaf, both included.
+    pub on_active_path: bool,
+}

@@ -1,0 +1,493 @@
+use super::*;
+use crate::error::{Error, Kind};
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+
+/// Decodes, or panics with the refusal.
+#[track_caller]
+fn accepted<T: DeserializeOwned>(params: &str) -> T {
+    match decode(Some(params)) {
+        Ok(decoded) => decoded,
+        Err(error) => panic!("{params}: {error}"),
+    }
+}
+
+/// The refusal names `field`, and it is an invalidParams.
+#[track_caller]
+fn refused<T: DeserializeOwned + Debug>(params: &str, field: &str) -> Error {
+    let error = decode::<T>(Some(params)).expect_err(params);
+    assert_eq!(error.kind, Kind::InvalidParams, "{params}");
+    let details = error.details.clone().unwrap();
+    assert_eq!(details["field"], field, "{params}: {error}");
+    assert!(
+        details["reason"]
+            .as_str()
+            .is_some_and(|reason| !reason.is_empty())
+    );
+    error
+}
+
+fn deep(open: &str, close: &str) -> String {
+    let mut text = open.repeat(1_000_000);
+    text.push_str(&close.repeat(1_000_000));
+    text
+}
+
+#[test]
+fn absent_null_and_empty_all_mean_none() {
+    assert!(decode::<GetLeafParams>(None).is_ok());
+    for params in ["null", "{}", "[]", " [ \t\r\n] ", " { } ", "\nnull\r"] {
+        let params: GetLeafParams = accepted(params);
+        assert_eq!(params.session_id, None);
+    }
+}
+
+#[test]
+fn params_go_by_name() {
+    for params in ["[null]", "[{}]", "7", "\"x\"", "true", "[[]]"] {
+        refused::<GetLeafParams>(params, "");
+    }
+    refused::<BranchParams>(r#"{"entryId":"a","summary":["text",null]}"#, "summary");
+}
+
+#[test]
+fn a_wrong_member_is_named_by_its_path() {
+    refused::<GetLeafParams>(r#"{"sesionId":"x"}"#, "sesionId");
+    refused::<GetLeafParams>(r#"{"sessionId":5}"#, "sessionId");
+    refused::<DiscoverParams>(r#"{"x":1}"#, "x");
+    refused::<NavigateTreeParams>("{}", "targetId");
+    refused::<NavigateTreeParams>(r#"{"targetId":null}"#, "targetId");
+    refused::<NavigateTreeParams>(r#"{"targetId":"a","onNoAnswer":"maybe"}"#, "onNoAnswer");
+    refused::<NavigateTreeParams>(r#"{"targetId":"a","targetId":"b"}"#, "targetId");
+    refused::<BranchParams>(
+        r#"{"entryId":"a","summary":{"details":1}}"#,
+        "summary.summary",
+    );
+    refused::<BranchParams>(
+        r#"{"entryId":"a","summary":{"summary":"s","detail":1}}"#,
+        "summary.detail",
+    );
+    refused::<GetTreeParams>(r#"{"fold":["a",7]}"#, "fold[1]");
+    refused::<AppendMessageParams>(r#"{"message":"hello"}"#, "message");
+    refused::<AppendEntriesParams>(r#"{"entries":[]}"#, "entries");
+    refused::<AnswerEventParams>(
+        r#"{"eventId":"e","result":{"summary":{"sumary":"x"}}}"#,
+        "result.summary.sumary",
+    );
+    refused::<AnswerEventParams>(
+        r#"{"eventId":"e","result":{"cancle":true}}"#,
+        "result.cancle",
+    );
+    refused::<InitializeParams>(
+        r#"{"protocolVersion":1,"capabilities":{"answers":{"session_before_tree":true}}}"#,
+        "capabilities.answers.session_before_tree",
+    );
+    refused::<GetLeafParams>(r#"{"sessionId":"\ud800"}"#, "sessionId");
+}
+
+/// A refusal must not carry megabytes of the request back.
+#[test]
+fn refusals_repeat_only_the_beginning_of_what_was_sent() {
+    let long = "ä".repeat(100_000);
+    let error = decode::<GetLeafParams>(Some(&format!(r#"{{"{long}":1}}"#))).unwrap_err();
+    assert!(error.to_string().len() < 1000);
+    let error =
+        decode::<NavigateTreeParams>(Some(&format!(r#"{{"targetId":"a","rewind":"{long}"}}"#)))
+            .unwrap_err();
+    assert!(error.to_string().len() < 1000);
+    assert_eq!(error.details.unwrap()["field"], "rewind");
+}
+
+#[test]
+fn null_is_absent_for_ordinary_members() {
+    let params: NavigateTreeParams = accepted(
+        r#"{"sessionId":null,"targetId":"a","summarize":null,"label":null,"answerTimeoutMs":null,
+            "onNoAnswer":null,"rewind":null}"#,
+    );
+    assert_eq!(params.session_id(), None);
+    assert_eq!(params.label, None);
+    assert_eq!(params.answer_timeout_ms, None);
+    assert_eq!(params.on_no_answer, None);
+    let params: BranchParams = accepted(r#"{"entryId":"a","summary":null}"#);
+    assert!(params.summary.is_none());
+}
+
+#[test]
+fn absent_differs_from_null_where_null_is_a_position() {
+    let none: AppendMessageParams = accepted(r#"{"message":{}}"#);
+    assert_eq!(
+        (none.parent_id.clone(), none.expected_leaf_id()),
+        (None, None)
+    );
+    let null: AppendMessageParams =
+        accepted(r#"{"message":{},"parentId":null,"expectedLeafId":null}"#);
+    assert_eq!(
+        (null.parent_id.clone(), null.expected_leaf_id()),
+        (Some(None), Some(None))
+    );
+    let some: AppendMessageParams =
+        accepted(r#"{"message":{},"parentId":"a","expectedLeafId":"b"}"#);
+    assert_eq!(some.parent_id, Some(Some("a".to_owned())));
+    assert_eq!(some.expected_leaf_id(), Some(Some("b")));
+
+    assert_eq!(accepted::<GetContextParams>("{}").leaf_id, None);
+    assert_eq!(
+        accepted::<GetContextParams>(r#"{"leafId":null}"#).leaf_id,
+        Some(None)
+    );
+}
+
+#[test]
+fn required_members_may_be_null_where_null_says_something() {
+    assert_eq!(
+        accepted::<SetLeafParams>(r#"{"leafId":null}"#).leaf_id,
+        None
+    );
+    refused::<SetLeafParams>("{}", "leafId");
+    assert_eq!(
+        accepted::<GetChildrenParams>(r#"{"entryId":null}"#).entry_id,
+        None
+    );
+    refused::<GetChildrenParams>("[]", "entryId");
+    assert_eq!(
+        accepted::<AppendLabelParams>(r#"{"targetId":"a","label":null}"#).label,
+        None
+    );
+    refused::<AppendLabelParams>(r#"{"targetId":"a"}"#, "label");
+}
+
+#[test]
+fn counts_are_whole_and_at_most_2_to_the_53_less_1() {
+    for (text, value) in [
+        ("0", 0),
+        ("30000", 30_000),
+        ("3e4", 30_000),
+        ("1.0", 1),
+        ("-0", 0),
+    ] {
+        let params: GetEntriesParams = accepted(&format!(r#"{{"limit":{text}}}"#));
+        assert_eq!(params.limit, Some(value), "{text}");
+    }
+    let params: GetEntriesParams = accepted(r#"{"limit":9007199254740991}"#);
+    assert_eq!(params.limit, Some((1 << 53) - 1));
+    for text in [
+        "-1",
+        "1.5",
+        "9007199254740992",
+        "9007199254740993",
+        "18446744073709551616",
+        "1e30",
+        "1e400",
+        "-1e400",
+        "1e-3",
+        "\"1\"",
+        "true",
+        "[]",
+        "{}",
+        "[[1]]",
+    ] {
+        refused::<GetEntriesParams>(&format!(r#"{{"limit":{text}}}"#), "limit");
+    }
+}
+
+#[test]
+fn raw_members_keep_their_bytes() {
+    let message =
+        "{ \"role\":\"user\", \"n\":1.0,\"n\":12345678901234567890,\n\"t\":\"\\ud800\\u00e4\" }";
+    let params: AppendMessageParams = accepted(&format!(r#"{{"message": {message} }}"#));
+    assert_eq!(params.message.get(), message);
+    let params: AppendEntriesParams = accepted(&format!(r#"{{"entries":[{message}, 7 ]}}"#));
+    assert_eq!(params.entries[0].get(), message);
+    assert_eq!(params.entries[1].get(), "7");
+    let params: BranchParams = accepted(&format!(
+        r#"{{"entryId":"a","summary":{{"summary":"s","details":{message}}}}}"#
+    ));
+    assert_eq!(params.summary.unwrap().details.unwrap().get(), message);
+    let params: AnswerEventParams = accepted(&format!(
+        r#"{{"eventId":"e","result":{{"summary":{{"summary":"s","details":{message}}}}}}}"#
+    ));
+    assert_eq!(
+        params
+            .result
+            .unwrap()
+            .summary
+            .unwrap()
+            .details
+            .unwrap()
+            .get(),
+        message
+    );
+}
+
+#[test]
+fn deep_values_pass_raw_and_overflow_nothing() {
+    let array = deep("[", "]");
+    let object = format!(
+        r#"{}1{}"#,
+        r#"{"a":"#.repeat(1_000_000),
+        "}".repeat(1_000_000)
+    );
+    let params: AppendMessageParams = accepted(&format!(r#"{{"message":{object}}}"#));
+    assert_eq!(params.message.get(), object);
+    let params: BranchParams = accepted(&format!(
+        r#"{{"entryId":"a","summary":{{"summary":"s","details":{array}}}}}"#
+    ));
+    assert_eq!(params.summary.unwrap().details.unwrap().get(), array);
+
+    let _: InitializeParams = accepted(&format!(r#"{{"protocolVersion":1,"new":{array}}}"#));
+    for value in [&array, &object] {
+        refused::<NavigateTreeParams>(&format!(r#"{{"targetId":{value}}}"#), "targetId");
+        refused::<GetTreeParams>(&format!(r#"{{"limit":{value}}}"#), "limit");
+        refused::<GetTreeParams>(&format!(r#"{{"unknown":{value}}}"#), "unknown");
+        refused::<OpenSessionParams>(&format!(r#"{{"path":"a","mode":{value}}}"#), "mode");
+        refused::<CancelRequestParams>(&format!(r#"{{"requestId":{value}}}"#), "requestId");
+        refused::<BranchParams>(&format!(r#"{{"entryId":{value}}}"#), "entryId");
+    }
+    refused::<AnswerEventParams>(&format!(r#"{{"eventId":"e","result":{array}}}"#), "result");
+    refused::<BranchParams>(&array, "");
+}
+
+#[test]
+fn every_spelling_of_an_empty_object_declares_a_capability() {
+    for empty in ["{}", "[]", "null", r#"{"later":1}"#] {
+        let params: InitializeParams = accepted(&format!(
+            r#"{{"protocolVersion":1,"capabilities":{{"answers":{{"session_before_tree":{empty}}},
+                "summaryDeltas":{empty},"unknown":7}}}}"#
+        ));
+        assert!(params.capabilities.answers.session_before_tree, "{empty}");
+        assert!(!params.capabilities.answers.session_before_fork, "{empty}");
+        assert!(params.capabilities.summary_deltas, "{empty}");
+        assert!(!params.capabilities.progress, "{empty}");
+    }
+    for empty in ["{}", "[]", "null"] {
+        for params in [
+            format!(r#"{{"protocolVersion":1,"capabilities":{empty}}}"#),
+            format!(r#"{{"protocolVersion":1,"capabilities":{{"answers":{empty}}}}}"#),
+        ] {
+            let params: InitializeParams = accepted(&params);
+            assert_eq!(params.capabilities.answers, Answers::default());
+        }
+    }
+    for wrong in ["true", "1", "\"\"", "[1]"] {
+        refused::<InitializeParams>(
+            &format!(r#"{{"protocolVersion":1,"capabilities":{{"progress":{wrong}}}}}"#),
+            "capabilities.progress",
+        );
+    }
+}
+
+#[test]
+fn an_empty_answer_is_no_opinion() {
+    for empty in ["{}", "[]", "null"] {
+        let params: AnswerEventParams = accepted(&format!(r#"{{"eventId":"e","result":{empty}}}"#));
+        let (event_id, reply) = params.reply().unwrap();
+        assert_eq!(event_id, "e");
+        let EventReply::Answer(answer) = reply else {
+            panic!("{empty}: {reply:?}")
+        };
+        assert_eq!(answer.cancel, None);
+        assert!(answer.summary.is_none());
+    }
+}
+
+#[test]
+fn an_answer_has_either_a_result_or_an_extension() {
+    let params: AnswerEventParams = accepted(r#"{"eventId":"e","extendMs":60000}"#);
+    let (_, reply) = params.reply().unwrap();
+    let EventReply::Extend(extend_ms) = reply else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(extend_ms, 60_000);
+    for (params, field) in [
+        (r#"{"eventId":"e"}"#, "result"),
+        (r#"{"eventId":"e","result":{},"extendMs":1}"#, "extendMs"),
+    ] {
+        let error = accepted::<AnswerEventParams>(params).reply().unwrap_err();
+        assert_eq!(error.details.unwrap()["field"], field);
+    }
+}
+
+#[test]
+fn a_session_opens_by_id_or_by_path() {
+    for params in ["{}", r#"{"sessionId":"a","path":"b"}"#] {
+        let error = accepted::<OpenSessionParams>(params).target().unwrap_err();
+        assert_eq!(error.kind, Kind::InvalidParams);
+    }
+    let params: OpenSessionParams = accepted(r#"{"path":"b"}"#);
+    assert_eq!(params.target().unwrap(), OpenTarget::Path("b"));
+}
+
+#[test]
+fn initialize_ignores_what_it_does_not_know() {
+    let params: InitializeParams = accepted(
+        r#"{"protocolVersion":7,"clientInfo":{"name":"x","title":"y"},"rootUri":null,"processId":null}"#,
+    );
+    assert_eq!(params.protocol_version, 7);
+    assert_eq!(params.process_id, None);
+    refused::<InitializeParams>(r#"{"protocolVersion":1,"processId":-1}"#, "processId");
+    refused::<InitializeParams>("null", "protocolVersion");
+}
+
+#[test]
+fn request_ids_are_strings_or_whole_numbers() {
+    let id = |params: &str| accepted::<CancelRequestParams>(params).request_id;
+    assert_eq!(id(r#"{"requestId":"a\n"}"#), RequestId::Text("a\n".into()));
+    assert_eq!(id(r#"{"requestId":9}"#), RequestId::Number(9));
+    for wrong in ["-1", "1.5", "null", "9007199254740992", "[1]"] {
+        refused::<CancelRequestParams>(&format!(r#"{{"requestId":{wrong}}}"#), "requestId");
+    }
+    let params: LspCancelRequestParams = accepted(r#"{"id":4}"#);
+    assert_eq!(params.id, RequestId::Number(4));
+}
+
+#[test]
+fn enums_have_the_documented_spelling() {
+    let tree = |member: &str| accepted::<GetTreeParams>(&format!("{{{member}}}"));
+    assert_eq!(
+        tree(r#""filter":"no-tools""#).filter,
+        Some(TreeFilter::NoTools)
+    );
+    assert_eq!(
+        tree(r#""filter":"user-only""#).filter,
+        Some(TreeFilter::UserOnly)
+    );
+    assert_eq!(
+        tree(r#""filter":"labeled-only""#).filter,
+        Some(TreeFilter::LabeledOnly)
+    );
+    assert_eq!(
+        tree(r#""order":"active-first""#).order,
+        Some(TreeOrder::ActiveFirst)
+    );
+    assert_eq!(
+        tree(r#""format":"nested""#).format,
+        Some(TreeFormat::Nested)
+    );
+    assert_eq!(tree(r#""render":"ascii""#).render, Some(TreeRender::Ascii));
+    let spelled = |value: &dyn erased::Spelled| value.spelled();
+    for (value, name) in [
+        (
+            &NavigationReason::CancelledByClient as &dyn erased::Spelled,
+            "cancelledByClient",
+        ),
+        (&NavigationReason::NothingToSummarize, "nothingToSummarize"),
+        (&MoveCause::SetLeaf, "set_leaf"),
+        (&MoveCause::NavigateTree, "navigate_tree"),
+        (&EventOutcome::Timeout, "timeout"),
+        (&BeforeEvent::SessionBeforeTree, "session_before_tree"),
+        (&notification::Origin::This, "self"),
+        (&Disposition::TurnRequested, "turnRequested"),
+        (&Durability::Interval, "interval"),
+        (&DiagnosticKind::InvalidUtf8, "invalidUtf8"),
+        (&DiagnosticKind::TornTail, "tornTail"),
+    ] {
+        assert_eq!(spelled(value), name);
+    }
+}
+
+/// `Serialize` is not dyn-compatible; this is.
+mod erased {
+    pub trait Spelled {
+        fn spelled(&self) -> String;
+    }
+
+    impl<T: serde::Serialize> Spelled for T {
+        fn spelled(&self) -> String {
+            serde_json::to_value(self)
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
+        }
+    }
+}
+
+#[test]
+fn absent_members_are_left_out_of_results_and_null_positions_are_not() {
+    let result = NavigateTreeResult::Navigation(Box::new(Navigation {
+        cancelled: true,
+        reason: Some(NavigationReason::Aborted),
+        editor_text: None,
+        editor_images: None,
+        old_leaf_id: Some("a".into()),
+        new_leaf_id: None,
+        summary_entry: None,
+        label_entry: None,
+        from_hook: None,
+        durability: Durability::None,
+    }));
+    assert_eq!(
+        serde_json::to_string(&result).unwrap(),
+        r#"{"cancelled":true,"reason":"aborted","oldLeafId":"a","newLeafId":null,"durability":"none"}"#
+    );
+    assert_eq!(serde_json::to_string(&ShutdownResult {}).unwrap(), "{}");
+}
+
+/// The examples of protocol.md, as they stand there.
+#[test]
+fn the_examples_of_the_protocol_decode() {
+    let params: InitializeParams = accepted(
+        r#"{"protocolVersion":1,
+      "clientInfo":{"name":"x","version":"1"},"processId":4242,
+      "capabilities":{"answers":{"session_before_tree":{}},"summaryDeltas":{}}}"#,
+    );
+    assert!(params.capabilities.answers.session_before_tree);
+    assert_eq!(params.process_id, Some(4242));
+
+    let answer = |params: &str| {
+        let (_, reply) = accepted::<AnswerEventParams>(params).reply().unwrap();
+        let EventReply::Answer(answer) = reply else {
+            panic!("{reply:?}")
+        };
+        answer
+    };
+    let cancel = answer(r#"{"eventId":"…","result":{"cancel":true}}"#);
+    assert_eq!(cancel.cancel, Some(true));
+    let summary = answer(r#"{"eventId":"…","result":{"summary":{"summary":"…","details":{}}}}"#);
+    assert_eq!(summary.summary.unwrap().summary, "…");
+    let overrides = answer(
+        r#"{"eventId":"…","result":{"customInstructions":"…","replaceInstructions":true,"label":"…"}}"#,
+    );
+    assert_eq!(overrides.replace_instructions, Some(true));
+    let compaction = answer(
+        r#"{"eventId":"…","result":{"compaction":{"summary":"…","firstKeptEntryId":"a","details":{}}}}"#,
+    );
+    assert_eq!(
+        compaction
+            .compaction
+            .unwrap()
+            .first_kept_entry_id
+            .as_deref(),
+        Some("a")
+    );
+
+    let preparation = TreePreparation {
+        target_id: "…".into(),
+        old_leaf_id: Some("…".into()),
+        common_ancestor_id: None,
+        entries_to_summarize: Some(Vec::new()),
+        entry_ids: None,
+        truncated: None,
+        user_wants_summary: true,
+        previous_summary: Some("…".into()),
+        model: Some(Model {
+            provider: "…".into(),
+            model_id: "…".into(),
+        }),
+        custom_instructions: Some("…".into()),
+        replace_instructions: Some(false),
+        label: Some("…".into()),
+    };
+    let event = notification::SessionBeforeTree {
+        session_id: "…".into(),
+        seq: 41,
+        event_id: "…".into(),
+        navigation_id: "…".into(),
+        timeout_ms: 30_000,
+        preparation,
+    };
+    assert_eq!(
+        serde_json::to_string(&event).unwrap(),
+        r#"{"sessionId":"…","seq":41,"eventId":"…","navigationId":"…","timeoutMs":30000,"preparation":{"targetId":"…","oldLeafId":"…","commonAncestorId":null,"entriesToSummarize":[],"userWantsSummary":true,"previousSummary":"…","model":{"provider":"…","modelId":"…"},"customInstructions":"…","replaceInstructions":false,"label":"…"}}"#
+    );
+}

@@ -1,0 +1,71 @@
+//! The client's agent turns, and messages from plugins (semantics.md §5).
+
+use super::append::Durability;
+use super::entry::Content;
+use super::params::Raw;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+session_params! {
+    /// The client's agent begins to run: the leaf only moves by appending and compaction until
+    /// `end_turn`.
+    BeginTurnParams {}
+}
+
+/// The result of `begin_turn`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct BeginTurnResult {}
+
+session_params! {
+    /// The client's agent has stopped: queued messages are appended.
+    EndTurnParams {}
+}
+
+/// The result of `end_turn`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct EndTurnResult {}
+
+mutation_params! {
+    /// Appends a custom_message, during a turn when it ends.
+    SendMessageParams {
+        /// Who the message is from or what it is, in the sender's own terms.
+        custom_type: String,
+        /// A text or content blocks; stored byte for byte.
+        #[schemars(with = "Content")]
+        content: Raw,
+        /// Show it to the user.
+        display: bool,
+        /// Anything; stored byte for byte.
+        #[schemars(with = "Option<Value>")]
+        details: Option<Raw>,
+        /// Ask for a turn if none is running; false if left out.
+        trigger_turn: Option<bool>,
+        /// The id of the new entry; makes retries safe.
+        entry_id: Option<String>,
+    }
+}
+
+/// The result of `send_message`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SendMessageResult {
+    /// What became of it.
+    pub disposition: Disposition,
+    /// The entry, as far as it has an id yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<String>,
+    /// `none` while it is queued.
+    pub durability: Durability,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Disposition {
+    Appended,
+    /// Until `end_turn`.
+    Queued,
+    /// Appended, and `turn_requested` was sent.
+    TurnRequested,
+}

@@ -1,0 +1,226 @@
+//! What is fuzzed: each function takes any bytes and panics where something that must hold does not.
+//! Used by the fuzzer in this folder and, with a seeded generator, by `cargo test` (tests/it/fuzz.rs).
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use treelined::error::Kind;
+use treelined::log::append::TryLock;
+use treelined::log::file::Location;
+use treelined::log::handle::Access;
+use treelined::log::scan::{self, Line};
+use treelined::log::{self, Log, Opened};
+use treelined::rpc::{Config, Dispatcher, Server};
+use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
+use treelined::store::Store;
+use treelined::sync::Durability;
+use treelined::{id, json, terminal};
+
+/// One line of a session file: what the scanner takes for JSON is JSON.
+pub fn line(bytes: &[u8]) {
+    let scanned = scan::scan_line(bytes);
+    let _first = scan::scan_first(bytes, 0);
+    if json::depth(bytes) > 100 {
+        return;
+    }
+    let is_json = serde_json::from_slice::<&serde_json::value::RawValue>(bytes);
+    match scanned {
+        Ok(Line::Entry(_) | Line::Header(_)) => {
+            if std::str::from_utf8(bytes).is_ok() {
+                is_json.expect("the scanner took it for JSON");
+            }
+        }
+        Ok(Line::Blank) => assert!(bytes.trim_ascii().is_empty()),
+        Err(scan::BadLine::NotAnObject) => {}
+        Err(scan::BadLine::InvalidJson { .. }) => {
+            assert!(is_json.is_err(), "JSON that the scanner refused");
+        }
+    }
+}
+
+/// A whole file: opening it, appending to it, and opening it again agree.
+pub fn file(bytes: &[u8], folder: &Path) {
+    let path = folder.join("s.jsonl");
+    fs::write(&path, bytes).expect("a temporary file");
+    let at = Location::of_path(&path).expect("a path");
+    let Ok(mut opened) = Log::open(at.clone()) else {
+        return;
+    };
+    assert_eq!(
+        fs::read(&path).expect("the file"),
+        bytes,
+        "opening never writes"
+    );
+    read_all(&opened);
+    if opened.log.version() != 3 || opened.tree.find_any("fuzz-new").is_some() {
+        return;
+    }
+    let Ok(TryLock::Locked(lock)) = opened.log.try_lock() else {
+        panic!("nobody else has it");
+    };
+    opened
+        .log
+        .refresh(&mut opened.tree)
+        .expect("nothing has changed");
+    let new = br#"{"type":"custom","id":"fuzz-new","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z"}"#;
+    let landed = opened
+        .log
+        .write(&lock, vec![new.to_vec()])
+        .expect("there is room");
+    assert_eq!(
+        opened
+            .log
+            .take_in(&mut opened.tree, &landed)
+            .expect("it is there"),
+        1
+    );
+    drop(lock);
+    assert!(
+        fs::read(&path).expect("the file").starts_with(bytes),
+        "a prefix"
+    );
+    let again = Log::open(at).expect("it was a session before");
+    read_all(&again);
+    assert_eq!(
+        ids(&opened),
+        ids(&again),
+        "what is in memory is what a reopening finds"
+    );
+    let last = again
+        .tree
+        .file_leaf()
+        .map(|node| again.tree.id(node).to_owned());
+    assert_eq!(last.as_deref(), Some("fuzz-new"));
+}
+
+fn ids(opened: &Opened) -> Vec<String> {
+    let tree = &opened.tree;
+    let with_parent = |node| {
+        let parent = tree.parent(node).map(|parent| tree.id(parent));
+        format!("{} below {parent:?}", tree.id(node))
+    };
+    tree.entries().map(with_parent).collect()
+}
+
+fn read_all(opened: &Opened) {
+    let bodies = opened.log.bodies();
+    for node in opened.tree.entries() {
+        let fetch = bodies.fetch(&opened.tree, node).expect("it was just read");
+        let entry = bodies.entry(&fetch).expect("it was just read");
+        assert!(std::str::from_utf8(&entry).is_ok());
+        assert!(opened.tree.path(Some(node)).len() <= opened.tree.node_count());
+    }
+}
+
+/// What a client may send: every message that goes out is JSON, and nothing panics.
+pub fn frame(bytes: &[u8], folder: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let outbox = Outbox::new(1 << 20);
+    let config = Config {
+        session_dir: folder.join("sessions"),
+        durability: Durability::Os,
+        summarizer: None,
+        max_frame_bytes: 1 << 16,
+        max_queued_bytes: 1 << 20,
+        cwd: "/".to_owned(),
+        hooks: Vec::new(),
+    };
+    let server = Server::new(
+        config,
+        Arc::new(id::System),
+        Arc::clone(&outbox),
+        Box::new(|| {}),
+    );
+    let dispatcher =
+        Dispatcher::new(Arc::clone(&server), runtime.handle().clone()).expect("the table");
+    let mut frames = FrameReader::new(bytes, 1 << 16);
+    loop {
+        match frames.next().expect("bytes can be read") {
+            // Nothing outside is to be touched, whatever the fuzzer finds.
+            Frame::Message(message) if has_word(message, b"path") => {}
+            Frame::Message(message) => dispatcher.frame(message),
+            Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
+            Frame::BadBlock => {
+                dispatcher.bad_block();
+                break;
+            }
+            Frame::Eof => break,
+        }
+    }
+    server.end();
+    server.asks.end();
+    runtime.block_on(dispatcher.drained());
+    outbox.close();
+    let mut out = Vec::new();
+    outbox.run(&mut out).expect("memory can be written to");
+    for message in out
+        .split(|byte| *byte == b'\n')
+        .filter(|message| !message.is_empty())
+    {
+        let message: serde_json::Value =
+            serde_json::from_slice(message).expect("each message is JSON");
+        assert_eq!(message["jsonrpc"], "2.0");
+        assert_ne!(message["error"]["code"], -32603, "{message}");
+    }
+}
+
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    // An escaped name is as good as a plain one.
+    text.contains(&b'\\') || text.windows(word.len()).any(|part| part == word)
+}
+
+/// Names from outside: none leads out of the session directory.
+pub fn path(bytes: &[u8], folder: &Path) {
+    let text = String::from_utf8_lossy(bytes);
+    let root = folder.join("sessions");
+    let store = Store::new(root.clone());
+    let found = store.find(&text);
+    assert!(found.is_err_and(|error| error.kind == Kind::SessionNotFound));
+    let session = id::new_session_id();
+    let header = log::new_header(session.as_str(), 0, &text, Some(&text));
+    let place = store
+        .place(&header)
+        .expect("any working directory has a folder")
+        .path();
+    assert_eq!(
+        place.parent().and_then(Path::parent),
+        Some(&*root),
+        "{}",
+        place.display()
+    );
+    if id::is_valid(&text) {
+        assert!(text.len() <= 128 && !text.contains(['/', '\\', '\0']) && !text.starts_with('.'));
+    }
+    // Relative to an empty folder: nothing is there, or it is no session file of anybody's.
+    if let Ok(at) = Location::of_path(&folder.join(&*text))
+        && at.path().starts_with(folder)
+    {
+        let _refused = at.folder.file(&at.name, Access::Read);
+    }
+}
+
+/// What a terminal is shown does nothing to it, and JSON stays the same value.
+pub fn sanitizer(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let shown = terminal::line(&text);
+    assert!(!shown.contains(terminal::is_control), "{shown:?}");
+    assert_eq!(terminal::line(&shown), shown, "once is enough");
+    let columns = bytes.len() % 100;
+    assert!(
+        !terminal::cut(&text, columns, "…")
+            .contains(|c| terminal::is_control(c) && !text.contains(c))
+    );
+    if json::depth(bytes) < 100
+        && let Ok(value) = serde_json::from_str::<serde_json::Value>(&text)
+    {
+        let shown = terminal::json(&text);
+        assert!(!shown.contains(|c| terminal::is_control(c) && c != '\n'));
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).expect("still JSON"),
+            value
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! The `command` summarizer: what it reads and writes, and how it fails. semantics.md §3.4.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::config::{file, script};
+use crate::harness::*;
+
+fn commanded(home: &Arc<Home>, body: &str) -> Daemon {
+    let program = script(home, "summarize", body);
+    let path = file(
+        home,
+        &format!(
+            "[summarizer]\nuse = \"command\"\n[summarizer.command]\nargv = [{program:?}, \"$HOME `id`\"]\n\
+             timeout_ms = 2000\nmax_output_bytes = 10000\n"
+        ),
+    );
+    let mut d = Daemon::start_in(home, &["--config", &path], &[]);
+    d.ignore_bookkeeping();
+    let said = d.init(json!({"summaryDeltas": {}}));
+    assert_eq!(said["capabilities"]["summarizer"], "command");
+    d.create();
+    d.chain(&["u1", "a1", "u2"]);
+    let call = assistant_with(json!([tool_call("k", "read", json!({"path": "r.rs"}))]));
+    d.ok("append_message", json!({"message": call, "entryId": "c1"}));
+    d
+}
+
+fn go(d: &mut Daemon) -> Result<Json, RpcError> {
+    let params = json!({"targetId": "a1", "summarize": true, "customInstructions": "focus"});
+    d.call("navigate_tree", params)
+}
+
+#[test]
+fn it_reads_the_request_and_its_output_is_the_summary() {
+    let home = Home::new();
+    let (heard, argument) = (home.files().join("request"), home.files().join("argument"));
+    let body = format!(
+        "printf %s \"$1\" > {}; cat > {}; printf '\\n\\303'; sleep 0.1; printf '\\251t\\303\\251 \\n'; sleep 0.1; echo end",
+        argument.display(),
+        heard.display()
+    );
+    let mut d = commanded(&home, &body);
+    let result = go(&mut d).unwrap();
+    let entry = &result["summaryEntry"];
+    let summary = entry["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("\n\nété \nend\n\n<read-files>\nr.rs\n</read-files>"),
+        "{summary}"
+    );
+    assert_eq!(
+        entry["details"],
+        json!({"readFiles": ["r.rs"], "modifiedFiles": []})
+    );
+    assert!(entry.get("fromHook").is_none() && entry.get("usage").is_none());
+    let mut told = String::new();
+    while told.len() < summary.len() {
+        told.push_str(d.notification("summary_delta")["delta"].as_str().unwrap());
+    }
+    assert_eq!(told, summary, "the deltas are the text of the entry");
+
+    let request: Json = serde_json::from_slice(&fs::read(heard).unwrap()).unwrap();
+    assert_eq!(request["subject"], "branch");
+    assert_eq!(request["customInstructions"], "focus");
+    assert_eq!(request["replaceInstructions"], false);
+    assert_eq!(request["readFiles"], json!(["r.rs"]));
+    assert_eq!(ids(&request["entries"]), ["u2", "c1"]);
+    assert!(
+        request["conversation"]
+            .as_str()
+            .unwrap()
+            .contains("[User]: text of u2")
+    );
+    assert!(
+        request["prompt"]["user"]
+            .as_str()
+            .unwrap()
+            .contains("<conversation>")
+    );
+    assert_eq!(
+        fs::read_to_string(argument).unwrap(),
+        "$HOME `id`",
+        "no shell between"
+    );
+}
+
+#[test]
+fn what_is_no_summary_is_a_failure_and_nothing_changes() {
+    for (body, cause) in [
+        ("exit 7", "program"),
+        ("kill -9 $$", "program"),
+        ("echo text; exit 1", "program"),
+        ("true", "empty"),
+        ("echo '  '", "empty"),
+        ("printf '\\377'", "badResponse"),
+        ("head -c 20000 /dev/zero | tr '\\0' x", "tooLong"),
+        ("sleep 30", "timeout"),
+    ] {
+        let home = Home::new();
+        let mut d = commanded(&home, body);
+        d.ignore("summary_delta");
+        let before = fs::read(home.only_file()).unwrap();
+        let error = go(&mut d).unwrap_err();
+        assert_eq!(
+            (error.code, error.kind.as_str()),
+            (1301, "summarizerFailed"),
+            "{body}"
+        );
+        assert_eq!(error.details("cause"), cause, "{body}");
+        assert_eq!(d.leaf(), "c1");
+        assert_eq!(fs::read(home.only_file()).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_program_need_not_read_what_it_is_told() {
+    let home = Home::new();
+    let mut d = commanded(&home, "exec <&-; echo short");
+    d.ignore("summary_delta");
+    d.user("u9", &"x".repeat(1 << 20));
+    let result = go(&mut d).unwrap();
+    assert!(
+        result["summaryEntry"]["summary"]
+            .as_str()
+            .unwrap()
+            .contains("\n\nshort")
+    );
+}
+
+#[test]
+fn an_abort_kills_the_program_and_its_children_within_100_ms() {
+    let home = Home::new();
+    let (begun, mark) = (home.files().join("begun"), home.files().join("mark"));
+    let body = format!(
+        "touch {}; (sleep 1; touch {}) & sleep 30",
+        begun.display(),
+        mark.display()
+    );
+    let mut d = commanded(&home, &body);
+    let id = d.send(
+        "navigate_tree",
+        json!({"targetId": "a1", "summarize": true}),
+    );
+    eventually("the program runs", || begun.exists());
+    let before = Instant::now();
+    d.ok("abort_navigation", json!({}));
+    let result = d.response(&id).unwrap();
+    let took = before.elapsed();
+    assert_eq!(
+        (&result["cancelled"], &result["reason"]),
+        (&json!(true), &json!("aborted"))
+    );
+    assert!(took < Duration::from_millis(100), "{took:?}");
+    assert_eq!(d.leaf(), "c1");
+    std::thread::sleep(Duration::from_millis(1300));
+    assert!(!mark.exists(), "its child went on");
+}
+
+#[test]
+fn a_compaction_asks_once_for_what_came_before_and_once_for_a_turn_that_is_cut() {
+    let home = Home::new();
+    let heard = home.files().join("requests");
+    let body = format!("cat >> {}; echo text", heard.display());
+    let mut d = commanded(&home, &body);
+    let result = d.ok(
+        "compact",
+        json!({"keepRecentTokens": 1, "customInstructions": "focus"}),
+    );
+    let entry = &result["compactionEntry"];
+    d.notification("session_compact");
+    d.ignore("session_before_compact");
+    assert_eq!(entry["firstKeptEntryId"], "c1");
+    let requests = fs::read_to_string(heard).unwrap();
+    let subjects: Vec<Json> = requests
+        .lines()
+        .map(|line| {
+            let request = parse(line).unwrap();
+            assert_eq!(request["customInstructions"], "focus");
+            request["subject"].clone()
+        })
+        .collect();
+    assert_eq!(subjects, ["context", "turnPrefix"]);
+}

@@ -1,0 +1,496 @@
+//! `prepare_compaction` and `compact`: where the context is cut, what is asked, told and written, and
+//! what the context is afterwards. semantics.md §1 and §4.
+
+use std::collections::HashSet;
+
+use crate::harness::*;
+use crate::real_input::real;
+
+/// Nobody answers; `outline` writes.
+fn unasked() -> Daemon {
+    let home = Home::new();
+    let mut d = Daemon::start_in(&home, &["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.ignore("session_before_compact");
+    d
+}
+
+/// A client that answers `session_before_compact`.
+fn asked() -> Daemon {
+    let mut d = Daemon::start();
+    d.ignore_bookkeeping();
+    d.init(json!({"answers": {"session_before_compact": {}}}));
+    d.create();
+    d
+}
+
+/// Eight messages of 100 estimated tokens each, in four turns.
+fn talk(d: &mut Daemon) {
+    for n in 1..=4 {
+        d.user(&format!("u{n}"), &"x".repeat(400));
+        d.assistant(&format!("a{n}"), &"y".repeat(400));
+    }
+}
+
+fn calling(d: &mut Daemon, id: &str, calls: &[&str]) {
+    let calls: Vec<Json> = calls
+        .iter()
+        .map(|call| tool_call(call, "read", json!({"path": format!("{call}.rs")})))
+        .collect();
+    let message = assistant_with(json!(calls));
+    d.ok("append_message", json!({"message": message, "entryId": id}));
+}
+
+fn answered(d: &mut Daemon, id: &str, call: &str, size: usize) {
+    let message = tool_result(call, "read", &"z".repeat(size), false);
+    d.ok("append_message", json!({"message": message, "entryId": id}));
+}
+
+#[track_caller]
+fn prepare(d: &mut Daemon, keep: u64) -> Json {
+    let params = json!({"keepRecentTokens": keep});
+    d.ok("prepare_compaction", params)["preparation"].clone()
+}
+
+/// Ids of the entries the context is made of.
+fn context_ids(d: &mut Daemon) -> Vec<String> {
+    ids(&d.ok("get_context", json!({}))["entryIds"])
+}
+
+#[test]
+fn the_preparation_says_what_is_summarized_and_what_is_kept() {
+    let mut d = unasked();
+    d.create();
+    talk(&mut d);
+    let preparation = prepare(&mut d, 200);
+    assert_eq!(preparation["firstKeptEntryId"], "u4");
+    assert_eq!(
+        ids(&preparation["entriesToSummarize"]),
+        ["u1", "a1", "u2", "a2", "u3", "a3"]
+    );
+    assert_eq!(preparation["entriesToSummarize"][0], d.entry("u1"));
+    assert_eq!(preparation["isSplitTurn"], false);
+    assert!(preparation.get("turnPrefix").is_none());
+    assert!(preparation.get("previousSummary").is_none());
+    assert_eq!(preparation["previousCompactions"], json!([]));
+    assert_eq!(
+        preparation["fileOps"],
+        json!({"readFiles": [], "modifiedFiles": []})
+    );
+    // Counted by the provider with the last answer: 1 + 2 + 3 + 4.
+    assert_eq!(preparation["tokensBefore"], 10);
+}
+
+#[test]
+fn a_turn_that_is_cut_is_split_and_its_prefix_stands_apart() {
+    let mut d = unasked();
+    d.create();
+    talk(&mut d);
+    let preparation = prepare(&mut d, 100);
+    assert_eq!(preparation["firstKeptEntryId"], "a4");
+    assert_eq!(preparation["isSplitTurn"], true);
+    assert_eq!(ids(&preparation["turnPrefix"]), ["u4"]);
+    assert_eq!(
+        ids(&preparation["entriesToSummarize"]),
+        ["u1", "a1", "u2", "a2", "u3", "a3"]
+    );
+    d.ok("compact", json!({"keepRecentTokens": 100}));
+    let entry = d.notification("session_compact")["compactionEntry"].clone();
+    let summary = entry["summary"].as_str().unwrap();
+    let (history, turn) = summary.split_once("\n---\n").expect("two summaries");
+    assert!(history.contains("Asked since"), "{history}");
+    assert!(turn.contains("The turn in progress"), "{turn}");
+}
+
+#[test]
+fn the_cut_never_parts_a_call_from_its_result() {
+    let mut d = unasked();
+    d.create();
+    talk(&mut d);
+    calling(&mut d, "c1", &["k1", "k2"]);
+    answered(&mut d, "r1", "k1", 4000);
+    d.user("u5", "meanwhile");
+    answered(&mut d, "r2", "k2", 4000);
+    d.assistant("a5", "done");
+    for (keep, kept) in [
+        (1, "a5"),
+        (10, "a5"),
+        (1003, "a5"),
+        (2010, "c1"),
+        (2100, "a4"),
+    ] {
+        assert_eq!(
+            prepare(&mut d, keep)["firstKeptEntryId"],
+            kept,
+            "keeping {keep}"
+        );
+    }
+    let preparation = prepare(&mut d, 10);
+    assert_eq!(
+        preparation["fileOps"]["readFiles"],
+        json!(["k1.rs", "k2.rs"])
+    );
+}
+
+#[test]
+fn too_little_is_nothing_to_compact() {
+    let mut d = unasked();
+    d.create();
+    d.err_kind("prepare_compaction", json!({}), "nothingToCompact");
+    talk(&mut d);
+    d.err_kind("prepare_compaction", json!({}), "nothingToCompact");
+    d.err_kind("compact", json!({}), "nothingToCompact");
+    let failed = d.notification("session_compact_failed");
+    assert_eq!(failed["reason"], "manual");
+    assert_eq!(failed["error"]["data"]["kind"], "nothingToCompact");
+    assert_eq!(failed["error"]["code"], 1302);
+}
+
+#[test]
+fn compacting_appends_one_entry_and_the_context_is_summary_and_kept() {
+    let mut d = unasked();
+    d.create();
+    talk(&mut d);
+    let before = std::fs::read(d.home.only_file()).unwrap();
+    let result = d.ok(
+        "compact",
+        json!({"keepRecentTokens": 200, "customInstructions": "mind the names"}),
+    );
+    let entry = &result["compactionEntry"];
+    assert_eq!(d.notification("session_compact")["compactionEntry"], *entry);
+    assert_eq!(entry["type"], "compaction");
+    assert_eq!(entry["parentId"], "a4");
+    assert_eq!(entry["firstKeptEntryId"], "u4");
+    assert_eq!(entry["tokensBefore"], 10);
+    assert_eq!(
+        entry["details"],
+        json!({"readFiles": [], "modifiedFiles": []})
+    );
+    assert!(entry.get("fromHook").is_none(), "{entry}");
+    let summary = entry["summary"].as_str().unwrap();
+    assert!(summary.contains("mind the names"), "{summary}");
+    assert!(
+        summary.starts_with("## Goal"),
+        "no sentence of a branch: {summary}"
+    );
+    assert_eq!(d.leaf(), entry["id"]);
+
+    let after = std::fs::read(d.home.only_file()).unwrap();
+    assert!(after.starts_with(&before), "no line is ever rewritten");
+    assert_eq!(file_lines(&d.home.only_file()).len(), 10);
+
+    let id = entry["id"].as_str().unwrap();
+    assert_eq!(context_ids(&mut d), [id, "u4", "a4"]);
+    let context = d.ok("get_context", json!({}));
+    assert_eq!(context["messages"][0]["role"], "compactionSummary");
+    assert_eq!(context["messages"][0]["summary"], entry["summary"]);
+    // What the provider counted with a4 was the context before.
+    let stats = d.ok("get_stats", json!({}));
+    let estimated = summary.chars().count().div_ceil(4) + 200;
+    assert_eq!(stats["contextTokens"], estimated);
+}
+
+#[test]
+fn a_previous_compaction_is_updated_with_what_it_kept() {
+    let mut d = unasked();
+    d.create();
+    talk(&mut d);
+    calling(&mut d, "c1", &["early"]);
+    answered(&mut d, "r1", "early", 40);
+    let first = d.ok("compact", json!({"keepRecentTokens": 1}))["compactionEntry"].clone();
+    d.notification("session_compact");
+    assert_eq!(first["firstKeptEntryId"], "c1");
+    d.err_kind(
+        "compact",
+        json!({"keepRecentTokens": 1}),
+        "nothingToCompact",
+    );
+    d.notification("session_compact_failed");
+
+    d.user("u5", &"x".repeat(400));
+    d.assistant("a5", &"y".repeat(400));
+    let preparation = prepare(&mut d, 100);
+    assert_eq!(preparation["previousSummary"], first["summary"]);
+    assert_eq!(preparation["previousCompactions"], json!([first["id"]]));
+    assert_eq!(ids(&preparation["entriesToSummarize"]), ["c1", "r1"]);
+    assert_eq!(ids(&preparation["turnPrefix"]), ["u5"]);
+    assert_eq!(preparation["fileOps"]["readFiles"], json!(["early.rs"]));
+
+    let second = d.ok("compact", json!({"keepRecentTokens": 100}))["compactionEntry"].clone();
+    d.notification("session_compact");
+    assert_eq!(second["details"]["readFiles"], json!(["early.rs"]));
+    let summary = second["summary"].as_str().unwrap();
+    assert_eq!(summary.matches("<read-files>").count(), 1, "{summary}");
+    let id = second["id"].as_str().unwrap();
+    assert_eq!(context_ids(&mut d), [id, "a5"]);
+    let preparation_of_third = {
+        d.user("u6", &"x".repeat(400));
+        prepare(&mut d, 100)
+    };
+    assert_eq!(
+        preparation_of_third["previousCompactions"],
+        json!([second["id"], first["id"]]),
+        "newest first"
+    );
+    assert_eq!(
+        preparation_of_third["fileOps"]["readFiles"],
+        json!(["early.rs"]),
+        "from the details of the compaction before"
+    );
+}
+
+#[test]
+fn edits_count_and_what_they_leave_out_is_not_summarized() {
+    let mut d = unasked();
+    d.create();
+    talk(&mut d);
+    d.ok(
+        "append_entries",
+        json!({"entries": [
+            {"type": "context_edit", "targetId": "u1", "replacement": null},
+            {"type": "context_edit", "targetId": "a1", "replacement": {"content": "edited"}},
+        ]}),
+    );
+    let preparation = prepare(&mut d, 200);
+    assert_eq!(
+        ids(&preparation["entriesToSummarize"]),
+        ["a1", "u2", "a2", "u3", "a3"]
+    );
+    assert_eq!(
+        preparation["entriesToSummarize"][0]["message"]["content"],
+        json!([{"type": "text", "text": "edited"}])
+    );
+    // Counts made before an edit are not believed: 6 × 100, and "edited" is 2.
+    assert_eq!(preparation["tokensBefore"], 602);
+}
+
+#[test]
+fn the_system_message_in_force_survives() {
+    let mut d = unasked();
+    d.create();
+    let system = json!({"role": "system", "content": "be kind", "timestamp": 1});
+    d.ok(
+        "append_message",
+        json!({"message": system, "entryId": "s1"}),
+    );
+    talk(&mut d);
+    let entry = d.ok("compact", json!({"keepRecentTokens": 200}))["compactionEntry"].clone();
+    d.notification("session_compact");
+    assert_eq!(entry["systemMessage"], system);
+    let context = d.ok("get_context", json!({}));
+    assert_eq!(context["messages"][0], system);
+    assert_eq!(context["messages"][1]["role"], "compactionSummary");
+}
+
+#[test]
+fn a_clients_compaction_is_stored_as_given() {
+    let mut d = asked();
+    talk(&mut d);
+    let id = d.send(
+        "compact",
+        json!({"keepRecentTokens": 200, "customInstructions": "focus"}),
+    );
+    let event = d.notification("session_before_compact");
+    assert_eq!(event["reason"], "manual");
+    assert_eq!(event["timeoutMs"], 30_000);
+    assert_eq!(event["preparation"]["firstKeptEntryId"], "u4");
+    assert_eq!(event["preparation"]["customInstructions"], "focus");
+    d.still_waits(&id);
+    assert_eq!(d.leaf(), "a4", "reads never wait for a question");
+    let given = json!({"summary": " S\n", "firstKeptEntryId": "a3", "details": {"n": 1.0}});
+    d.answer(&event, json!({"compaction": given}));
+    let resolved = d.notification("event_resolved");
+    assert_eq!(resolved["event"], "session_before_compact");
+    assert_eq!(resolved["outcome"], "summary");
+    assert_eq!(resolved["by"], "it");
+    let entry = d.response(&id).unwrap()["compactionEntry"].clone();
+    let told = d.notification("session_compact");
+    assert_eq!(
+        (&told["compactionEntry"], &told["fromHook"]),
+        (&entry, &json!(true))
+    );
+    for member in ["summary", "firstKeptEntryId", "details"] {
+        assert_eq!(entry[member], given[member]);
+    }
+    assert_eq!(entry["fromHook"], true);
+    let own = entry["id"].as_str().unwrap();
+    assert_eq!(context_ids(&mut d), [own, "a3", "u4", "a4"]);
+}
+
+#[test]
+fn without_a_first_kept_entry_the_prepared_one_counts_and_an_unknown_one_is_refused() {
+    let mut d = asked();
+    talk(&mut d);
+    for (given, expect) in [
+        (json!({"summary": "S", "firstKeptEntryId": "nobody"}), None),
+        (json!({"summary": "S"}), Some("u4")),
+    ] {
+        let id = d.send("compact", json!({"keepRecentTokens": 200}));
+        let event = d.notification("session_before_compact");
+        d.answer(&event, json!({"compaction": given}));
+        d.notification("event_resolved");
+        match expect {
+            Some(kept) => {
+                let entry = d.response(&id).unwrap()["compactionEntry"].clone();
+                assert_eq!(entry["firstKeptEntryId"], kept);
+                d.notification("session_compact");
+            }
+            None => {
+                assert_eq!(d.response(&id).unwrap_err().kind, "entryNotFound");
+                let failed = d.notification("session_compact_failed");
+                assert_eq!(failed["error"]["data"]["kind"], "entryNotFound");
+                assert_eq!(d.leaf(), "a4");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cancel_a_cancelled_request_and_a_missing_summarizer_are_told_and_change_nothing() {
+    let mut d = asked();
+    talk(&mut d);
+    let id = d.send("compact", json!({"keepRecentTokens": 200}));
+    let event = d.notification("session_before_compact");
+    d.answer(&event, json!({"cancel": true}));
+    assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
+    assert_eq!(d.response(&id).unwrap_err().code, -32800);
+    let failed = d.notification("session_compact_failed");
+    assert_eq!(failed["error"]["data"]["kind"], "cancelled");
+
+    let id = d.send("compact", json!({"keepRecentTokens": 200}));
+    d.notification("session_before_compact");
+    d.ok("$/cancel_request", json!({"requestId": id}));
+    assert_eq!(d.notification("event_resolved")["outcome"], "aborted");
+    assert_eq!(d.response(&id).unwrap_err().kind, "cancelled");
+    d.notification("session_compact_failed");
+
+    let id = d.send("compact", json!({"keepRecentTokens": 200}));
+    let event = d.notification("session_before_compact");
+    d.answer(&event, json!({}));
+    d.notification("event_resolved");
+    assert_eq!(d.response(&id).unwrap_err().kind, "summarizerUnavailable");
+    d.notification("session_compact_failed");
+    assert_eq!(d.leaf(), "a4");
+    assert_eq!(file_lines(&d.home.only_file()).len(), 9);
+}
+
+#[test]
+fn while_a_compaction_waits_others_are_busy_and_appending_ends_it() {
+    let mut d = asked();
+    talk(&mut d);
+    let id = d.send("compact", json!({"keepRecentTokens": 200}));
+    let event = d.notification("session_before_compact");
+    for (method, params) in [
+        ("compact", json!({})),
+        ("navigate_tree", json!({"targetId": "a1"})),
+        ("begin_turn", json!({})),
+    ] {
+        let error = d.err_kind(method, params, "sessionBusy");
+        assert_eq!(error.details("by"), "compaction", "{method}");
+    }
+    d.user("u5", "meanwhile");
+    d.answer(&event, json!({"compaction": {"summary": "S"}}));
+    d.notification("event_resolved");
+    assert_eq!(d.response(&id).unwrap_err().kind, "leafMoved");
+    d.notification("session_compact_failed");
+    assert_eq!(d.leaf(), "u5");
+}
+
+#[test]
+fn without_a_handshake_later_requests_wait_for_the_compaction() {
+    let home = Home::new();
+    let append = |id: u64, entry: &str| {
+        let params = json!({"message": user(&"x".repeat(400)), "entryId": entry});
+        request(&json!(id), "append_message", &params)
+    };
+    let lines = [
+        request(&json!(1), "create_session", &json!({})),
+        append(2, "u1"),
+        append(3, "u2"),
+        request(&json!(4), "compact", &json!({"keepRecentTokens": 100})),
+        request(&json!(5), "get_leaf", &json!({})),
+    ];
+    let said = script_in(&home, &["--summarizer", "outline"], &lines);
+    let answer = |id: u64| said.iter().find(|line| line["id"] == id).unwrap()["result"].clone();
+    let compacted = answer(4)["compactionEntry"]["id"].clone();
+    assert_eq!(answer(5)["leafId"], compacted);
+}
+
+/// Tool results of the context whose call does not stand before them.
+fn dangling(context: &Json) -> Vec<String> {
+    let mut calls = HashSet::new();
+    let mut dangling = Vec::new();
+    for message in context["messages"].as_array().unwrap() {
+        if message["role"] == "assistant" {
+            for block in message["content"].as_array().unwrap() {
+                if block["type"] == "toolCall" {
+                    calls.insert(block["id"].as_str().unwrap().to_owned());
+                }
+            }
+        }
+        if message["role"] == "toolResult" {
+            let id = message["toolCallId"].as_str().unwrap();
+            if !calls.contains(id) {
+                dangling.push(id.to_owned());
+            }
+        }
+    }
+    dangling
+}
+
+#[test]
+fn a_real_session_is_compacted_at_every_size_and_no_result_stands_without_its_call() {
+    let Some(bytes) = real() else { return };
+    let mut d = unasked();
+    let path = d.home.file("real.jsonl", &bytes);
+    let leaf = d.open(&path)["session"]["leafId"].clone();
+    assert_eq!(dangling(&d.ok("get_context", json!({}))), [""; 0]);
+    let mut kept_before = 0;
+    let mut compacted = 0;
+    for keep in (100..=100_000).step_by(1_000) {
+        let result = d.call("compact", json!({"keepRecentTokens": keep}));
+        let entry = match result {
+            Ok(result) => result["compactionEntry"].clone(),
+            Err(error) => {
+                assert_eq!(error.kind, "nothingToCompact", "keeping {keep}");
+                d.notification("session_compact_failed");
+                continue;
+            }
+        };
+        d.notification("session_compact");
+        compacted += 1;
+        let context = d.ok("get_context", json!({}));
+        assert_eq!(dangling(&context), [""; 0], "keeping {keep}");
+        let from = ids(&context["entryIds"]);
+        assert_eq!(from[0], entry["id"].as_str().unwrap());
+        assert_eq!(from[1], entry["firstKeptEntryId"].as_str().unwrap());
+        assert!(from.len() >= kept_before, "keeping more keeps more");
+        kept_before = from.len();
+        d.ok("set_leaf", json!({"leafId": leaf}));
+    }
+    assert!(compacted > 90, "{compacted} compactions");
+}
+
+#[test]
+fn a_real_session_is_compacted_again_and_again() {
+    let Some(bytes) = real() else { return };
+    let mut d = unasked();
+    let path = d.home.file("real.jsonl", &bytes);
+    d.open(&path);
+    let mut keep = 60_000;
+    let mut times = 0;
+    while keep > 100 {
+        if d.call("compact", json!({"keepRecentTokens": keep})).is_ok() {
+            let entry = d.notification("session_compact")["compactionEntry"].clone();
+            times += 1;
+            let context = d.ok("get_context", json!({}));
+            assert_eq!(dangling(&context), [""; 0], "keeping {keep}");
+            assert_eq!(ids(&context["entryIds"])[0], entry["id"].as_str().unwrap());
+            d.user(&format!("next{times}"), "go on");
+        } else {
+            d.notification("session_compact_failed");
+        }
+        keep = keep * 2 / 3;
+    }
+    assert!(times > 8, "{times} compactions");
+}

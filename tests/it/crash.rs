@@ -1,0 +1,179 @@
+//! Killed at any moment while appending: every acknowledged entry is there, every later line can be
+//! read, and a torn tail is isolated and reported. storage.md §3; the "Crash".
+//!
+//! 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, printed on failure.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::harness::*;
+
+/// The file is begun anew above this size in bytes, so that reopening it stays quick.
+const LARGE: usize = 8 << 20;
+
+/// A small generator of its own: the same choices for the same seed, whatever the libraries.
+pub struct Random(u64);
+
+impl Random {
+    pub fn seeded(default: u64) -> Random {
+        let seed = std::env::var("TREELINED_TEST_SEED").ok();
+        let seed = seed.map_or(default, |seed| {
+            seed.parse().expect("TREELINED_TEST_SEED is a number")
+        });
+        println!("TREELINED_TEST_SEED={seed}");
+        Random(seed)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// 300 bytes to 4 MB, each order of magnitude as likely as the others.
+fn size(random: &mut Random) -> usize {
+    let scale = random.below(1 << 16) as f64 / f64::from(1 << 16);
+    (300.0 * (4e6_f64 / 300.0).powf(scale)) as usize
+}
+
+/// Ids on whole lines of the file; lines that are none are counted.
+fn whole_lines(bytes: &[u8]) -> (BTreeSet<String>, usize) {
+    let mut ids = BTreeSet::new();
+    let mut torn = 0;
+    for line in bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        match serde_json::from_slice::<Json>(line) {
+            Ok(entry) => {
+                let id = entry["id"].as_str().expect("an id").to_owned();
+                assert!(ids.insert(id), "twice: {}", entry["id"]);
+            }
+            Err(_) => torn += 1,
+        }
+    }
+    (ids, torn)
+}
+
+#[test]
+fn killed_while_appending_nothing_acknowledged_is_lost() {
+    let kills = if is_long_run() { 2_000 } else { 60 };
+    let mut random = Random::seeded(20_260_101);
+    let home = Home::in_memory();
+    let path = home.files().join("s.jsonl");
+    let begin = || fs::write(&path, Log::new("s1").user("u1", "", "x").text()).unwrap();
+    begin();
+    let mut acknowledged: BTreeSet<String> = BTreeSet::from(["s1".to_owned(), "u1".to_owned()]);
+    let mut torn_lines = 0;
+    let mut before = fs::read(&path).unwrap();
+    let (mut whole, mut torn) = whole_lines(&before);
+    for kill in 0..kills {
+        let mut d = Daemon::quiet_in(&home);
+        d.deadline = Duration::from_secs(30);
+        d.ignore("diagnostics");
+        let opened = d.open(&path);
+        // The header is no entry.
+        assert_eq!(
+            opened["session"]["entryCount"],
+            whole.len() - 1,
+            "kill {kill}"
+        );
+        for found in opened["diagnostics"].as_array().unwrap() {
+            let kind = found["kind"].as_str().unwrap();
+            assert!(
+                ["tornTail", "invalidJson", "missingTrailingNewline"].contains(&kind),
+                "{found}"
+            );
+        }
+        let reported = opened["diagnostics"].as_array().unwrap().len();
+        assert!(
+            reported >= torn,
+            "kill {kill}: {torn} torn lines, {reported} reported"
+        );
+        torn_lines += usize::from(torn > 0);
+
+        let mut asked = Vec::new();
+        for n in 0..1 + random.below(12) {
+            let id = format!("k{kill}-{n}");
+            let message = user(&"x".repeat(size(&mut random)));
+            let request = d.send("append_message", json!({"message": message, "entryId": id}));
+            asked.push((id, request));
+        }
+        thread::sleep(Duration::from_micros(random.below(60_000)));
+        let answered = d.kill_and_hear();
+        for (id, request) in asked {
+            if answered.contains(&request.to_string()) {
+                acknowledged.insert(id);
+            }
+        }
+        let after = fs::read(&path).unwrap();
+        assert!(
+            after.starts_with(&before),
+            "kill {kill}: old bytes are a prefix of the new ones"
+        );
+        (whole, torn) = whole_lines(&after);
+        let lost: Vec<_> = acknowledged.difference(&whole).collect();
+        assert!(
+            lost.is_empty(),
+            "kill {kill}: acknowledged and gone: {lost:?}"
+        );
+        before = after;
+        if before.len() > LARGE {
+            begin();
+            before = fs::read(&path).unwrap();
+            (whole, torn) = whole_lines(&before);
+            acknowledged = BTreeSet::from(["s1".to_owned(), "u1".to_owned()]);
+        }
+    }
+    println!("crash: {kills} kills, {torn_lines} openings with a torn line");
+}
+
+/// A tail as every kill could have left it: cut at each byte of a line.
+#[test]
+fn a_tail_torn_at_any_byte_is_isolated() {
+    let whole = Log::new("s1").user("u1", "", "é").text();
+    let line = entry_line(2, "message", "u2", "u1", json!({"message": user("ü")}));
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("diagnostics");
+    for cut in 1..=line.len() {
+        let mut bytes = whole.clone().into_bytes();
+        bytes.extend_from_slice(&line.as_bytes()[..cut]);
+        let path = home.file("s.jsonl", &bytes);
+        d.open(&path);
+        d.user("u3", "after");
+        let expected: &[&str] = if cut == line.len() {
+            &["u1", "u2", "u3"]
+        } else {
+            &["u1", "u3"]
+        };
+        assert_eq!(d.ids(), expected, "cut at {cut}");
+        assert!(fs::read(&path).unwrap().starts_with(&bytes));
+        d.ok("close_session", json!({}));
+        let reopened = d.open(&path);
+        assert_eq!(d.ids(), expected, "cut at {cut}, reopened");
+        let torn = cut < line.len();
+        assert_eq!(
+            reopened["diagnostics"].as_array().unwrap().len(),
+            usize::from(torn),
+            "{reopened}"
+        );
+        d.ok("close_session", json!({}));
+    }
+}
+
+impl Daemon {
+    /// Kills it, and says which requests had been answered well (ids as JSON text).
+    fn kill_and_hear(mut self) -> BTreeSet<String> {
+        self.signal(rustix::process::Signal::KILL);
+        let answered = self.successes_to_the_end();
+        self.kill();
+        answered
+    }
+}

@@ -1,0 +1,188 @@
+//! What the tests put in: messages as clients send them, lines and files as other programs write them
+//! (storage.md §1), and reading such files back.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Home, Json, json, parse, shorten};
+
+pub fn user(text: &str) -> Json {
+    json!({"role": "user", "content": text, "timestamp": 1735689600000_u64})
+}
+
+pub fn assistant(text: &str) -> Json {
+    assistant_with(json!([{"type": "text", "text": text}]))
+}
+
+pub fn assistant_with(content: Json) -> Json {
+    json!({
+        "role": "assistant", "content": content, "api": "anthropic-messages", "provider": "prov", "model": "mod",
+        "usage": {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4,
+                  "cost": {"input": 0.0, "output": 0.0, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.5}},
+        "stopReason": "stop", "timestamp": 1735689600000_u64
+    })
+}
+
+pub fn tool_call(call: &str, name: &str, arguments: Json) -> Json {
+    json!({"type": "toolCall", "id": call, "name": name, "arguments": arguments})
+}
+
+pub fn tool_result(call: &str, name: &str, text: &str, is_error: bool) -> Json {
+    json!({
+        "role": "toolResult", "toolCallId": call, "toolName": name,
+        "content": [{"type": "text", "text": text}], "isError": is_error, "timestamp": 1735689600000_u64
+    })
+}
+
+/// The `id` members of an array, or the strings themselves.
+#[track_caller]
+pub fn ids(list: &Json) -> Vec<String> {
+    list.as_array()
+        .unwrap_or_else(|| panic!("not an array: {}", shorten(&list.to_string())))
+        .iter()
+        .map(|item| {
+            item.get("id")
+                .unwrap_or(item)
+                .as_str()
+                .expect("an id")
+                .to_owned()
+        })
+        .collect()
+}
+
+/// Lines of a file as JSON; each must parse.
+#[track_caller]
+pub fn file_lines(path: &Path) -> Vec<Json> {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(text.ends_with('\n'), "the last line is whole");
+    text.lines()
+        .map(|line| parse(line).unwrap_or_else(|e| panic!("{e}: {}", shorten(line))))
+        .collect()
+}
+
+/// Appends to a session file as another program would: without a lock, a whole line in one write.
+pub fn foreign_append(path: &Path, line: &str) {
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// A session file under construction. Timestamps count up by a second; parent `""` is null.
+#[derive(Clone)]
+pub struct Log {
+    lines: Vec<String>,
+}
+
+impl Log {
+    pub fn new(session: &str) -> Log {
+        Log::with_header(json!({
+            "type": "session", "version": 3, "id": session, "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/project",
+        }))
+    }
+
+    pub fn with_header(header: Json) -> Log {
+        Log {
+            lines: vec![header.to_string()],
+        }
+    }
+
+    pub fn raw(mut self, line: &str) -> Log {
+        self.lines.push(line.to_owned());
+        self
+    }
+
+    pub fn entry(self, kind: &str, id: &str, parent: &str, members: Json) -> Log {
+        let second = self.lines.len();
+        self.entry_at(second, kind, id, parent, members)
+    }
+
+    pub fn entry_at(self, second: usize, kind: &str, id: &str, parent: &str, members: Json) -> Log {
+        let line = entry_line(second, kind, id, parent, members);
+        self.raw(&line)
+    }
+
+    pub fn message(self, id: &str, parent: &str, message: Json) -> Log {
+        self.entry("message", id, parent, json!({"message": message}))
+    }
+
+    pub fn user(self, id: &str, parent: &str, text: &str) -> Log {
+        self.message(id, parent, user(text))
+    }
+
+    pub fn assistant(self, id: &str, parent: &str, text: &str) -> Log {
+        self.message(id, parent, assistant(text))
+    }
+
+    pub fn label(self, id: &str, parent: &str, target: &str, label: Json) -> Log {
+        self.entry(
+            "label",
+            id,
+            parent,
+            json!({"targetId": target, "label": label}),
+        )
+    }
+
+    /// A leaf record (storage.md §4).
+    pub fn record(self, id: &str, parent: &str, from: &str) -> Log {
+        let line = record_line(self.lines.len(), id, parent, from);
+        self.raw(&line)
+    }
+
+    pub fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    pub fn line(&self, index: usize) -> &str {
+        &self.lines[index]
+    }
+
+    /// Beside the session directory; opened by path.
+    pub fn save(&self, home: &Home) -> PathBuf {
+        home.file("s.jsonl", self.text().as_bytes())
+    }
+
+    /// In the session directory, where `list_sessions` and `sessionId` find it.
+    pub fn store(&self, home: &Home, name: &str) -> PathBuf {
+        let folder = home.sessions().join("--project--");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(name);
+        fs::write(&path, self.text()).unwrap();
+        path
+    }
+}
+
+/// The timestamp that `entry_line` writes for this second.
+pub fn stamp(second: usize) -> String {
+    format!(
+        "2025-01-01T{:02}:{:02}:{:02}.000Z",
+        second / 3600 % 24,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// The same in Unix milliseconds.
+pub fn stamp_ms(second: usize) -> u64 {
+    1_735_689_600_000 + 1000 * second as u64
+}
+
+pub fn entry_line(second: usize, kind: &str, id: &str, parent: &str, members: Json) -> String {
+    let mut entry =
+        json!({"type": kind, "id": id, "parentId": or_null(parent), "timestamp": stamp(second)});
+    for (name, value) in members.as_object().expect("members are an object") {
+        entry[name] = value.clone();
+    }
+    entry.to_string()
+}
+
+pub fn record_line(second: usize, id: &str, parent: &str, from: &str) -> String {
+    json!({
+        "type": "custom", "customType": "treelined.leaf", "id": id, "parentId": or_null(parent),
+        "timestamp": stamp(second), "data": {"from": or_null(from), "cause": "set_leaf"},
+    })
+    .to_string()
+}
+
+fn or_null(id: &str) -> Json {
+    if id.is_empty() { Json::Null } else { json!(id) }
+}

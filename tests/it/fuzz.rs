@@ -1,0 +1,155 @@
+//! The fuzz targets (tests/fuzz), a few seconds each with a seeded generator: pieces of what the format
+//! and the protocol are made of, put together at random and then damaged.
+
+use std::time::{Duration, Instant};
+
+use crate::crash::Random;
+
+#[path = "../fuzz/targets.rs"]
+mod targets;
+
+/// What inputs are made of.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\n",
+    "\r\n",
+    "\0",
+    " ",
+    "null",
+    "true",
+    "1e999",
+    "-0",
+    "1.0",
+    "9007199254740993",
+    "\\u0000",
+    "\\ud800",
+    "\\u202e",
+    "é",
+    "\u{202e}",
+    "\u{1b}[2J",
+    "\u{9b}",
+    "\u{feff}",
+    "\"type\":\"message\"",
+    "\"type\":\"session\"",
+    "\"type\":\"label\"",
+    "\"type\":\"compaction\"",
+    "\"type\":\"custom\",\"customType\":\"treelined.leaf\"",
+    "\"id\":\"a\"",
+    "\"id\":\"b\"",
+    "\"id\":1",
+    "\"parentId\":\"a\"",
+    "\"parentId\":\"b\"",
+    "\"parentId\":null",
+    "\"timestamp\":\"2025-01-01T00:00:00.000Z\"",
+    "\"message\":{\"role\":\"user\",\"content\":\"x\"}",
+    "\"targetId\":\"a\",\"label\":\"l\"",
+    "\"data\":{\"from\":\"a\"}",
+    "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
+    "{\"type\":\"session\",\"version\":1,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
+    "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n",
+    "{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"timestamp\":\"t\",\"message\":{\"role\":\"assistant\",\"content\":[]}}\n",
+    "{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":\"r\",\"parentId\":\"a\",\"timestamp\":\"t\",\"data\":{\"from\":\"b\",\"cause\":\"undo\"}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"create_session\",\"params\":{\"ephemeral\":true,\"sessionId\":\"s\"}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"append_message\",\"params\":{\"message\":{\"role\":\"user\",\"content\":\"x\"}}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"get_tree\",\"params\":{\"limit\":2,\"query\":\"x\"}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"get_entries\"}\n",
+    "{\"jsonrpc\":\"2.0\",\"method\":\"initialize\",\"params\":{}}\n",
+    "\"jsonrpc\":\"2.0\"",
+    "\"method\":\"get_leaf\"",
+    "\"params\":{}",
+    "\"params\":[]",
+    "Content-Length: 10\r\n\r\n",
+    "..",
+    "/",
+    "\\",
+    "~",
+    "con",
+    ".jsonl",
+    "x",
+];
+
+fn input(random: &mut Random, bytes: &mut Vec<u8>) {
+    bytes.clear();
+    for _ in 0..random.below(24) {
+        let piece = PIECES[random.below(PIECES.len() as u64) as usize];
+        bytes.extend_from_slice(piece.as_bytes());
+    }
+    for _ in 0..random.below(3) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = random.below(bytes.len() as u64) as usize;
+        match random.below(3) {
+            0 => bytes[at] = random.below(256) as u8,
+            1 => bytes.truncate(at),
+            _ => {
+                bytes.remove(at);
+            }
+        }
+    }
+}
+
+/// Calls `target` for two seconds; the input that fails is shown.
+fn fuzz(seed: u64, mut target: impl FnMut(&[u8])) {
+    let mut random = Random::seeded(seed);
+    let (began, mut bytes, mut count) = (Instant::now(), Vec::new(), 0);
+    let long = if crate::harness::is_long_run() { 60 } else { 2 };
+    while began.elapsed() < Duration::from_secs(long) {
+        input(&mut random, &mut bytes);
+        let run = std::panic::AssertUnwindSafe(|| target(&bytes));
+        if let Err(panic) = std::panic::catch_unwind(run) {
+            eprintln!("input: {:?}", String::from_utf8_lossy(&bytes));
+            std::panic::resume_unwind(panic);
+        }
+        count += 1;
+    }
+    println!("fuzz: {count} inputs");
+}
+
+fn folder() -> tempfile::TempDir {
+    let memory = std::path::Path::new("/dev/shm");
+    let place = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
+    tempfile::Builder::new()
+        .prefix("treelined-fuzz-")
+        .tempdir_in(place)
+        .unwrap()
+}
+
+#[test]
+fn any_line() {
+    fuzz(1, targets::line);
+}
+
+#[test]
+fn any_file() {
+    let folder = folder();
+    fuzz(2, |bytes| targets::file(bytes, folder.path()));
+}
+
+#[test]
+fn any_frame() {
+    let folder = folder();
+    fuzz(3, |bytes| targets::frame(bytes, folder.path()));
+}
+
+#[test]
+fn any_path() {
+    let folder = folder();
+    fuzz(4, |bytes| targets::path(bytes, folder.path()));
+}
+
+#[test]
+fn any_text_for_a_terminal() {
+    fuzz(5, targets::sanitizer);
+}

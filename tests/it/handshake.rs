@@ -1,0 +1,234 @@
+//! `initialize`: what it tells, what it tolerates, and what changes with it. protocol.md §2.
+
+use std::process::{Command, Stdio};
+
+use crate::harness::*;
+
+#[test]
+fn the_daemon_introduces_itself() {
+    let mut d = Daemon::start();
+    let told =
+        d.initialize(json!({"protocolVersion": 1, "clientInfo": {"name": "it", "version": "1"}}));
+    assert_eq!(told["protocolVersion"], 1);
+    assert_eq!(told["serverInfo"]["name"], "treelined");
+    assert!(
+        told["serverInfo"]["version"]
+            .as_str()
+            .is_some_and(|v| !v.is_empty()),
+        "{told}"
+    );
+    assert!(
+        told["instanceId"].as_str().is_some_and(|v| !v.is_empty()),
+        "{told}"
+    );
+    let hash = told["schemaHash"].as_str().expect("schemaHash");
+    let digits = hash.strip_prefix("sha256:").expect("names its algorithm");
+    assert!(
+        digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()),
+        "{hash}"
+    );
+    assert_eq!(told["capabilities"]["summarizer"], Json::Null);
+    assert!(
+        told["capabilities"]
+            .as_object()
+            .unwrap()
+            .contains_key("summarizer"),
+        "null, not absent"
+    );
+    assert_eq!(told["limits"]["maxFrameBytes"], 64 << 20);
+    assert_eq!(told["limits"]["maxAnswerMs"], 600_000);
+    assert!(
+        told["limits"]["maxQueuedBytes"].as_u64() > Some(0),
+        "{told}"
+    );
+}
+
+#[test]
+fn instances_differ_and_schemas_do_not() {
+    let tell = || Daemon::start().initialize(json!({"protocolVersion": 1}));
+    let (one, two) = (tell(), tell());
+    assert_ne!(one["instanceId"], two["instanceId"]);
+    assert_eq!(one["schemaHash"], two["schemaHash"]);
+}
+
+#[test]
+fn options_show_in_limits_and_capabilities() {
+    let args = [
+        "--max-frame-bytes",
+        "70000",
+        "--max-queued-bytes",
+        "80000",
+        "--summarizer",
+        "outline",
+    ];
+    let mut d = Daemon::start_with(&args, &[]);
+    let told = d.initialize(json!({"protocolVersion": 1}));
+    assert_eq!(told["limits"]["maxFrameBytes"], 70_000);
+    assert_eq!(told["limits"]["maxQueuedBytes"], 80_000);
+    assert_eq!(told["capabilities"]["summarizer"], "outline");
+}
+
+#[test]
+fn an_unsupported_version_is_answered_with_the_daemons_own() {
+    for version in [json!(0), json!(2), json!(99)] {
+        let mut d = Daemon::start();
+        assert_eq!(
+            d.initialize(json!({"protocolVersion": version}))["protocolVersion"],
+            1
+        );
+    }
+}
+
+#[test]
+fn unknown_members_and_capabilities_are_ignored() {
+    let mut d = Daemon::start();
+    let told = d.initialize(json!({
+        "protocolVersion": 1, "rootUri": "file:///x", "trace": "off",
+        "clientInfo": {"name": "it", "version": "1", "title": "It"},
+        "capabilities": {"telepathy": {"range": 5}, "answers": {"session_before_sunrise": {}}},
+    }));
+    assert_eq!(told["protocolVersion"], 1);
+}
+
+#[test]
+fn empty_arrays_stand_for_empty_objects() {
+    let mut d = Daemon::start();
+    d.initialize(json!({"protocolVersion": 1, "capabilities": []}));
+    let mut d = Daemon::start();
+    d.initialize(json!({"protocolVersion": 1, "capabilities": {"answers": [], "summaryDeltas": [], "progress": []}}));
+
+    let mut d = Daemon::quiet();
+    d.ignore("event_resolved");
+    d.init(json!({"answers": {"session_before_tree": []}}));
+    d.create();
+    d.chain(&["u1", "a1", "u2"]);
+    let id = d.send("navigate_tree", json!({"targetId": "a1"}));
+    let event = d.notification("session_before_tree");
+    d.still_waits(&id);
+    d.answer(&event, json!([]));
+    assert_eq!(
+        d.response(&id).unwrap()["newLeafId"],
+        "a1",
+        "an empty array is no opinion"
+    );
+}
+
+#[test]
+fn the_death_of_the_parent_ends_the_daemon() {
+    let mut parent = Command::new("sleep")
+        .arg("600")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut d = Daemon::start();
+    d.initialize(json!({"protocolVersion": 1, "processId": parent.id()}));
+    d.ok("list_sessions", json!({}));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert_eq!(d.exited(), Some(0), "with stdin still open");
+}
+
+#[test]
+fn a_parent_that_was_dead_already_is_ignored() {
+    let mut parent = Command::new("true").spawn().unwrap();
+    parent.wait().unwrap();
+    let mut d = Daemon::start();
+    d.initialize(json!({"protocolVersion": 1, "processId": parent.id()}));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(
+        d.ok("list_sessions", json!({}))["sessions"],
+        json!([]),
+        "still there"
+    );
+}
+
+#[test]
+fn notifications_can_be_opted_out_of() {
+    let mut d = Daemon::start();
+    d.ignore("session_opened");
+    d.ignore("session_closed");
+    d.init(json!({"optOut": ["entries_appended", "no_such_notification"]}));
+    d.create();
+    d.chain(&["u1", "a1"]);
+    d.set_leaf(Some("u1"));
+    // The harness fails on an `entries_appended` here, and on a gap in `seq`.
+    assert_eq!(d.notification("session_tree")["newLeafId"], "u1");
+}
+
+#[test]
+fn without_a_handshake_everything_works_and_nothing_waits() {
+    let mut d = Daemon::start();
+    d.ignore("session_opened");
+    d.ignore("session_closed");
+    d.create();
+    d.chain(&["u1", "a1", "u2"]);
+    for id in ["u1", "a1", "u2"] {
+        assert_eq!(d.notification("entries_appended")["entryIds"], json!([id]));
+    }
+    let result = d.ok(
+        "navigate_tree",
+        json!({"targetId": "a1", "onNoAnswer": "cancel"}),
+    );
+    assert_eq!(
+        result["cancelled"], false,
+        "nobody was asked, so nobody was silent: {result}"
+    );
+    assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
+    assert_eq!(d.notification("session_tree")["newLeafId"], "a1");
+    // The leaf record may be announced, as a move of nobody's entries.
+    d.ignore("entries_appended");
+}
+
+#[test]
+fn a_handshake_without_answers_waits_for_nothing_either() {
+    let mut d = Daemon::quiet();
+    d.init(json!({}));
+    d.create();
+    d.chain(&["u1", "a1", "u2"]);
+    d.ok("navigate_tree", json!({"targetId": "a1"}));
+    assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
+    // No `event_resolved`: the harness would fail on it.
+}
+
+#[test]
+fn answers_declared_for_one_event_do_not_count_for_another() {
+    let mut d = Daemon::quiet();
+    d.init(json!({"answers": {"session_before_fork": {}}}));
+    d.create();
+    d.chain(&["u1", "a1", "u2"]);
+    d.ok("navigate_tree", json!({"targetId": "a1"}));
+    assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
+}
+
+#[test]
+fn pages_and_answers_respect_what_the_client_can_read() {
+    let mut d = Daemon::quiet();
+    d.init(json!({"maxFrameBytes": 65536}));
+    d.create();
+    for n in 0..60 {
+        d.user(&format!("u{n}"), &"z".repeat(3000));
+    }
+    let mut seen = Vec::new();
+    let mut since = None;
+    for page in 0.. {
+        assert!(page < 60, "pages make progress");
+        let params = since.map_or(json!({}), |id: Json| json!({"since": id}));
+        let id = d.send("get_entries", params);
+        let text = d.response_text(&id);
+        assert!(text.len() <= 65536, "{} bytes", text.len());
+        let result = parse(&text).unwrap()["result"].clone();
+        seen.extend(ids(&result["entries"]));
+        match result.get("nextCursor") {
+            Some(next) if !next.is_null() => since = Some(next.clone()),
+            _ => break,
+        }
+    }
+    assert_eq!(seen, (0..60).map(|n| format!("u{n}")).collect::<Vec<_>>());
+
+    d.user("huge", &"z".repeat(100_000));
+    let error = d.err("get_entry", json!({"entryId": "huge"}));
+    assert_eq!(
+        (error.code, error.kind.as_str()),
+        (-32008, "responseTooLarge")
+    );
+}

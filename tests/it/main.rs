@@ -1,0 +1,47 @@
+//! Black-box tests of the daemon: the real binary over real pipes, judged by its documents
+//! (protocol, storage, semantics). One file per subject; `harness` drives the binary, `fixture` makes
+//! what goes in.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that stumbles fails, and says where"
+)]
+
+mod append;
+mod command;
+mod compact;
+mod config;
+mod context;
+mod crash;
+mod decided;
+mod errors;
+mod faults;
+mod fixture;
+mod fork;
+mod fuzz;
+mod handshake;
+mod harness;
+mod hooks;
+mod interchange;
+mod leaf;
+mod llm;
+mod migration;
+mod model;
+mod navigate;
+mod open;
+mod real_input;
+mod regressions;
+mod resources;
+mod safety;
+mod scale;
+mod scripted;
+mod sessions;
+mod stack;
+mod transport;
+mod tree;
+mod turns;
+mod writers;

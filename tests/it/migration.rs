@@ -1,0 +1,325 @@
+//! Versions 1 and 2 become version 3 with the first write: killed at any point either the old or the new
+//! file is whole, the original always; what others still write into the old file is carried over.
+//! storage.md §2.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::crash::Random;
+use crate::harness::*;
+
+/// A file of an old version with `n` messages of about a kilobyte.
+fn old_file(version: u64, n: usize) -> Vec<u8> {
+    let mut text = json!({"type": "session", "version": version, "id": "old", "timestamp": stamp(0), "cwd": "/p",
+        "unknown": 1.0});
+    if version == 1 {
+        text.as_object_mut().unwrap().remove("version");
+    }
+    let mut text = format!("{text}\n");
+    for i in 0..n {
+        let mut message = user(&format!("entry {i} {}", "x".repeat(1_000)));
+        if version == 2 && i % 3 == 1 {
+            message =
+                json!({"role": "hookMessage", "customType": "h", "content": "y", "display": true});
+        }
+        text.push_str(&old_line(version, i, i.checked_sub(1), message));
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+fn old_line(version: u64, i: usize, parent: Option<usize>, message: Json) -> String {
+    let mut entry = json!({"type": "message", "timestamp": stamp(i % 80_000), "message": message});
+    if version > 1 {
+        entry["id"] = json!(format!("n{i}"));
+        entry["parentId"] = parent.map_or(Json::Null, |parent| json!(format!("n{parent}")));
+    }
+    entry.to_string()
+}
+
+fn placed(version: u64, n: usize) -> (Arc<Home>, PathBuf, Vec<u8>) {
+    let home = Home::new();
+    let original = old_file(version, n);
+    let path = home.file("old.jsonl", &original);
+    (home, path, original)
+}
+
+fn backup_of(path: &Path) -> PathBuf {
+    path.with_file_name("old.jsonl.v1.bak")
+}
+
+/// Files beside the session file.
+fn names(path: &Path) -> Vec<String> {
+    let folder = fs::read_dir(path.parent().unwrap()).unwrap();
+    let mut names: Vec<String> = folder
+        .map(|item| item.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_first_write_migrates_and_keeps_the_original() {
+    for version in [1, 2] {
+        let (home, path, original) = placed(version, 20);
+        let mut d = Daemon::quiet_in(&home);
+        let before = d.open(&path)["session"].clone();
+        let delivered = d.ok("get_entries", json!({}))["entries"].clone();
+        assert_eq!(fs::read(&path).unwrap(), original, "opening never writes");
+        d.user("new", "x");
+        assert_eq!(fs::read(backup_of(&path)).unwrap(), original);
+        assert_eq!(names(&path), ["old.jsonl", "old.jsonl.v1.bak"]);
+        for file in [&path, &backup_of(&path)] {
+            assert_eq!(
+                fs::metadata(file).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
+        }
+        let lines = file_lines(&path);
+        assert_eq!(lines[0]["version"], 3);
+        assert_eq!(
+            lines[0]["unknown"].to_string(),
+            "1.0",
+            "the header keeps its other members"
+        );
+        assert_eq!(json!(lines[1..21]), delivered, "as it was delivered before");
+        assert_eq!(lines[21]["parentId"], before["leafId"]);
+        // Migrated once.
+        d.user("more", "x");
+        assert_eq!(names(&path), ["old.jsonl", "old.jsonl.v1.bak"]);
+        let ids = d.ids();
+        d.ok("close_session", json!({}));
+        assert_eq!(d.open(&path)["diagnostics"], json!([]));
+        assert_eq!(d.ids(), ids);
+    }
+}
+
+#[test]
+fn another_file_of_the_backups_name_is_not_overwritten() {
+    let (home, path, original) = placed(2, 3);
+    fs::write(backup_of(&path), "mine").unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    d.user("new", "x");
+    assert_eq!(fs::read_to_string(backup_of(&path)).unwrap(), "mine");
+    let second = path.with_file_name("old.jsonl.v1.bak.2");
+    assert_eq!(fs::read(second).unwrap(), original);
+}
+
+#[test]
+fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
+    let kills = if is_long_run() { 400 } else { 24 };
+    let n = 400;
+    let mut random = Random::seeded(7);
+    let took = {
+        let (home, path, _) = placed(2, n);
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        let began = Instant::now();
+        d.user("new", "x");
+        began.elapsed().as_micros() as u64
+    };
+    let (mut old, mut new) = (0, 0);
+    for kill in 0..kills {
+        let version = 1 + kill % 2;
+        let (home, path, original) = placed(version, n);
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        d.send(
+            "append_message",
+            json!({"message": user("x"), "entryId": "new"}),
+        );
+        // A part of them around the moment at which the new file takes the old one's name.
+        let aimed = kill % 3 > 0;
+        while aimed && !backup_of(&path).exists() {
+            thread::yield_now();
+        }
+        let range = if aimed { took } else { took * 3 / 2 };
+        thread::sleep(Duration::from_micros(random.below(range)));
+        d.signal(rustix::process::Signal::KILL);
+        d.successes_to_the_end();
+        d.kill();
+
+        let bytes = fs::read(&path).unwrap();
+        if bytes == original {
+            old += 1;
+        } else {
+            new += 1;
+            let lines = file_lines(&path);
+            assert_eq!(lines[0]["version"], 3, "kill {kill}");
+            assert!(
+                (n + 1..=n + 2).contains(&lines.len()),
+                "kill {kill}: {}",
+                lines.len()
+            );
+            assert_eq!(fs::read(backup_of(&path)).unwrap(), original, "kill {kill}");
+        }
+        if backup_of(&path).exists() {
+            assert_eq!(fs::read(backup_of(&path)).unwrap(), original, "kill {kill}");
+        }
+        // Whatever is there, the session goes on, and nothing is left lying about.
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        d.user("again", "x");
+        let ids = d.ids();
+        assert_eq!(
+            ids.len() - usize::from(ids.contains(&"new".to_owned())),
+            n + 1,
+            "kill {kill}"
+        );
+        d.stop();
+        let left: Vec<String> = names(&path)
+            .into_iter()
+            .filter(|name| name.ends_with(".tmp"))
+            .collect();
+        if bytes == original {
+            assert!(left.is_empty(), "kill {kill}: {left:?}");
+        }
+    }
+    println!("migration: {kills} kills, the old file {old} times, the new one {new} times");
+    assert!(
+        old > 0 && new > 0,
+        "the kills fell on one side: {old} old, {new} new"
+    );
+}
+
+/// A program that opened the file before it was migrated writes afterwards.
+#[test]
+fn what_arrives_in_the_old_file_is_carried_over() {
+    for version in [1, 2] {
+        let (home, path, _) = placed(version, 5);
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let mut d = Daemon::start_in(&home, &[], &[]);
+        d.ignore_bookkeeping();
+        d.open(&path);
+        d.user("new", "x");
+        d.heard("entries_appended");
+        let line = old_line(version, 77, Some(4), user("late"));
+        // Not before it is whole.
+        let (first, second) = line.split_at(30);
+        late.write_all(first.as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(file_lines(&path).len(), 7);
+        late.write_all(format!("{second}\n").as_bytes()).unwrap();
+        let told = d.notification("entries_appended");
+        assert_eq!(told["origin"], "other");
+        assert_eq!(told["entries"][0]["message"]["content"], "late");
+        assert_eq!(told["leafId"], "new", "this daemon's leaf stays");
+        let lines = file_lines(&path);
+        assert_eq!(lines.len(), 8);
+        assert_eq!(lines[7]["message"]["content"], "late");
+        // Its parent is the entry it was written below.
+        assert_eq!(lines[7]["parentId"], lines[5]["id"], "version {version}");
+        // The next append takes it along too, at once.
+        late.write_all((old_line(version, 78, Some(77), user("later")) + "\n").as_bytes())
+            .unwrap();
+        d.user("more", "x");
+        let ids = d.ids();
+        assert_eq!(ids.len(), 9);
+        let message = d.entry(&ids[7])["message"].clone();
+        assert_eq!(message["content"], "later");
+        d.ok("close_session", json!({}));
+        assert_eq!(d.open(&path)["diagnostics"], json!([]));
+        assert_eq!(d.ids(), ids);
+        d.heard("entries_appended");
+    }
+}
+
+#[test]
+fn another_daemon_follows_the_migrated_file() {
+    for version in [1, 2] {
+        let (home, path, _) = placed(version, 5);
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let (mut first, mut second) = (Daemon::quiet_in(&home), Daemon::quiet_in(&home));
+        first.open(&path);
+        second.open(&path);
+        let ids = second.ids();
+        first.user("new", "x");
+        // The one that has migrated dies; the other one still has the old file open.
+        first.kill();
+        assert_eq!(second.ids()[..5], ids, "ids that were derived are the same");
+        assert_eq!(second.ids().len(), 6);
+        late.write_all((old_line(version, 77, Some(4), user("late")) + "\n").as_bytes())
+            .unwrap();
+        eventually("it is carried over", || second.ids().len() == 7);
+        second.user("on", "x");
+        assert_eq!(file_lines(&path).len(), 9);
+        assert_eq!(second.ids().len(), 8);
+    }
+}
+
+#[test]
+fn two_daemons_do_not_carry_over_the_same_line_twice() {
+    let (home, path, _) = placed(2, 5);
+    let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let (mut first, mut second) = (Daemon::quiet_in(&home), Daemon::quiet_in(&home));
+    for d in [&mut first, &mut second] {
+        d.ignore("diagnostics");
+        d.open(&path);
+    }
+    first.user("new", "x");
+    second.user("new2", "x");
+    for n in 70..90 {
+        late.write_all((old_line(2, n, Some(4), user("late")) + "\n").as_bytes())
+            .unwrap();
+        first.user(&format!("f{n}"), "x");
+        second.user(&format!("s{n}"), "x");
+    }
+    eventually("everything is there", || first.ids().len() == 5 + 2 + 60);
+    assert_eq!(second.ids().len(), 67);
+    assert_eq!(file_lines(&path).len(), 68, "each line once");
+}
+
+/// Fifty seconds after the migration the old file is still looked at; after a minute no longer.
+#[test]
+fn the_old_file_is_held_for_a_minute() {
+    if !is_long_run() {
+        return eprintln!("SKIPPED: a minute of waiting is for tests/long/run");
+    }
+    let (home, path, _) = placed(2, 5);
+    let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    d.deadline = Duration::from_secs(30);
+    d.open(&path);
+    d.user("new", "x");
+    thread::sleep(Duration::from_secs(45));
+    late.write_all((old_line(2, 77, Some(4), user("late")) + "\n").as_bytes())
+        .unwrap();
+    eventually("it is carried over", || d.ids().contains(&"n77".to_owned()));
+    thread::sleep(Duration::from_secs(35));
+    let fds = format!("/proc/{}/fd", d.pid().as_raw_nonzero());
+    let open = fs::read_dir(fds).unwrap();
+    let deleted = open
+        .filter_map(|fd| fs::read_link(fd.unwrap().path()).ok())
+        .filter(|target| target.to_string_lossy().ends_with("(deleted)"));
+    assert_eq!(deleted.count(), 0, "the old file is let go");
+}
+
+/// Damaged lines are copied, and so is a torn tail.
+#[test]
+fn damaged_lines_survive_the_migration() {
+    let (home, path, mut original) = placed(2, 3);
+    original.extend_from_slice(b"{\"type\":\"mess\n42\nnot json\n");
+    original.extend_from_slice(old_line(2, 9, Some(2), user("after")).as_bytes());
+    original.extend_from_slice(b"\n{\"type\":\"message\",\"id\":\"torn");
+    fs::write(&path, &original).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("diagnostics");
+    d.open(&path);
+    d.user("new", "x");
+    let text = fs::read_to_string(&path).unwrap();
+    for kept in [
+        "\n{\"type\":\"mess\n",
+        "\n42\n",
+        "\nnot json\n",
+        "\n{\"type\":\"message\",\"id\":\"torn\n",
+    ] {
+        assert!(text.contains(kept), "{kept:?}");
+    }
+    assert_eq!(d.ids(), ["n0", "n1", "n2", "n9", "new"]);
+}

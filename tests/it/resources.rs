@@ -1,0 +1,181 @@
+//! What a session may cost: descriptors, memory under a client that asks for too much, and a million
+//! entries (`scale`, with TREELINED_TEST_SCALE=1000000 in the long run). The "Resources".
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, prlimit};
+
+use crate::harness::*;
+
+fn descriptors(d: &Daemon) -> usize {
+    let fds = format!("/proc/{}/fd", d.pid().as_raw_nonzero());
+    fs::read_dir(fds).unwrap().count()
+}
+
+/// Resident memory in bytes.
+fn memory(d: &Daemon) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", d.pid().as_raw_nonzero())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib << 10
+}
+
+#[test]
+fn a_thousand_sessions_are_open_under_a_limit_of_256_descriptors() {
+    const SESSIONS: usize = 1_000;
+    let mut d = Daemon::quiet_in(&Home::in_memory());
+    d.deadline = Duration::from_secs(60);
+    let limit = Rlimit {
+        current: Some(256),
+        maximum: Some(256),
+    };
+    prlimit(Some(d.pid()), Resource::Nofile, limit).unwrap();
+    let mut most = 0;
+    let mut ids = Vec::new();
+    for n in 0..SESSIONS {
+        let cwd = format!("/project/{}", n % 300);
+        let made = d.ok("create_session", json!({"cwd": cwd}));
+        let id = made["session"]["sessionId"].as_str().unwrap().to_owned();
+        let text = format!("first of {n}");
+        d.ok(
+            "append_message",
+            json!({"sessionId": id, "message": user(&text), "entryId": "e0"}),
+        );
+        most = most.max(descriptors(&d));
+        ids.push(id);
+    }
+    // All of them are used again, from the oldest on; appends and reads take turns.
+    for round in 1..3 {
+        for (n, id) in ids.iter().enumerate() {
+            let entry = format!("e{round}");
+            let first = d.ok("get_entry", json!({"sessionId": id, "entryId": "e0"}));
+            assert_eq!(
+                first["entry"]["message"]["content"],
+                format!("first of {n}")
+            );
+            let params = json!({"sessionId": id, "message": user("on"), "entryId": entry});
+            assert_eq!(d.ok("append_message", params)["leafId"], entry);
+            most = most.max(descriptors(&d));
+        }
+    }
+    println!("resources: {SESSIONS} sessions, at most {most} descriptors");
+    assert!(most < 200, "{most} descriptors");
+    // What others append is noticed in sessions whose files are closed, too.
+    let path = d.home.session_files().swap_remove(0);
+    let id = file_lines(&path)[0]["id"].as_str().unwrap().to_owned();
+    foreign_append(
+        &path,
+        &entry_line(3, "message", "o1", "e2", json!({"message": user("x")})),
+    );
+    let entry = d.ok("get_entry", json!({"sessionId": id, "entryId": "o1"}));
+    assert_eq!(entry["entry"]["id"], "o1");
+    for id in ids {
+        d.ok("close_session", json!({"sessionId": id}));
+    }
+    assert!(
+        descriptors(&d) < 30,
+        "{} descriptors after closing",
+        descriptors(&d)
+    );
+}
+
+/// A client that asks and does not read.
+#[test]
+fn a_hundred_thousand_requests_unread_are_answered_within_bounded_memory() {
+    const REQUESTS: usize = 100_000;
+    let mut d = Daemon::quiet();
+    d.deadline = Duration::from_secs(120);
+    d.create();
+    d.user("u1", &"x".repeat(2_000));
+    let before = memory(&d);
+    d.stop_reading();
+    let mut asked = Vec::with_capacity(REQUESTS);
+    let mut most = 0;
+    for n in 0..REQUESTS {
+        asked.push(match n % 4 {
+            0 => d.send("get_entries", json!({})),
+            1 => d.send("get_leaf", json!({"sessionId": "nobody"})),
+            2 => d.send("no_such_method", json!({})),
+            _ => d.send("get_leaf", json!({})),
+        });
+        if n % 5_000 == 0 {
+            most = most.max(memory(&d));
+        }
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    most = most.max(memory(&d));
+    println!("resources: {before} bytes before, at most {most}");
+    assert!(
+        most - before < 150 << 20,
+        "{} MiB more",
+        (most - before) >> 20
+    );
+    d.read_on();
+    for id in &asked {
+        let _answered = d.response(id);
+    }
+    // As quick as ever afterwards.
+    let began = Instant::now();
+    d.user("u2", "x");
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+/// A client that asks for much that has to wait.
+#[test]
+fn requests_that_wait_for_a_lock_are_held_within_bounded_memory() {
+    let requests = if is_long_run() { 100_000 } else { 12_000 };
+    let mut d = Daemon::quiet();
+    d.deadline = Duration::from_secs(120);
+    d.create();
+    d.user("u1", "x");
+    let path = d.home.only_file();
+    let holder = fs::File::open(&path).unwrap();
+    holder.lock().unwrap();
+    let before = memory(&d);
+    let text = "x".repeat(1_000);
+    let asked: Vec<Json> = (0..requests)
+        .map(|_| d.send("append_message", json!({"message": user(&text)})))
+        .collect();
+    let mut most = 0;
+    for _ in 0..15 {
+        std::thread::sleep(Duration::from_millis(100));
+        most = most.max(memory(&d));
+    }
+    println!(
+        "resources: {requests} waiting appends, {} MiB more",
+        (most - before) >> 20
+    );
+    assert!(most - before < 150 << 20);
+    holder.unlock().unwrap();
+    let appended = asked.iter().filter(|id| d.response(id).is_ok()).count();
+    assert_eq!(
+        d.ids().len(),
+        1 + appended,
+        "what was answered well is there, and nothing else"
+    );
+}
+
+/// Lines of 4 MB are no reason to keep them: memory follows entries, not bytes.
+#[test]
+fn memory_grows_with_entries_and_not_with_bytes() {
+    let mut d = Daemon::quiet();
+    d.deadline = Duration::from_secs(60);
+    let mut log = Log::new("s1");
+    for n in 0..40 {
+        log = log.user(&format!("n{n}"), "", &"x".repeat(4 << 20));
+    }
+    let path = d.home.file("large.jsonl", log.text().as_bytes());
+    drop(log);
+    let before = memory(&d);
+    d.open(&path);
+    let after = memory(&d);
+    println!(
+        "resources: a file of 160 MB costs {} MiB",
+        after.saturating_sub(before) >> 20
+    );
+    assert!(after.saturating_sub(before) < 64 << 20);
+}

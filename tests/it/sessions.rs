@@ -1,0 +1,742 @@
+//! Sessions as things: creating, opening, closing, listing, naming, deleting, reading along.
+//! protocol.md §3, storage.md §1, §2 and §5.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{Duration, SystemTime};
+
+use crate::harness::*;
+
+#[track_caller]
+fn uuid_v7(id: &str) {
+    assert_eq!(id.len(), 36, "{id}");
+    assert_eq!(id.as_bytes()[14], b'7', "{id}");
+}
+
+#[test]
+fn a_new_session_is_described_and_writes_nothing_yet() {
+    let mut d = Daemon::quiet();
+    let made = d.ok("create_session", json!({}))["session"].clone();
+    uuid_v7(made["sessionId"].as_str().unwrap());
+    assert_eq!(
+        made["cwd"],
+        json!(d.home.cwd()),
+        "the daemon's own by default"
+    );
+    assert_eq!(made["leafId"], Json::Null);
+    assert_eq!(made["entryCount"], 0);
+    assert_eq!(made["readOnly"], false);
+    assert!(made["multiWriter"].is_boolean(), "{made}");
+    assert!(made["seq"].is_u64(), "{made}");
+    assert!(made.get("name").is_none_or(Json::is_null), "{made}");
+    assert!(
+        d.home.session_files().is_empty(),
+        "nothing on disk before the first entry"
+    );
+}
+
+#[test]
+fn the_first_entry_brings_header_and_file() {
+    let mut d = Daemon::quiet();
+    let made = d.ok("create_session", json!({"cwd": "/some/where:else"}))["session"].clone();
+    d.user("u1", "hello");
+    let id = made["sessionId"].as_str().unwrap();
+    let path = d.home.only_file();
+    let folder = path
+        .parent()
+        .unwrap()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap();
+    assert_eq!(folder, "--some-where-else--");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let stamp = name
+        .strip_suffix(&format!("_{id}.jsonl"))
+        .unwrap_or_else(|| panic!("{name} ends with the id"));
+    assert!(!stamp.contains([':', '.']), "{name}");
+
+    let lines = file_lines(&path);
+    assert_eq!(lines.len(), 2);
+    let header = &lines[0];
+    let members: Vec<_> = header
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(members, ["type", "version", "id", "timestamp", "cwd"]);
+    assert_eq!(
+        (&header["type"], &header["version"]),
+        (&json!("session"), &json!(3))
+    );
+    assert_eq!(header["id"], id);
+    assert_eq!(header["cwd"], "/some/where:else");
+    let time = header["timestamp"].as_str().unwrap();
+    assert_eq!(
+        time.replace([':', '.'], "-"),
+        stamp,
+        "the file's name tells the header's time"
+    );
+    assert_eq!(
+        time.len(),
+        "2025-01-01T00:00:00.000Z".len(),
+        "milliseconds, UTC"
+    );
+    assert!(time.ends_with('Z'));
+
+    let opened = d.ok("open_session", json!({"sessionId": id}))["session"].clone();
+    assert_eq!(opened["path"], json!(path));
+    assert_eq!(opened["entryCount"], 1, "entries, not the header");
+}
+
+#[test]
+fn files_are_private() {
+    let mut d = Daemon::quiet();
+    d.create();
+    d.user("u1", "hello");
+    let path = d.home.only_file();
+    let mode = |p: &std::path::Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+}
+
+#[test]
+fn a_name_is_written_at_once_as_the_first_entry() {
+    let mut d = Daemon::quiet();
+    let made = d.ok(
+        "create_session",
+        json!({"name": " first\nname ", "sessionId": "named"}),
+    )["session"]
+        .clone();
+    assert_eq!(made["name"], "first name");
+    let lines = file_lines(&d.home.only_file());
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["type"], "session_info");
+    assert_eq!(lines[1]["name"], "first name");
+    assert_eq!(lines[1]["parentId"], Json::Null);
+    assert_eq!(made["leafId"], lines[1]["id"]);
+    assert_eq!(made["entryCount"], 1);
+}
+
+#[test]
+fn session_ids_follow_their_pattern() {
+    let mut d = Daemon::quiet();
+    for id in ["a", "A-1_b.c", &"x".repeat(128)] {
+        let made = d.ok(
+            "create_session",
+            json!({"sessionId": id, "ephemeral": true}),
+        );
+        assert_eq!(made["session"]["sessionId"], id);
+    }
+    for id in [
+        "",
+        "../x",
+        "a/b",
+        "-a",
+        "a-",
+        ".a",
+        "a b",
+        "ä",
+        "a\n",
+        &"x".repeat(129),
+    ] {
+        let error = d.err("create_session", json!({"sessionId": id}));
+        assert_eq!(error.kind, "invalidParams", "{id:?}");
+        assert_eq!(error.details("field"), "sessionId", "{id:?}");
+    }
+}
+
+#[test]
+fn an_id_that_exists_is_not_given_twice() {
+    let mut d = Daemon::quiet();
+    d.ok(
+        "create_session",
+        json!({"sessionId": "taken", "name": "one"}),
+    );
+    let error = d.err(
+        "create_session",
+        json!({"sessionId": "taken", "name": "two", "cwd": "/elsewhere"}),
+    );
+    assert_eq!((error.code, error.kind.as_str()), (1109, "sessionExists"));
+    assert_eq!(d.home.session_files().len(), 1);
+}
+
+#[test]
+fn a_parent_session_is_kept_as_said() {
+    let mut d = Daemon::quiet();
+    let made = d.ok(
+        "create_session",
+        json!({"parentSession": "/not/../opened.jsonl"}),
+    )["session"]
+        .clone();
+    assert_eq!(made["parentSession"], "/not/../opened.jsonl");
+    d.user("u1", "hello");
+    assert_eq!(
+        file_lines(&d.home.only_file())[0]["parentSession"],
+        "/not/../opened.jsonl"
+    );
+}
+
+#[test]
+fn ephemeral_sessions_and_their_forks_never_write() {
+    let mut d = Daemon::quiet();
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let made = d.ok(
+        "create_session",
+        json!({"ephemeral": true, "name": "thin air"}),
+    )["session"]
+        .clone();
+    assert!(made.get("path").is_none_or(Json::is_null), "{made}");
+    let said = d.user("u1", "hello");
+    assert_eq!(said["durability"], "none");
+    d.chain(&["a1", "u2"]);
+    d.set_leaf(Some("a1"));
+    assert_eq!(d.leaf(), "a1");
+    assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "u2");
+    assert_eq!(d.entry("u1")["message"]["content"], "hello");
+    let fork = d.ok("fork_session", json!({"entryId": "a1"}))["session"].clone();
+    d.ok(
+        "append_message",
+        json!({"sessionId": fork["sessionId"], "message": user("more")}),
+    );
+    assert!(d.home.session_files().is_empty());
+}
+
+// --- opening and closing ---
+
+#[test]
+fn opening_by_id_and_by_path_finds_the_same() {
+    let mut d = Daemon::quiet();
+    let id = d.create();
+    d.chain(&["u1", "a1"]);
+    let path = d.home.only_file();
+    assert_eq!(d.ok("close_session", json!({})), json!({}));
+
+    let by_id = d.ok("open_session", json!({"sessionId": id}));
+    assert_eq!(by_id["diagnostics"], json!([]));
+    assert_eq!(by_id["session"]["leafId"], "a1");
+    assert_eq!(by_id["session"]["entryCount"], 2);
+    assert_eq!(by_id["session"]["path"], json!(path));
+    let by_path = d.ok("open_session", json!({"path": path}))["session"].clone();
+    assert_eq!(by_path["sessionId"], id, "already open: the same session");
+    assert_eq!(by_path["leafId"], "a1");
+    // One session, so the id can be left out.
+    assert_eq!(d.leaf(), "a1");
+}
+
+#[test]
+fn open_session_needs_an_id_or_a_path() {
+    let mut d = Daemon::start();
+    d.err_kind("open_session", json!({}), "invalidParams");
+    let error = d.err("open_session", json!({"sessionId": "nobody-made-this"}));
+    assert_eq!((error.code, error.kind.as_str()), (1100, "sessionNotFound"));
+}
+
+#[test]
+fn a_closed_session_is_not_found() {
+    let mut d = Daemon::quiet();
+    let id = d.create();
+    d.user("u1", "hello");
+    d.ok("close_session", json!({"sessionId": id}));
+    d.err_kind("get_leaf", json!({"sessionId": id}), "sessionNotFound");
+    d.err_kind("close_session", json!({"sessionId": id}), "sessionNotFound");
+}
+
+#[test]
+fn the_id_may_be_left_out_only_while_one_is_open() {
+    let mut d = Daemon::quiet();
+    let error = d.err_kind("get_leaf", json!({}), "invalidParams");
+    assert_eq!(error.code, -32602);
+    let one = d.create();
+    d.user("u1", "hello");
+    assert_eq!(d.leaf(), "u1");
+    let two = d.create();
+    let error = d.err_kind("get_leaf", json!({}), "invalidParams");
+    assert_eq!(error.details("field"), "sessionId");
+    assert_eq!(d.ok("get_leaf", json!({"sessionId": one}))["leafId"], "u1");
+    assert_eq!(
+        d.ok("get_leaf", json!({"sessionId": two}))["leafId"],
+        Json::Null
+    );
+    d.ok("close_session", json!({"sessionId": two}));
+    assert_eq!(d.leaf(), "u1");
+}
+
+#[test]
+fn opening_and_closing_are_announced_after_the_response() {
+    let home = Home::new();
+    let path = Log::new("s1").user("u1", "", "hello").save(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    d.open(&path);
+    assert_eq!(d.notification("session_opened")["sessionId"], "s1");
+    assert_eq!(d.order(), ["=open_session", "session_opened"]);
+    d.ok("close_session", json!({}));
+    assert_eq!(d.notification("session_closed")["sessionId"], "s1");
+}
+
+#[test]
+fn seq_is_told_by_session_and_reads() {
+    let home = Home::new();
+    let path = Log::new("s1").user("u1", "", "hello").save(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    d.open(&path);
+    d.ignore("session_opened");
+    d.ignore("session_closed");
+    d.assistant("a1", "hi");
+    let last = d.notification("entries_appended")["seq"].clone();
+    for method in ["get_leaf", "get_tree", "get_entries"] {
+        assert_eq!(
+            d.ok(method, json!({}))["seq"],
+            last,
+            "{method} tells the current one"
+        );
+    }
+    assert_eq!(d.open(&path)["session"]["seq"], last);
+}
+
+#[test]
+fn a_file_without_header_is_refused_and_left_alone() {
+    for (what, bytes) in [
+        ("empty", String::new()),
+        (
+            "an entry first",
+            format!(
+                "{}\n",
+                entry_line(1, "message", "u1", "", json!({"message": user("x")}))
+            ),
+        ),
+        (
+            "another format",
+            "{\"uuid\":\"1\",\"parentUuid\":null}\n".to_owned(),
+        ),
+    ] {
+        let home = Home::new();
+        let path = home.file("s.jsonl", bytes.as_bytes());
+        let mut d = Daemon::start_in(&home, &[], &[]);
+        let error = d.err("open_session", json!({"path": path}));
+        assert_eq!(
+            (error.code, error.kind.as_str()),
+            (1104, "headerMissing"),
+            "{what}"
+        );
+        d.stop();
+        assert_eq!(fs::read_to_string(&path).unwrap(), bytes, "{what}");
+    }
+}
+
+#[test]
+fn a_newer_version_opens_for_reading_only() {
+    let home = Home::new();
+    let path = Log::with_header(json!({
+        "type": "session", "version": 4, "id": "later", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/project",
+    }))
+    .user("u1", "", "hello")
+    .save(&home);
+    let before = fs::read(&path).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(d.open(&path)["session"]["readOnly"], true);
+    assert_eq!(d.entry("u1")["message"]["content"], "hello");
+    for (method, params) in [
+        ("append_message", json!({"message": user("x")})),
+        ("append_label", json!({"targetId": "u1", "label": "x"})),
+        ("set_leaf", json!({"leafId": null})),
+        ("set_session_name", json!({"name": "x"})),
+    ] {
+        let error = d.err(method, params);
+        assert_eq!(
+            (error.code, error.kind.as_str()),
+            (1105, "versionUnsupported"),
+            "{method}"
+        );
+    }
+    d.stop();
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn of_two_files_with_one_id_the_last_modified_is_opened() {
+    let home = Home::new();
+    let old = Log::new("twin")
+        .user("u1", "", "old")
+        .store(&home, "2025-01-02T00-00-00-000Z_twin.jsonl");
+    let new = Log::new("twin")
+        .user("u1", "", "new")
+        .store(&home, "2025-01-01T00-00-00-000Z_twin.jsonl");
+    set_modified(&old, 1_000);
+    set_modified(&new, 2_000);
+    let mut d = Daemon::quiet_in(&home);
+    let opened = d.ok("open_session", json!({"sessionId": "twin"}));
+    assert_eq!(opened["session"]["path"], json!(new));
+    assert_eq!(d.entry("u1")["message"]["content"], "new");
+    let error = d.err("open_session", json!({"path": old}));
+    assert_eq!(
+        (error.code, error.kind.as_str()),
+        (1109, "sessionExists"),
+        "another file with an open id"
+    );
+}
+
+fn set_modified(path: &std::path::Path, seconds: u64) {
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds))
+        .unwrap();
+}
+
+// --- read mode ---
+
+#[test]
+fn in_read_mode_every_mutation_is_refused() {
+    let home = Home::new();
+    let path = Log::new("s1")
+        .user("u1", "", "hello")
+        .assistant("a1", "u1", "hi")
+        .save(&home);
+    let before = fs::read(&path).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    let opened = d.ok("open_session", json!({"path": path, "mode": "read"}));
+    assert_eq!(opened["session"]["readOnly"], true);
+    for (method, params) in [
+        ("append_message", json!({"message": user("x")})),
+        (
+            "append_entries",
+            json!({"entries": [{"type": "custom", "customType": "x"}]}),
+        ),
+        ("append_label", json!({"targetId": "u1", "label": "x"})),
+        ("set_session_name", json!({"name": "x"})),
+        ("set_leaf", json!({"leafId": "u1"})),
+        ("branch", json!({"entryId": "u1"})),
+        ("navigate_tree", json!({"targetId": "u1"})),
+    ] {
+        let error = d.err(method, params);
+        assert_eq!(
+            (error.code, error.kind.as_str()),
+            (1106, "readOnly"),
+            "{method}"
+        );
+    }
+    d.stop();
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn in_read_mode_the_leaf_follows_the_file() {
+    let home = Home::new();
+    let path = Log::new("s1").user("u1", "", "hello").save(&home);
+    let mut d = Daemon::quiet_in(&home);
+    d.ok("open_session", json!({"path": path, "mode": "read"}));
+    assert_eq!(d.leaf(), "u1");
+    foreign_append(
+        &path,
+        &entry_line(
+            2,
+            "message",
+            "a1",
+            "u1",
+            json!({"message": assistant("hi")}),
+        ),
+    );
+    eventually("the leaf follows an append", || d.leaf() == "a1");
+    foreign_append(&path, &record_line(3, "r1", "u1", "a1"));
+    eventually("the leaf follows a move", || d.leaf() == "u1");
+    assert_eq!(d.entry("a1")["parentId"], "u1");
+}
+
+// --- names ---
+
+#[test]
+fn names_are_trimmed_announced_and_cleared() {
+    let home = Home::new();
+    let path = Log::new("s1").user("u1", "", "hello").save(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    for name in ["session_opened", "session_closed", "entries_appended"] {
+        d.ignore(name);
+    }
+    d.open(&path);
+    for (given, kept) in [
+        ("  a\r\nb  ", json!("a b")),
+        ("c", json!("c")),
+        ("", Json::Null),
+    ] {
+        let result = d.ok("set_session_name", json!({"name": given}));
+        assert_eq!(
+            result["leafId"], result["entryId"],
+            "session_info advances the leaf"
+        );
+        assert_eq!(d.leaf(), result["entryId"]);
+        let told = d.notification("session_info_changed");
+        let told_name = told["name"]
+            .as_str()
+            .map(|n| n.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(json!(told_name), kept, "{given:?}: {told}");
+        let session = d.open(&path)["session"].clone();
+        assert_eq!(
+            session.get("name").is_none_or(Json::is_null),
+            kept.is_null(),
+            "{given:?}: {session}"
+        );
+        assert_eq!(
+            d.entry(result["entryId"].as_str().unwrap())["type"],
+            "session_info"
+        );
+    }
+    d.ok("set_session_name", json!({"name": "last"}));
+    assert_eq!(d.notification("session_info_changed")["name"], "last");
+    d.stop();
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(
+        d.open(&path)["session"]["name"],
+        "last",
+        "read back from the file"
+    );
+}
+
+// --- listing ---
+
+/// Three stored sessions: `old` with a name, `mid` forked from it, `new` in another folder.
+fn three(home: &Home) {
+    Log::new("old")
+        .user("u1", "", "apples and pears")
+        .assistant("a1", "u1", "hi")
+        .entry("session_info", "i1", "a1", json!({"name": "Fruit"}))
+        .store(home, "2025-01-01T00-00-00-000Z_old.jsonl");
+    Log::with_header(json!({
+        "type": "session", "version": 3, "id": "mid", "timestamp": "2025-02-01T00:00:00.000Z", "cwd": "/project",
+        "parentSession": "2025-01-01T00-00-00-000Z_old.jsonl",
+    }))
+    .raw(&entry_line(50, "message", "m1", "", json!({"message": user("bananas")})))
+    .record("r1", "m1", "")
+    .store(home, "2025-02-01T00-00-00-000Z_mid.jsonl");
+    Log::with_header(json!({
+        "type": "session", "version": 3, "id": "new", "timestamp": "2025-03-01T00:00:00.000Z", "cwd": "/other",
+    }))
+    .entry("session_info", "i1", "", json!({"name": "aardvark"}))
+    .raw(&entry_line(20, "message", "n1", "i1", json!({"message": user("cherries")})))
+    .store(home, "2025-03-01T00-00-00-000Z_new.jsonl");
+    for (at, path) in home.session_files().iter().enumerate() {
+        // Modification times in the order of activity, so that either notion of "recent" agrees.
+        let name = path.to_str().unwrap();
+        let rank = if name.contains("_mid") {
+            3000
+        } else if name.contains("_new") {
+            2000
+        } else {
+            1000
+        };
+        set_modified(path, rank + at as u64);
+    }
+}
+
+#[track_caller]
+fn listed(d: &mut Daemon, params: Json) -> Vec<String> {
+    d.ok("list_sessions", params)["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["sessionId"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn rows_tell_exact_counts_and_names() {
+    let home = Home::new();
+    three(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
+    let row = |id: &str| {
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .find(|r| r["sessionId"] == id)
+            .unwrap()
+            .clone()
+    };
+    let old = row("old");
+    assert_eq!(old["name"], "Fruit");
+    assert_eq!(old["cwd"], "/project");
+    assert_eq!(old["messageCount"], 2);
+    assert_eq!(old["firstMessage"], "apples and pears");
+    assert_eq!(old["created"], "2025-01-01T00:00:00.000Z");
+    assert!(old["modified"].is_string(), "{old}");
+    assert!(
+        old["path"].as_str().unwrap().ends_with("_old.jsonl"),
+        "{old}"
+    );
+    assert!(old.get("parentSession").is_none_or(Json::is_null), "{old}");
+    let mid = row("mid");
+    assert_eq!(mid["messageCount"], 1, "leaf records are not messages");
+    assert!(mid.get("name").is_none_or(Json::is_null), "{mid}");
+    assert_eq!(mid["parentSession"], "2025-01-01T00-00-00-000Z_old.jsonl");
+}
+
+#[test]
+fn listing_sorts_filters_and_searches() {
+    let home = Home::new();
+    three(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    assert_eq!(
+        listed(&mut d, json!({})),
+        ["mid", "new", "old"],
+        "last activity first"
+    );
+    assert_eq!(
+        listed(&mut d, json!({"sort": "recent"})),
+        ["mid", "new", "old"]
+    );
+    assert_eq!(
+        listed(&mut d, json!({"sort": "created"})),
+        ["new", "mid", "old"]
+    );
+    let mut threaded = listed(&mut d, json!({"sort": "threaded"}));
+    threaded.sort();
+    assert_eq!(threaded, ["mid", "new", "old"]);
+    assert_eq!(
+        listed(&mut d, json!({"sort": "name", "named": true})),
+        ["new", "old"],
+        "aardvark before Fruit"
+    );
+    assert_eq!(listed(&mut d, json!({"cwd": "/other"})), ["new"]);
+    assert_eq!(listed(&mut d, json!({"cwd": "/nowhere"})), [""; 0]);
+    assert_eq!(listed(&mut d, json!({"query": "PEARS"})), ["old"]);
+    assert_eq!(listed(&mut d, json!({"query": "fruit"})), ["old"]);
+    assert_eq!(listed(&mut d, json!({"query": "no such words"})), [""; 0]);
+}
+
+#[test]
+fn listing_pages() {
+    let home = Home::new();
+    three(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    let first = d.ok("list_sessions", json!({"limit": 2}));
+    assert_eq!(first["sessions"].as_array().unwrap().len(), 2);
+    let rest = d.ok(
+        "list_sessions",
+        json!({"limit": 2, "cursor": first["nextCursor"]}),
+    );
+    assert_eq!(rest["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(rest["sessions"][0]["sessionId"], "old");
+    assert!(rest.get("nextCursor").is_none_or(Json::is_null), "{rest}");
+}
+
+#[test]
+fn a_list_is_current_after_files_have_grown() {
+    let home = Home::new();
+    three(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    listed(&mut d, json!({}));
+    let path = home
+        .session_files()
+        .into_iter()
+        .find(|p| p.to_str().unwrap().contains("_old"))
+        .unwrap();
+    foreign_append(
+        &path,
+        &entry_line(9, "message", "u2", "i1", json!({"message": user("more")})),
+    );
+    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
+    let old = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|r| r["sessionId"] == "old")
+        .unwrap();
+    assert_eq!(old["messageCount"], 3);
+}
+
+#[test]
+fn a_bad_file_is_a_row_too() {
+    let home = Home::new();
+    three(&home);
+    let bad = home
+        .sessions()
+        .join("--project--")
+        .join("2025-04-01T00-00-00-000Z_bad.jsonl");
+    fs::write(&bad, "not a header\n").unwrap();
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    let row = rows
+        .iter()
+        .find(|r| r["path"] == json!(bad))
+        .expect("it has a row");
+    assert!(
+        row.to_string().contains("headerMissing"),
+        "with its diagnostic: {row}"
+    );
+    assert_eq!(fs::read_to_string(&bad).unwrap(), "not a header\n");
+}
+
+#[test]
+fn listing_leaves_every_file_as_it_is() {
+    let home = Home::new();
+    three(&home);
+    let state = || -> Vec<_> {
+        home.session_files()
+            .into_iter()
+            .map(|p| {
+                (
+                    fs::read(&p).unwrap(),
+                    fs::metadata(&p).unwrap().modified().unwrap(),
+                )
+            })
+            .collect()
+    };
+    let before = state();
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    listed(&mut d, json!({"query": "apples"}));
+    d.stop();
+    assert_eq!(state(), before);
+}
+
+// --- deleting ---
+
+#[test]
+fn a_deleted_session_lies_in_the_trash() {
+    let mut d = Daemon::quiet();
+    let id = d.create();
+    d.chain(&["u1", "a1"]);
+    let path = d.home.only_file();
+    let bytes = fs::read(&path).unwrap();
+    let trashed = d.ok("delete_session", json!({"sessionId": id}))["trashedPath"].clone();
+    let trashed = std::path::PathBuf::from(trashed.as_str().unwrap());
+    assert!(!path.exists());
+    assert!(trashed.starts_with(d.home.sessions()), "{trashed:?}");
+    assert_eq!(fs::read(&trashed).unwrap(), bytes);
+    assert_eq!(
+        listed(&mut d, json!({})),
+        [""; 0],
+        "the trash is not listed"
+    );
+    d.err_kind("get_leaf", json!({"sessionId": id}), "sessionNotFound");
+    d.err_kind("open_session", json!({"sessionId": id}), "sessionNotFound");
+}
+
+// --- paths ---
+
+#[test]
+fn only_regular_files_are_opened() {
+    let home = Home::new();
+    let real = Log::new("s1").user("u1", "", "hello").save(&home);
+    let link = home.files().join("link.jsonl");
+    symlink(&real, &link).unwrap();
+    let fifo = home.files().join("fifo.jsonl");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    for path in [&link, &fifo, &home.files(), &"/dev/null".into()] {
+        let error = d.err("open_session", json!({"path": path}));
+        assert_eq!(
+            (error.code, error.kind.as_str()),
+            (1602, "pathDenied"),
+            "{path:?}"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+/* Preloaded into the daemon by tests/it/faults.rs: makes writes and syncs of session files fail as the
+   file named by SHIM_ACTIONS says. Each of its lines is one action, "<call> <what> <number>", and counts
+   for one call: "write error 28", "write short 10" (that many bytes are written), "sync error 5",
+   "sync pause 300" (milliseconds, then the sync is made), "write pass 0". Calls for which the first line
+   says nothing pass. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int is_session(int fd) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+    if (n <= 0) return 0;
+    path[n] = 0;
+    return strstr(path, ".jsonl") != NULL;
+}
+
+/* Takes the first action if it is for this call. */
+static int action(int fd, const char *call, char *what, long *number) {
+    const char *name = getenv("SHIM_ACTIONS");
+    if (!name || !is_session(fd)) return 0;
+    char text[4096], wanted[32];
+    int in = syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0);
+    if (in < 0) return 0;
+    ssize_t n = syscall(SYS_read, in, text, sizeof text - 1);
+    syscall(SYS_close, in);
+    if (n <= 0) return 0;
+    text[n] = 0;
+    if (sscanf(text, "%31s %31s %ld", wanted, what, number) != 3 || strcmp(wanted, call)) return 0;
+    char *rest = strchr(text, '\n');
+    rest = rest ? rest + 1 : text + n;
+    int out = syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+    syscall(SYS_write, out, rest, strlen(rest));
+    syscall(SYS_close, out);
+    return 1;
+}
+
+ssize_t write(int fd, const void *buffer, size_t size) {
+    char what[32];
+    long number;
+    if (action(fd, "write", what, &number)) {
+        if (!strcmp(what, "error")) { errno = (int)number; return -1; }
+        if (!strcmp(what, "short") && (size_t)number < size) size = (size_t)number;
+    }
+    return syscall(SYS_write, fd, buffer, size);
+}
+
+static int sync_call(int fd, long call) {
+    char what[32];
+    long number;
+    if (action(fd, "sync", what, &number)) {
+        if (!strcmp(what, "error")) { errno = (int)number; return -1; }
+        struct timespec pause = {number / 1000, number % 1000 * 1000000};
+        nanosleep(&pause, NULL);
+    }
+    return (int)syscall(call, fd);
+}
+
+int fsync(int fd) { return sync_call(fd, SYS_fsync); }
+int fdatasync(int fd) { return sync_call(fd, SYS_fdatasync); }

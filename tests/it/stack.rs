@@ -1,0 +1,287 @@
+//! `pop`, `cherry_pick` and `merge_branch`: going back, taking messages over, taking a branch in.
+//! semantics.md §5.
+
+use crate::harness::*;
+
+fn outlined() -> Daemon {
+    let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2", "u3", "a3"]);
+    d
+}
+
+// --- pop ---
+
+#[test]
+fn pop_goes_before_the_last_user_message_with_a_summary() {
+    let mut d = outlined();
+    let result = d.ok("pop", json!({}));
+    assert_eq!(result["editorText"], "text of u3");
+    let summary = &result["summaryEntry"];
+    assert_eq!(
+        (&summary["parentId"], &summary["fromId"]),
+        (&json!("a2"), &json!("a3"))
+    );
+    assert_eq!(result["newLeafId"], summary["id"]);
+    assert!(summary.get("merge").is_none());
+    let result = d.ok("pop", json!({"summarize": false}));
+    assert_eq!(result["editorText"], "text of u2");
+    assert_eq!(result["newLeafId"], "a1");
+    let result = d.ok("pop", json!({"summarize": false}));
+    assert_eq!(result["newLeafId"], Json::Null);
+    d.err_kind("pop", json!({"summarize": false}), "notAUserMessage");
+}
+
+#[test]
+fn pop_takes_a_user_message_that_is_the_leaf_and_one_that_is_named() {
+    let mut d = outlined();
+    d.user("u4", "not answered");
+    let result = d.ok("pop", json!({"summarize": false}));
+    assert_eq!(
+        (&result["editorText"], &result["newLeafId"]),
+        (&json!("not answered"), &json!("a3"))
+    );
+    let result = d.ok("pop", json!({"entryId": "u2"}));
+    assert_eq!(result["editorText"], "text of u2");
+    assert_eq!(result["summaryEntry"]["parentId"], "a1");
+    let error = d.err_kind("pop", json!({"entryId": "a1"}), "notAUserMessage");
+    assert_eq!(error.details("entryId"), "a1");
+    d.err_kind("pop", json!({"entryId": "nobody"}), "entryNotFound");
+}
+
+#[test]
+fn pop_asks_like_a_navigation() {
+    let mut d = Daemon::quiet();
+    d.init(json!({"answers": {"session_before_tree": {}}}));
+    d.create();
+    d.chain(&["u1", "a1"]);
+    let id = d.send("pop", json!({}));
+    let event = d.notification("session_before_tree");
+    assert_eq!(event["preparation"]["targetId"], "u1");
+    assert_eq!(event["preparation"]["userWantsSummary"], true);
+    d.answer(&event, json!({"cancel": true}));
+    d.notification("event_resolved");
+    assert_eq!(d.response(&id).unwrap()["reason"], "cancelledByClient");
+    assert_eq!(d.leaf(), "a1");
+}
+
+// --- cherry_pick ---
+
+fn with_calls(d: &mut Daemon) {
+    d.set_leaf(Some("a1"));
+    let calls = json!([
+        tool_call("k1", "read", json!({"path": "p"})),
+        tool_call("k2", "read", json!({}))
+    ]);
+    for (id, message) in [
+        ("c1", assistant_with(calls)),
+        ("r1", tool_result("k1", "read", "one", false)),
+        ("r2", tool_result("k2", "read", "two", false)),
+    ] {
+        d.ok("append_message", json!({"message": message, "entryId": id}));
+    }
+    d.set_leaf(Some("a3"));
+}
+
+#[test]
+fn copies_hang_at_the_leaf_in_the_order_given_and_name_their_source() {
+    let mut d = outlined();
+    with_calls(&mut d);
+    let cost = d.ok("get_stats", json!({}))["cost"].clone();
+    let result = d.ok("cherry_pick", json!({"entryIds": ["u2", "c1", "r2", "r1"]}));
+    let copies = ids(&result["entryIds"]);
+    assert_eq!(result["leafId"], copies[3]);
+    assert_eq!(d.leaf(), copies[3]);
+    let path = d.path_ids(None);
+    assert_eq!(path[6..], copies[..]);
+    for (copy, source) in copies.iter().zip(["u2", "c1", "r2", "r1"]) {
+        let (copy, source) = (d.entry(copy), d.entry(source));
+        assert_eq!(copy["copiedFrom"], source["id"]);
+        assert_eq!(copy["message"], source["message"]);
+        assert_ne!(copy["id"], source["id"]);
+    }
+    assert_eq!(d.ok("get_stats", json!({}))["cost"], cost, "paid once");
+}
+
+#[test]
+fn a_copy_keeps_the_bytes_of_its_message() {
+    let home = Home::new();
+    let odd = r#"{"type":"message","id":"odd","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z","x":1.0,"message":{"role":"user","content":"\ud800","n":12345678901234567890123,"n":1}}"#;
+    let path = Log::new("s").raw(odd).save(&home);
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    d.set_leaf(None);
+    d.ok("cherry_pick", json!({"entryIds": ["odd"]}));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let copy = text.lines().last().unwrap();
+    let kept = &odd[odd.find(r#""x":1.0"#).unwrap()..odd.len() - 1];
+    assert!(copy.contains(kept), "{copy}");
+}
+
+#[test]
+fn calls_are_only_copied_with_all_their_results() {
+    let mut d = outlined();
+    with_calls(&mut d);
+    for (entries, left) in [
+        (json!(["c1"]), json!(["k1", "k2"])),
+        (json!(["c1", "r1"]), json!(["k2"])),
+        (json!(["c1", "r1", "u1", "r2"]), json!(["k2"])),
+    ] {
+        let error = d.err_kind(
+            "cherry_pick",
+            json!({"entryIds": entries}),
+            "unansweredToolCalls",
+        );
+        assert_eq!(*error.details("toolCallIds"), left);
+    }
+    for (entries, field) in [
+        (json!(["r1"]), "entryIds[0]"),
+        (json!(["u1", "r1"]), "entryIds[1]"),
+        (json!(["c1", "r1", "r1"]), "entryIds[2]"),
+    ] {
+        let error = d.err_kind("cherry_pick", json!({"entryIds": entries}), "invalidParams");
+        assert_eq!(error.details("field"), field);
+    }
+    assert_eq!(d.leaf(), "a3");
+}
+
+#[test]
+fn only_messages_are_copied() {
+    let mut d = outlined();
+    d.ok(
+        "append_label",
+        json!({"targetId": "u1", "label": "l", "entryId": "l1"}),
+    );
+    let error = d.err_kind(
+        "cherry_pick",
+        json!({"entryIds": ["u1", "l1"]}),
+        "invalidParams",
+    );
+    assert_eq!(error.details("field"), "entryIds[1]");
+    d.err_kind(
+        "cherry_pick",
+        json!({"entryIds": ["nobody"]}),
+        "entryNotFound",
+    );
+    d.err_kind("cherry_pick", json!({"entryIds": []}), "invalidParams");
+    d.err_kind(
+        "cherry_pick",
+        json!({"entryIds": ["u1"], "expectedLeafId": "a1"}),
+        "leafMoved",
+    );
+}
+
+// --- merge_branch ---
+
+#[test]
+fn a_merge_puts_a_summary_of_the_other_branchs_own_entries_at_the_leaf() {
+    let mut d = outlined();
+    d.set_leaf(Some("a1"));
+    d.chain(&["u8", "a8", "u9", "a9"]);
+    d.set_leaf(Some("a3"));
+    let moves = d.ok("get_navigation_log", json!({}))["moves"].clone();
+    let result = d.ok(
+        "merge_branch",
+        json!({"tipId": "a9", "customInstructions": "names"}),
+    );
+    assert_eq!(result["cancelled"], false);
+    let entry = &result["summaryEntry"];
+    assert_eq!(entry["type"], "branch_summary");
+    assert_eq!(entry["parentId"], "a3");
+    assert_eq!(
+        (&entry["fromId"], &entry["merge"]),
+        (&json!("a9"), &json!(true))
+    );
+    let summary = entry["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("text of u8") && summary.contains("text of u9"),
+        "{summary}"
+    );
+    assert!(
+        !summary.contains("text of u1"),
+        "not the common part: {summary}"
+    );
+    assert!(summary.contains("names"), "{summary}");
+    assert!(summary.contains("merged here"), "{summary}");
+    assert_eq!(d.leaf(), entry["id"]);
+    assert_eq!(
+        d.ok("get_navigation_log", json!({}))["moves"],
+        moves,
+        "the leaf has not left"
+    );
+    let context = d.ok("get_context", json!({}));
+    assert_eq!(context["messages"][6]["role"], "branchSummary");
+}
+
+#[test]
+fn a_merge_asks_and_takes_a_clients_summary() {
+    let mut d = Daemon::start();
+    for name in ["session_opened", "session_closed", "entries_appended"] {
+        d.ignore(name);
+    }
+    d.init(json!({"answers": {"session_before_tree": {}}}));
+    d.create();
+    d.chain(&["u1", "a1"]);
+    d.below(Some("u1"), "a9");
+    d.below(Some("a1"), "u2");
+    for (answer, outcome) in [
+        (json!({"cancel": true}), "cancelled"),
+        (
+            json!({"summary": {"summary": "S", "details": [1]}}),
+            "summary",
+        ),
+    ] {
+        let id = d.send("merge_branch", json!({"tipId": "a9"}));
+        let event = d.notification("session_before_tree");
+        let preparation = &event["preparation"];
+        assert_eq!(preparation["targetId"], "a9");
+        assert_eq!(preparation["oldLeafId"], "u2");
+        assert_eq!(preparation["commonAncestorId"], "u1");
+        assert_eq!(ids(&preparation["entriesToSummarize"]), ["a9"]);
+        d.answer(&event, answer);
+        assert_eq!(d.notification("event_resolved")["outcome"], outcome);
+        let result = d.response(&id).unwrap();
+        if outcome == "cancelled" {
+            assert_eq!(
+                (&result["cancelled"], &result["reason"]),
+                (&json!(true), &json!("cancelledByClient"))
+            );
+            assert_eq!(d.leaf(), "u2");
+        } else {
+            let entry = &result["summaryEntry"];
+            assert_eq!(
+                (&entry["summary"], &entry["details"]),
+                (&json!("S"), &json!([1]))
+            );
+            assert_eq!(
+                (&entry["fromHook"], &entry["merge"]),
+                (&json!(true), &json!(true))
+            );
+        }
+    }
+    // No `session_tree`: the harness would fail.
+}
+
+#[test]
+fn what_has_nothing_of_its_own_merges_nothing() {
+    let mut d = outlined();
+    for tip in ["u1", "a3"] {
+        let result = d.ok("merge_branch", json!({"tipId": tip}));
+        assert_eq!(
+            (&result["cancelled"], &result["reason"]),
+            (&json!(false), &json!("alreadyThere"))
+        );
+        assert!(result.get("summaryEntry").is_none());
+    }
+    d.set_leaf(Some("a1"));
+    d.ok(
+        "append_label",
+        json!({"targetId": "u1", "label": "l", "entryId": "l1"}),
+    );
+    d.set_leaf(Some("a3"));
+    let result = d.ok("merge_branch", json!({"tipId": "l1"}));
+    assert_eq!(result["reason"], "nothingToSummarize");
+    assert_eq!(d.leaf(), "a3");
+    d.err_kind("merge_branch", json!({"tipId": "nobody"}), "entryNotFound");
+}

@@ -1,0 +1,335 @@
+//! Several programs on one file: daemons, and a writer that takes no lock as pi does. storage.md §3.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use crate::harness::*;
+
+const DAEMONS: usize = 8;
+
+/// Appends of each daemon, and of the writer that takes no lock.
+fn counts() -> (usize, usize) {
+    if is_long_run() {
+        (2_000, 4_000)
+    } else {
+        (120, 400)
+    }
+}
+
+/// A session with one entry, u1, in the session directory.
+fn shared() -> (Arc<Home>, PathBuf) {
+    let home = Home::new();
+    let folder = home.sessions().join("--project--");
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("2025-01-01T00-00-00-000Z_shared.jsonl");
+    fs::write(&path, Log::new("shared").user("u1", "", "x").text()).unwrap();
+    (home, path)
+}
+
+fn joined(home: &Arc<Home>) -> Daemon {
+    let mut d = Daemon::start_in(home, &[], &[]);
+    d.ok("open_session", json!({"sessionId": "shared"}));
+    d.ignore_bookkeeping();
+    d
+}
+
+/// Ids that were announced as others'.
+fn told(d: &mut Daemon) -> Vec<String> {
+    let told = d.heard("entries_appended");
+    let others = told.iter().filter(|told| told["origin"] == "other");
+    others.flat_map(|told| ids(&told["entryIds"])).collect()
+}
+
+#[test]
+fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
+    let (each, lock_free) = counts();
+    let (home, path) = shared();
+    let start = Arc::new(Barrier::new(DAEMONS + 1));
+    let appending = |number: usize| {
+        let (home, start) = (home.clone(), start.clone());
+        thread::spawn(move || {
+            let mut d = joined(&home);
+            d.deadline = Duration::from_secs(120);
+            start.wait();
+            let mut pending = Vec::new();
+            for n in 0..each {
+                // A few at a time, as clients do that do not wait for each answer.
+                let text = "x".repeat(1 + n % 7 * 300);
+                pending.push(d.send(
+                    "append_message",
+                    json!({"message": user(&text), "entryId": format!("d{number}-{n}")}),
+                ));
+                if pending.len() == 4 {
+                    for id in pending.drain(..) {
+                        d.response(&id).expect("appended");
+                    }
+                }
+            }
+            for id in pending {
+                d.response(&id).expect("appended");
+            }
+            d
+        })
+    };
+    let daemons: Vec<_> = (0..DAEMONS).map(appending).collect();
+    let done = Arc::new(AtomicBool::new(false));
+    let watching = {
+        let (path, done) = (path.clone(), done.clone());
+        thread::spawn(move || {
+            let mut before = Vec::new();
+            while !done.load(Ordering::Acquire) {
+                let now = fs::read(&path).unwrap();
+                assert!(
+                    now.starts_with(&before),
+                    "old bytes are a prefix of the new ones"
+                );
+                before = now;
+                thread::sleep(Duration::from_millis(50));
+            }
+        })
+    };
+    start.wait();
+    for n in 0..lock_free {
+        let id = format!("pi-{n}");
+        let message = json!({"message": user(&"y".repeat(n % 5 * 400))});
+        foreign_append(
+            &path,
+            &entry_line(n % 80_000, "message", &id, "u1", message),
+        );
+        thread::sleep(Duration::from_micros(500));
+    }
+    let mut daemons: Vec<Daemon> = daemons.into_iter().map(|d| d.join().unwrap()).collect();
+    done.store(true, Ordering::Release);
+    watching.join().unwrap();
+
+    let lines = file_lines(&path);
+    let by_id: HashMap<&str, &Json> = lines
+        .iter()
+        .map(|line| (line["id"].as_str().unwrap(), line))
+        .collect();
+    assert_eq!(
+        lines.len(),
+        2 + DAEMONS * each + lock_free,
+        "each line once, none glued"
+    );
+    assert_eq!(by_id.len(), lines.len(), "ids are unique");
+    for number in 0..DAEMONS {
+        let mut parent = "u1".to_owned();
+        for n in 0..each {
+            let id = format!("d{number}-{n}");
+            assert_eq!(
+                by_id[id.as_str()]["parentId"],
+                parent,
+                "the chain of daemon {number}"
+            );
+            parent = id;
+        }
+    }
+    let all: BTreeSet<&str> = by_id.keys().copied().filter(|id| *id != "shared").collect();
+    for (number, d) in daemons.iter_mut().enumerate() {
+        assert_eq!(
+            d.leaf(),
+            format!("d{number}-{}", each - 1),
+            "others do not move the leaf"
+        );
+        let own = format!("d{number}-");
+        let mut expected: BTreeMap<&str, usize> = all
+            .iter()
+            .filter(|id| !id.starts_with(&own) && **id != "u1")
+            .map(|id| (*id, 0))
+            .collect();
+        for id in told(d) {
+            *expected
+                .get_mut(id.as_str())
+                .expect("somebody else's entry") += 1;
+        }
+        let wrong: Vec<_> = expected
+            .iter()
+            .filter(|(_, count)| **count != 1)
+            .take(5)
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "daemon {number} was not told exactly once of {wrong:?}"
+        );
+        let known: BTreeSet<String> = d.ids().into_iter().collect();
+        assert!(known.iter().map(String::as_str).eq(all.iter().copied()));
+    }
+}
+
+#[test]
+fn an_idle_client_is_told_of_what_others_append() {
+    let (home, path) = shared();
+    let (mut first, mut second) = (joined(&home), joined(&home));
+    second.user("s1", "from the other window");
+    let told = first.notification("entries_appended");
+    assert_eq!(
+        (&told["origin"], &told["entryIds"]),
+        (&json!("other"), &json!(["s1"]))
+    );
+    assert_eq!(
+        told["entries"][0]["message"]["content"],
+        "from the other window"
+    );
+    assert_eq!(
+        (&told["leafId"], &told["fileLeafId"]),
+        (&json!("u1"), &json!("s1"))
+    );
+    // By a program that takes no lock, too; and of a move.
+    foreign_append(
+        &path,
+        &entry_line(3, "message", "p1", "s1", json!({"message": user("pi")})),
+    );
+    assert_eq!(
+        first.notification("entries_appended")["entryIds"],
+        json!(["p1"])
+    );
+    second.set_leaf(Some("u1"));
+    let told = first.notification("entries_appended");
+    assert_eq!(
+        (&told["entryIds"], &told["fileLeafId"]),
+        (&json!([]), &json!("u1"))
+    );
+    // Not of a line in flight.
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, b"{\"type\":\"mess"))
+        .unwrap();
+    thread::sleep(Duration::from_millis(200));
+    first.no_notification("entries_appended");
+    first.no_notification("diagnostics");
+    // A closed session is not watched any more.
+    first.ok("close_session", json!({}));
+    second.ignore("diagnostics");
+    second.user("s2", "x");
+    thread::sleep(Duration::from_millis(200));
+    first.no_notification("entries_appended");
+}
+
+#[test]
+fn nothing_wakes_up_while_nothing_happens() {
+    let (home, _) = shared();
+    let mut d = joined(&home);
+    d.user("s1", "x");
+    d.leaf();
+    thread::sleep(Duration::from_millis(500));
+    let before = context_switches(&d);
+    thread::sleep(Duration::from_secs(2));
+    let after = context_switches(&d);
+    assert_eq!(before, after, "threads that woke up, by name");
+}
+
+/// Voluntary context switches of each thread.
+fn context_switches(d: &Daemon) -> BTreeMap<String, String> {
+    let tasks = format!("/proc/{}/task", d.pid().as_raw_nonzero());
+    let tasks = fs::read_dir(tasks)
+        .unwrap()
+        .map(|task| task.unwrap().path());
+    let count = |task: PathBuf| {
+        let name = fs::read_to_string(task.join("comm")).unwrap();
+        let status = fs::read_to_string(task.join("status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("voluntary"));
+        let task = task.file_name().unwrap().to_string_lossy().into_owned();
+        (format!("{task} {}", name.trim()), line.unwrap().to_owned())
+    };
+    tasks.map(count).collect()
+}
+
+#[test]
+fn two_windows_see_each_others_entries_as_branches() {
+    let (home, _) = shared();
+    let (mut first, mut second) = (joined(&home), joined(&home));
+    second.user("s1", "second's");
+    let error = first.err_kind(
+        "append_message",
+        json!({"message": user("x"), "entryId": "f1", "expectedLeafId": "u1"}),
+        "leafMoved",
+    );
+    assert_eq!(ids(error.details("entries")), ["s1"]);
+    // Without an expectation it becomes a branch.
+    first.user("f1", "first's");
+    assert_eq!(first.entry("f1")["parentId"], "u1");
+    assert_eq!(second.ids(), ["u1", "s1", "f1"]);
+    assert_eq!((first.leaf(), second.leaf()), (json!("f1"), json!("s1")));
+    // A navigation asks for its own leaf only.
+    second.user("s2", "on");
+    assert_eq!(
+        first.ok("navigate_tree", json!({"targetId": "s1"}))["newLeafId"],
+        "u1"
+    );
+    // Ids are not given twice: the same one with other content is refused.
+    let taken = json!({"message": user("x"), "entryId": "s2"});
+    first.err_kind("append_message", taken, "duplicateEntryId");
+    for d in [&mut first, &mut second] {
+        d.ignore("session_before_tree");
+    }
+}
+
+/// Each daemon makes ids of its own: they must not meet, and a batch is not interleaved.
+#[test]
+fn batches_of_several_daemons_are_not_interleaved() {
+    let (home, path) = shared();
+    let rounds = if is_long_run() { 500 } else { 40 };
+    let batches = |number: usize| {
+        let home = home.clone();
+        thread::spawn(move || {
+            let mut d = joined(&home);
+            d.deadline = Duration::from_secs(60);
+            let entry =
+                json!({"type": "custom", "customType": format!("w{number}"), "data": number});
+            for _ in 0..rounds {
+                d.ok("append_entries", json!({"entries": [entry, entry, entry]}));
+            }
+        })
+    };
+    let writers: Vec<_> = (0..4).map(batches).collect();
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    let lines = file_lines(&path);
+    let ids: BTreeSet<&str> = lines
+        .iter()
+        .map(|line| line["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), lines.len());
+    assert_eq!(lines.len(), 2 + 4 * 3 * rounds);
+    for batch in lines[2..].chunks(3) {
+        assert!(
+            batch
+                .iter()
+                .all(|line| line["customType"] == batch[0]["customType"])
+        );
+        assert_eq!(batch[1]["parentId"], batch[0]["id"]);
+        assert_eq!(batch[2]["parentId"], batch[1]["id"]);
+    }
+}
+
+/// Whatever has happened to a file, opening it is reading it.
+#[test]
+fn a_daemon_that_only_reads_writes_nothing() {
+    let (home, path) = shared();
+    let mut reader = Daemon::start_in(&home, &[], &[]);
+    reader.ok(
+        "open_session",
+        json!({"sessionId": "shared", "mode": "read"}),
+    );
+    reader.ignore_bookkeeping();
+    let before = stamp_of(&path);
+    reader.ids();
+    reader.ok("get_tree", json!({}));
+    assert_eq!(stamp_of(&path), before);
+    let mut writer = joined(&home);
+    writer.user("w1", "x");
+    eventually("the leaf follows the file", || reader.leaf() == "w1");
+}
+
+fn stamp_of(path: &Path) -> (u64, std::time::SystemTime) {
+    let metadata = fs::metadata(path).unwrap();
+    (metadata.len(), metadata.modified().unwrap())
+}
