@@ -704,10 +704,11 @@ fn odd_shapes_do_no_harm() {
 }
 
 fn any_entry() -> impl Strategy<Value = Value> {
+    // No text is "s", by which the plain loop knows the system message.
     let id = (0..14_usize).prop_map(|at| format!("e{at}"));
     prop_oneof![
-        4 => "[a-z]{1,3}".prop_map(|text| user(&text)),
-        2 => "[a-z]{1,3}".prop_map(|text| assistant(&text)),
+        4 => "[a-r]{1,3}".prop_map(|text| user(&text)),
+        2 => "[a-r]{1,3}".prop_map(|text| assistant(&text)),
         1 => Just(system("s")),
         1 => Just(label()),
         2 => id.clone().prop_map(|kept| compaction("c", &kept)),
