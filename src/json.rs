@@ -17,7 +17,7 @@ use std::fmt;
 
 pub use edit::{push_raw, push_string, splice, with_member, without_member};
 use literal::skip_string;
-pub use literal::{chars, string};
+pub use literal::{LONGEST_CHAR, chars, first_char, plain_words, string};
 
 /// Positions in bytes, end exclusive.
 pub type Span = std::ops::Range<usize>;

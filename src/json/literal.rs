@@ -39,26 +39,36 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// The longest a character can be in a string literal, in bytes: a surrogate pair.
+pub const LONGEST_CHAR: usize = 12;
+
 /// The characters of a valid JSON string literal, quotes included, decoded as they are asked for:
 /// for who needs only the beginning of a long one. Decodes like [`string`]; none if it is no string.
 pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {
-        let (char, length) = match rest.first()? {
-            b'"' => return None,
-            b'\\' => unescape(rest)?,
-            &ascii @ 0..0x80 => (char::from(ascii), 1),
-            _ => {
-                let chunk = rest.get(..4).unwrap_or(rest).utf8_chunks().next()?;
-                match chunk.valid().chars().next() {
-                    Some(char) => (char, char.len_utf8()),
-                    None => (char::REPLACEMENT_CHARACTER, chunk.invalid().len()),
-                }
-            }
-        };
+        let (char, length) = first_char(rest)?;
         rest = rest.get(length..)?;
         Some(char)
     })
+}
+
+/// The first of them where `text` stands inside a literal, and how many bytes it takes; `None` at
+/// the closing quote.
+#[inline]
+pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
+    match text.first()? {
+        b'"' => None,
+        b'\\' => unescape(text),
+        &ascii @ 0..0x80 => Some((char::from(ascii), 1)),
+        _ => {
+            let chunk = text.get(..4).unwrap_or(text).utf8_chunks().next()?;
+            Some(match chunk.valid().chars().next() {
+                Some(char) => (char, char.len_utf8()),
+                None => (char::REPLACEMENT_CHARACTER, chunk.invalid().len()),
+            })
+        }
+    }
 }
 
 /// The character a valid escape at the start of `text` stands for, and how many bytes it takes; a
@@ -230,6 +240,64 @@ fn skip_escape(text: &[u8], at: usize) -> Result<usize, Malformed> {
 fn words(text: &[u8], at: usize) -> Option<[u64; 2]> {
     let pair = u128::from_le_bytes(*text.get(at..)?.first_chunk()?);
     Some([pair as u64, (pair >> 64) as u64])
+}
+
+/// Position of the first byte from `at` on that may not stand in a string literal as it is, or that
+/// starts what readers in the field take for a line end: a quote, a backslash, a control character,
+/// 0xe2. The end of the text if there is none.
+pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*word);
+        let separator = word ^ (EACH * 0xe2);
+        let separator = separator.wrapping_sub(EACH) & !separator & HIGH;
+        if let Some(hit) = first_byte(first_special(word) | separator) {
+            return at + hit;
+        }
+        at += 8;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    let hit = rest
+        .iter()
+        .position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\' | 0xe2));
+    hit.map_or(text.len(), |hit| at + hit)
+}
+
+/// Length of the text at the start of `text` that stands in a literal as it reads and needs no
+/// folding: visible ASCII with single spaces between, which is nearly all there is. Starts and ends
+/// with no space.
+pub fn plain_words(text: &[u8]) -> usize {
+    let mut at = 0;
+    // The high bit of the lowest byte: whether a space stands before this word.
+    let mut carried = 0x80;
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*word);
+        let low = word & LOW;
+        // As in `skip_escaped`: exact in every byte, for spaces are looked for behind others.
+        let space = !(((low ^ (EACH * 0x20)) + LOW) | word) & HIGH;
+        let double = space & (space << 8 | carried);
+        let delete = !(((low ^ LOW) + LOW) | word) & HIGH;
+        let end = first_special(word) | double | delete | (word & HIGH);
+        if let Some(hit) = first_byte(end) {
+            at += hit;
+            break;
+        }
+        carried = space >> 56;
+        at += 8;
+    }
+    if text.len() - at < 8 {
+        let mut after_space = at == 0 || text.get(at - 1) == Some(&b' ');
+        while let Some(byte @ b' '..=b'~') = text.get(at)
+            && !matches!(byte, b'"' | b'\\')
+            && !(after_space && *byte == b' ')
+        {
+            after_space = *byte == b' ';
+            at += 1;
+        }
+    }
+    match text.get(..at) {
+        Some([.., b' ']) => at - 1,
+        _ => at,
+    }
 }
 
 /// Index of the first byte whose high bit is marked.
