@@ -81,9 +81,10 @@ async fn prepare(turn: Turn, keep: u64) -> Result<(Turn, Prepared)> {
     let path = read::steps(&turn, turn.leaf());
     let long = read::size_of_steps(&turn, &path) > INLINE_BYTES;
     let work = move || {
+        let kept = read::kept(&turn, &path)?;
         let mut body = |node| turn.entry(node);
-        let plan = compact::plan(&path, keep, &mut body)?;
-        let context = context::build(&path, Format::Agent, &mut body)?;
+        let plan = compact::plan(&path, kept, keep, &mut body)?;
+        let context = context::build(&path, kept, Format::Agent, &mut body)?;
         let prepared = Prepared {
             plan,
             tokens_before: stats::context_tokens(&context.messages, context.counted_from),

@@ -252,7 +252,7 @@ fn answer(call: &Call, raw_id: Option<&[u8]>, done: Option<MethodResponse>) {
             .take();
         let is_error = done.as_ref().is_none_or(MethodResponse::is_error);
         let response = match (done, result) {
-            (Some(done), Some(result)) if done.is_success() => success_response(raw_id, &result),
+            (Some(done), Some(result)) if done.is_success() => success_response(raw_id, result),
             (Some(done), _) => with_id(done.as_ref(), raw_id),
             (None, _) => {
                 let error = Error::new(Kind::InternalError, "the handler failed");
@@ -293,14 +293,16 @@ fn without_details(response: &[u8]) -> Vec<u8> {
     json::with_member(response, "error", &error)
 }
 
-fn success_response(raw_id: &[u8], result: &[u8]) -> Vec<u8> {
-    let mut response = Vec::with_capacity(result.len() + raw_id.len() + 40);
-    response.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    response.extend_from_slice(raw_id);
-    response.extend_from_slice(b",\"result\":");
-    response.extend_from_slice(result);
-    response.push(b'}');
-    response
+/// Put around the result where it is, since that may be large.
+fn success_response(raw_id: &[u8], mut result: Vec<u8>) -> Vec<u8> {
+    let mut head = Vec::with_capacity(raw_id.len() + 40);
+    head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    head.extend_from_slice(raw_id);
+    head.extend_from_slice(b",\"result\":");
+    result.reserve(head.len() + 1);
+    result.push(b'}');
+    result.splice(0..0, head);
+    result
 }
 
 fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {

@@ -18,6 +18,7 @@ mod method;
 mod moves;
 mod navigate;
 mod notify;
+mod parallel;
 mod pick;
 mod question;
 mod read;

@@ -3,6 +3,7 @@
 
 use super::follow::Watched;
 use super::notify::Notices;
+use super::tree::LastView;
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
@@ -90,6 +91,7 @@ pub struct OpenSession {
     /// Changed by whoever holds the session's turn, except at the end of the connection.
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
+    pub last_view: LastView,
 }
 
 /// The right to change the set of open sessions.
@@ -306,6 +308,7 @@ impl OpenSession {
             is_following: AtomicBool::new(false),
             turn: Mutex::default(),
             watched: OnceLock::new(),
+            last_view: LastView::default(),
             session,
         })
     }
