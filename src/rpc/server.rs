@@ -329,11 +329,7 @@ impl Call {
     /// The session the params mean, and its turn, with what others have appended taken in.
     pub async fn fresh(&self, params: &impl wire::OnSession) -> Result<(Arc<OpenSession>, Turn)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
-        let name = turn.tree.name().map(str::to_owned);
-        let (mut turn, changes) = turn.refreshed().await?;
-        self.server.announce(&open, &turn, changes);
-        self.server.announce_name(&open, &turn, name.as_deref());
-        self.server.watch_predecessors(&open, &mut turn);
+        let turn = self.server.caught_up(&open, turn).await?;
         Ok((open, turn))
     }
 
