@@ -638,6 +638,52 @@ fn cancelling_what_does_not_run_is_ignored() {
     );
 }
 
+/// A cancel or abort that came before a navigation had its session's turn was answered with an error,
+/// or missed it.
+#[test]
+fn a_navigation_that_waits_for_its_turn_can_be_cancelled_and_aborted() {
+    for (method, params) in [
+        (
+            "navigate_tree",
+            json!({"targetId": "a1", "navigationId": "n1"}),
+        ),
+        ("pop", json!({})),
+        ("merge_branch", json!({"tipId": "b1"})),
+    ] {
+        for how in ["cancel", "abort", "abort by name"] {
+            let mut d = asked();
+            d.ignore_bookkeeping();
+            d.below(Some("a1"), "b1");
+            d.set_leaf(Some("a3"));
+            let file = std::fs::File::open(d.home.only_file()).unwrap();
+            file.lock().unwrap();
+            let waiting = d.send("append_label", json!({"targetId": "u1", "label": "x"}));
+            let navigation = d.send(method, params.clone());
+            let other = json!({"navigationId": "another"});
+            assert_eq!(d.ok("abort_navigation", other)["aborted"], false);
+            match how {
+                "cancel" => {
+                    d.ok("$/cancel_request", json!({"requestId": navigation}));
+                }
+                "abort by name" if method == "navigate_tree" => {
+                    let named = json!({"navigationId": "n1"});
+                    assert_eq!(d.ok("abort_navigation", named)["aborted"], true);
+                }
+                _ => assert_eq!(d.ok("abort_navigation", json!({}))["aborted"], true),
+            }
+            file.unlock().unwrap();
+            d.response(&waiting).unwrap();
+            let result = d.response(&navigation).unwrap();
+            assert_eq!(
+                (&result["cancelled"], &result["reason"]),
+                (&json!(true), &json!("aborted")),
+                "{method}, {how}"
+            );
+            assert_eq!(result["oldLeafId"], result["newLeafId"]);
+        }
+    }
+}
+
 #[test]
 fn closing_the_session_aborts_its_navigation() {
     for method in ["close_session", "delete_session"] {
