@@ -688,10 +688,19 @@ fn scripted() -> String {
 fn a_key_appears_nowhere_whatever_a_server_says() {
     let echo = json!({"type": "error", "error": {"type": KEY, "message": KEY}}).to_string();
     let error = json!({"error": {"type": KEY, "code": KEY, "message": KEY}}).to_string();
+    let leaked = format!("it is {KEY}, as was said");
     for (api, response) in [
         (
             "anthropic",
             stream_response(&anthropic_events(TEXT, "end_turn"), true),
+        ),
+        (
+            "anthropic",
+            stream_response(&anthropic_events(&leaked, "end_turn"), true),
+        ),
+        (
+            "openai",
+            stream_response(&openai_events(&leaked, "stop"), true),
         ),
         (
             "anthropic",

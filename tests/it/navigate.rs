@@ -924,6 +924,23 @@ fn labels_and_settings_alone_are_not_worth_a_summary() {
     assert_eq!(d.leaf(), "a3");
 }
 
+#[test]
+fn a_compaction_that_is_left_alone_is_worth_a_summary_of_its_own() {
+    let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&CONVERSATION);
+    let compaction = json!({"type": "compaction", "id": "k1", "summary": "WHAT CAME BEFORE", "firstKeptEntryId": "u3", "tokensBefore": 1});
+    d.ok("append_entries", json!({"entries": [compaction]}));
+    let result = d.ok(
+        "navigate_tree",
+        json!({"targetId": "a1", "summarize": true}),
+    );
+    assert!(result.get("reason").is_none(), "{result}");
+    let summary = result["summaryEntry"]["summary"].as_str().unwrap();
+    assert!(summary.contains("WHAT CAME BEFORE"), "{summary}");
+}
+
 // --- what is told, and when ---
 
 #[test]
