@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::harness::*;
@@ -235,4 +236,10 @@ pub fn script(home: &Home, name: &str, body: &str) -> String {
     let path = home.file(name, format!("#!/bin/sh\n{body}\n").as_bytes());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// What a script does that has a child and waits for it; the child's id goes into this file.
+pub fn with_child(pid_file: &Path) -> String {
+    let pid_file = pid_file.display();
+    format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")
 }
