@@ -203,6 +203,36 @@ fn a_hook_that_fails_has_no_opinion_and_says_why_on_stderr() {
 }
 
 #[test]
+fn a_hook_that_lets_its_time_pass_is_silent_and_one_that_says_nothing_is_not() {
+    for (body, reason, outcome) in [
+        ("sleep 60", json!("noAnswer"), "timeout"),
+        ("echo null", Json::Null, "proceed"),
+        ("echo '[]'", Json::Null, "proceed"),
+    ] {
+        let home = Home::new();
+        let hook = script(&home, "hook", body);
+        let timeout_ms = if outcome == "timeout" { 1000 } else { 20_000 };
+        let text = format!(
+            "[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{hook:?}]\ntimeout_ms = {timeout_ms}\n"
+        );
+        let path = file(&home, &text);
+        let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
+        d.ignore_bookkeeping();
+        if outcome == "timeout" {
+            d.let_complain();
+        }
+        d.init(json!({}));
+        talk(&mut d);
+        let result = d.ok(
+            "navigate_tree",
+            json!({"targetId": "a1", "onNoAnswer": "cancel"}),
+        );
+        assert_eq!(result["reason"], reason, "{body}");
+        assert_eq!(d.notification("event_resolved")["outcome"], outcome);
+    }
+}
+
+#[test]
 fn a_hook_is_killed_with_its_children_when_the_question_is_over() {
     takes_at_most(Duration::from_millis(100), || {
         let home = Home::new();
