@@ -356,11 +356,8 @@ impl Navigator {
             let summary = summary.as_ref();
             navigate::commit(&core.tree, &*source, &plan, summary, label.as_deref())
         };
-        let old_leaf_id = prepared
-            .plan
-            .old_leaf_id
-            .as_ref()
-            .map(|id| id.as_str().to_owned());
+        // Labels and names may have come since it was planned.
+        let old_leaf_id = turn.leaf_id().map(str::to_owned);
         let then = |core: &Core, wrote: bool| -> Result<wire::Navigation> {
             let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
             let label_node = path.first().copied().filter(|_| has_label);

@@ -773,12 +773,22 @@ fn labels_and_names_meanwhile_do_not_matter() {
     d.ignore("session_info_changed");
     let (id, event) = ask(&mut d, json!({"targetId": "a1"}));
     d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
-    d.ok("set_session_name", json!({"name": "n"}));
+    let left = d.ok("set_session_name", json!({"name": "n"}))["leafId"].clone();
     d.answer(&event, json!({}));
-    assert_eq!(d.response(&id).unwrap()["newLeafId"], "a1");
+    let result = d.response(&id).unwrap();
     d.notification("event_resolved");
-    d.notification("session_tree");
+    let told = d.notification("session_tree");
+    for moved in [&result, &told] {
+        assert_eq!(
+            (&moved["oldLeafId"], &moved["newLeafId"]),
+            (&left, &json!("a1")),
+            "{moved}"
+        );
+    }
     assert_eq!(d.leaf(), "a1");
+    d.ok("undo_navigation", json!({}));
+    d.notification("session_tree");
+    assert_eq!(d.leaf(), left);
 }
 
 #[test]
