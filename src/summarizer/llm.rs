@@ -14,7 +14,7 @@ use super::{ModelName, Request, Summary, Told, Usage, failed, prompt};
 use crate::error::{Error, Kind};
 use events::Events;
 use futures_util::StreamExt;
-use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use secret::Redactor;
@@ -266,6 +266,10 @@ impl Llm {
         mut redactor: Redactor<'_>,
         told: Told<'_>,
     ) -> Result<Summary, Failure> {
+        // What is none at all is not better the next time.
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));
         let mut chunks = response.bytes_stream();
         let mut events = Events::default();
         let mut text = String::new();
@@ -278,6 +282,7 @@ impl Llm {
         let mut total = 0;
         'events: loop {
             while let Some(data) = events.next() {
+                is_stream = true;
                 let piece = reader.take(&data);
                 match piece.map_err(|failure| failure.redacted(&redactor))? {
                     Piece::Text(piece) => pass_on(redactor.push(&piece)),
@@ -288,7 +293,8 @@ impl Llm {
             let chunk = match self.within_idle(chunks.next()).await? {
                 Some(chunk) => chunk.map_err(|_| Failure::Cut)?,
                 None if reader.is_complete() => break,
-                None => return Err(Failure::Cut),
+                None if is_stream => return Err(Failure::Cut),
+                None => return Err(Failure::BadResponse),
             };
             total += chunk.len();
             if total > MAX_ANSWER_BYTES {
