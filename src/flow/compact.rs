@@ -224,6 +224,7 @@ impl Range {
         let mut previous = None;
         if let Some(step) = kept.compaction(path) {
             previous = Some(body(step.node)?);
+            let is_content = |step: &Step| summarize::is_content(step.kind, step.role);
             if !after.iter().any(is_content) {
                 return Err(nothing_to_compact());
             }
@@ -355,15 +356,6 @@ fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
             open > 0
         })
         .collect()
-}
-
-/// Whether an entry can be something new to compact.
-fn is_content(step: &Step) -> bool {
-    match step.kind {
-        Kind::Message => step.role != Role::System,
-        Kind::CustomMessage | Kind::BranchSummary => true,
-        _ => false,
-    }
 }
 
 fn text_member(object: &[u8], name: &str) -> Option<String> {

@@ -6,7 +6,6 @@
 use super::convert;
 use super::method;
 use super::server::{Call, Server};
-use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json::{self, Members};
 use crate::stdio::Class;
@@ -19,7 +18,7 @@ use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -148,13 +147,10 @@ impl Dispatcher {
                 return;
             }
         };
-        let call = Arc::new(Call {
-            server: Arc::clone(&self.server),
-            id: id.as_ref().map(|(id, _)| id.clone()),
-            cancel: Cancel::new(),
-            result: Mutex::new(None),
-            after: Mutex::default(),
-        });
+        let call = Call::new(
+            Arc::clone(&self.server),
+            id.as_ref().map(|(id, _)| id.clone()),
+        );
         let mut extensions = Extensions::new();
         extensions.insert(Arc::clone(&call));
         // The library's copy of the id is only for its own response, which is used for errors.
@@ -166,18 +162,13 @@ impl Dispatcher {
 
     /// What is refused before it reaches a handler.
     fn admit(&self, id: Option<&RequestId>, method: &str) -> Result<()> {
-        if let Some(id) = id {
-            let in_flight = self
-                .server
-                .in_flight
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if in_flight.contains_key(id) {
-                return Err(Error::new(
-                    Kind::InvalidRequest,
-                    "a request with this id is still in flight",
-                ));
-            }
+        if let Some(id) = id
+            && self.server.in_flight().contains_key(id)
+        {
+            return Err(Error::new(
+                Kind::InvalidRequest,
+                "a request with this id is still in flight",
+            ));
         }
         if self.server.is_ending() {
             return Err(Error::new(
@@ -207,12 +198,8 @@ impl Dispatcher {
             return;
         }
         if let Some(id) = &call.id {
-            let mut in_flight = self
-                .server
-                .in_flight
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            in_flight.insert(id.clone(), call.cancel.clone());
+            let mut in_flight = self.server.in_flight();
+            in_flight.insert(id.clone(), Arc::clone(&call));
         }
         let raw_id = raw_id.map(<[u8]>::to_vec);
         let running = Arc::clone(&self.running);
@@ -221,12 +208,7 @@ impl Dispatcher {
         self.runtime.spawn(async move {
             let done = future.await;
             if let Some(id) = &call.id {
-                let server = &call.server;
-                let mut in_flight = server
-                    .in_flight
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                in_flight.remove(id);
+                call.server.in_flight().remove(id);
             }
             answer(&call, raw_id.as_deref(), done.ok());
             drop(call);

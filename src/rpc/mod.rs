@@ -17,6 +17,7 @@ mod handshake;
 mod method;
 mod moves;
 mod navigate;
+mod navigator;
 mod notify;
 mod parallel;
 mod pick;
