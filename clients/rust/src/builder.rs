@@ -210,7 +210,7 @@ impl Builder {
         self
     }
 
-    /// How many unread notifications a stream holds; 1024 if not told.
+    /// How many unread notifications a stream holds, or a few more; 1024 if not told, at most a million.
     pub fn capacity(mut self, notifications: usize) -> Self {
         self.capacity = notifications;
         self
