@@ -223,7 +223,7 @@ impl Builder {
     pub async fn spawn(&self) -> Result<Client, Error> {
         let cannot_start = |error: std::io::Error| Error::CannotStart {
             program: self.program.to_string_lossy().into_owned(),
-            message: error.to_string(),
+            source: Arc::new(error),
         };
         let mut child = self.command().spawn().map_err(cannot_start)?;
         let pid = child.id();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use treelined_client::{
-    EntryBody, ErrorKind, EventAnswer, EventOutcome, GivenCompaction, GivenSummary, Json,
+    Client, EntryBody, ErrorKind, EventAnswer, EventOutcome, GivenCompaction, GivenSummary, Json,
     NavigationReason, Notification, OnNoAnswer, Question,
 };
 
@@ -121,29 +121,25 @@ async fn without_an_answerer_nothing_is_asked() {
     client.close().await.unwrap();
 }
 
-/// An answerer that never answers, and what it was asked.
-fn silent() -> (
-    impl Fn(treelined_client::SessionBeforeTree, Question) -> std::future::Pending<EventAnswer>
-    + Send
-    + Sync
-    + 'static,
-    mpsc::UnboundedReceiver<(String, Question)>,
-) {
+/// What was asked, and the id of the navigation that asked.
+type Asked = mpsc::UnboundedReceiver<(String, Question)>;
+
+/// A daemon whose questions nobody answers, with a conversation.
+async fn unanswered(fixture: &Fixture) -> (Client, Asked) {
     let (asked, questions) = mpsc::unbounded_channel();
-    let answerer = move |event: treelined_client::SessionBeforeTree, question| {
+    let builder = fixture.builder().answer_tree(move |event, question| {
         let _ = asked.send((event.navigation_id, question));
         pending()
-    };
-    (answerer, questions)
+    });
+    let client = builder.spawn().await.unwrap();
+    conversation(&client).await;
+    (client, questions)
 }
 
 #[tokio::test]
 async fn a_question_that_nobody_answers_in_time_is_over_for_its_answerer() {
     let fixture = Fixture::new();
-    let (answerer, mut questions) = silent();
-    let client = fixture.builder().answer_tree(answerer);
-    let client = client.spawn().await.unwrap();
-    conversation(&client).await;
+    let (client, mut questions) = unanswered(&fixture).await;
     let mut notifications = client.notifications();
     let moved = client
         .navigate_tree("a1")
@@ -189,10 +185,7 @@ async fn an_answerer_can_ask_for_more_time() {
 #[tokio::test]
 async fn a_navigation_that_waits_is_cancelled_and_says_so() {
     let fixture = Fixture::new();
-    let (answerer, mut questions) = silent();
-    let client = fixture.builder().answer_tree(answerer);
-    let client = client.spawn().await.unwrap();
-    conversation(&client).await;
+    let (client, mut questions) = unanswered(&fixture).await;
     let stop = Arc::new(Notify::new());
     let stopped = Arc::clone(&stop);
     let moving = client
@@ -214,10 +207,7 @@ async fn a_navigation_that_waits_is_cancelled_and_says_so() {
 #[tokio::test]
 async fn a_navigation_whose_future_is_dropped_is_cancelled() {
     let fixture = Fixture::new();
-    let (answerer, mut questions) = silent();
-    let client = fixture.builder().answer_tree(answerer);
-    let client = client.spawn().await.unwrap();
-    conversation(&client).await;
+    let (client, mut questions) = unanswered(&fixture).await;
     let moving = tokio::spawn(client.navigate_tree("a1").into_future());
     let (_, question) = soon(questions.recv()).await.unwrap();
     moving.abort();
@@ -231,10 +221,7 @@ async fn a_navigation_whose_future_is_dropped_is_cancelled() {
 #[tokio::test]
 async fn a_navigation_that_waits_is_aborted_by_its_id() {
     let fixture = Fixture::new();
-    let (answerer, mut questions) = silent();
-    let client = fixture.builder().answer_tree(answerer);
-    let client = client.spawn().await.unwrap();
-    conversation(&client).await;
+    let (client, mut questions) = unanswered(&fixture).await;
     let moving = tokio::spawn(client.navigate_tree("a1").into_future());
     let (navigation_id, _) = soon(questions.recv()).await.unwrap();
     let aborted = client.abort_navigation().navigation_id(navigation_id);
@@ -276,10 +263,7 @@ async fn what_was_done_already_comes_back_although_it_was_cancelled_too_late() {
 #[tokio::test]
 async fn an_answer_can_be_given_by_hand() {
     let fixture = Fixture::new();
-    let (answerer, mut questions) = silent();
-    let client = fixture.builder().answer_tree(answerer);
-    let client = client.spawn().await.unwrap();
-    conversation(&client).await;
+    let (client, mut questions) = unanswered(&fixture).await;
     let moving = tokio::spawn(client.navigate_tree("a1").into_future());
     let (_, question) = soon(questions.recv()).await.unwrap();
     let given = client.answer_event(question.event_id());

@@ -163,6 +163,30 @@ async fn what_is_stored_keeps_every_byte() {
     client.close().await.unwrap();
 }
 
+/// serde_json reads 128 levels, the daemon stores 256.
+#[tokio::test]
+async fn what_is_nested_deep_is_no_obstacle() {
+    let fixture = Fixture::new();
+    let client = fixture.spawn().await;
+    client.create_session().await.unwrap();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let call = format!(r#"{{"type":"toolCall","id":"t","name":"f","arguments":{deep}}}"#);
+    let text = format!(r#"[{{"type":"text","text":"a"}},{call},{{"type":"text","text":"b"}}]"#);
+    let message = format!(r#"{{"role":"assistant","content":{text},"more":{deep}}}"#);
+    let message = Message::from(serde_json::from_str::<Json>(&message).unwrap());
+    assert_eq!(
+        (message.role().as_str(), message.text().as_str()),
+        ("assistant", "ab")
+    );
+    client.append_message(message.clone()).await.unwrap();
+    let leaf = client.get_leaf().await.unwrap().entry.unwrap();
+    let EntryBody::Message(body) = leaf.body().unwrap() else {
+        panic!("not a message");
+    };
+    assert_eq!(body.message, message);
+    client.close().await.unwrap();
+}
+
 async fn refusal<T: std::fmt::Debug>(call: impl IntoFuture<Output = Result<T, Error>>) -> Refusal {
     let error = call.await.unwrap_err();
     error.refusal().unwrap_or_else(|| panic!("{error}")).clone()

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::mpsc;
-use treelined_client::{Builder, Client, Error, Json, Message, NavigationReason};
+use treelined_client::{Builder, Client, Error, EventAnswer, Json, Message, NavigationReason};
 
 #[tokio::test]
 async fn closing_answers_what_was_asked_and_leaves_no_process() {
@@ -145,6 +145,10 @@ fn the_end_of_the_runtime_leaves_no_process() {
 async fn a_daemon_that_cannot_be_started_is_no_riddle() {
     let builder = Client::builder().program("/nowhere/treelined");
     let error = builder.spawn().await.unwrap_err();
+    let Error::CannotStart { source, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
     let text = error.to_string();
     assert!(
         text.starts_with("cannot start /nowhere/treelined: "),
@@ -189,6 +193,54 @@ async fn a_daemon_of_another_protocol_version_is_refused() {
     assert_eq!((expected, spoken), (1, 2));
     let text = error.to_string();
     assert_eq!(text, "the daemon speaks protocol version 2, this client 1");
+}
+
+#[tokio::test]
+async fn the_daemon_is_told_what_the_builder_was() {
+    let builder = Client::builder()
+        .client_info("a test", "2")
+        .answer_tree(|_, _| async { EventAnswer::none() })
+        .opt_out(["diagnostics"])
+        .summary_deltas()
+        .progress()
+        .max_frame_bytes(1_000_000);
+    let (client, mut daemon) = Impostor::meet(builder.clone());
+    let asked = daemon.hear().await;
+    let capabilities = json!({
+        "answers": { "session_before_tree": {} },
+        "optOut": ["diagnostics"],
+        "summaryDeltas": {},
+        "progress": {},
+        "maxFrameBytes": 1_000_000,
+    });
+    assert_eq!(asked["params"]["capabilities"], capabilities);
+    let info = json!({ "name": "a test", "version": "2" });
+    assert_eq!(asked["params"]["clientInfo"], info);
+    daemon.answer(&asked, introduction(1)).await;
+    soon(client).await.unwrap().unwrap();
+
+    // A daemon of its own is told whose death ends it, and gets its arguments and its environment.
+    let log = Arc::new(Mutex::new(String::new()));
+    let heard = Arc::clone(&log);
+    let folder = tempfile::tempdir().unwrap();
+    let script = "read -r line; echo \"$line$0$1$FAVOURITE$(pwd)\" >&2";
+    let error = builder
+        .program("sh")
+        .args(["-c", script, "zero"])
+        .arg("one")
+        .env("FAVOURITE", "blue")
+        .current_dir(folder.path())
+        .on_log(move |line| heard.lock().unwrap().push_str(line))
+        .spawn()
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Disconnected(_)), "{error}");
+    let log = log.lock().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let told = format!("zerooneblue{}", folder.display());
+    assert!(log.ends_with(&told), "{log} {told}");
+    let process = format!("\"processId\":{}", std::process::id());
+    assert!(log.contains(&process), "{log}");
 }
 
 /// A daemon that is a shell script, introduced and then doing that.
@@ -264,7 +316,7 @@ async fn a_daemon_started_by_somebody_else_is_spoken_with() {
     let fixture = Fixture::new();
     let mut child = Command::new(program())
         .arg("--session-dir")
-        .arg(fixture.folder.path())
+        .arg(fixture.folder.path().join("sessions"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

@@ -49,7 +49,7 @@ async fn every_stream_has_all_of_them() {
         let Notification::EntriesAppended(said) = next(stream).await else {
             panic!("nothing appended");
         };
-        assert_eq!(said.entry_ids, [appended.entry_id.clone()]);
+        assert_eq!(said.entry_ids, [&*appended.entry_id]);
         assert_eq!(said.origin, Origin::Own);
     }
     client.close().await.unwrap();

@@ -225,8 +225,8 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
 fn params(definitions: &Definitions) -> String {
     let mut text = String::from("//! What methods are called with.\n//!\n")
         + NOTICE
-        + "use crate::{Content, Json, Message};\n\
-           use super::{enums::*, types::*};\n\
+        + "use super::{enums::*, types::*};\n\
+           use crate::{Content, Json, Message};\n\
            use serde::Serialize;\n\n";
     for (name, schema) in definitions.sorted() {
         if BY_HAND.contains(&name) || !name.ends_with("Params") || name.contains("CancelRequest") {
@@ -360,8 +360,8 @@ fn methods(definitions: &Definitions, table: &Value) -> String {
     }
     format!(
         "//! A function for each method of the protocol.\n//!\n{NOTICE}\
-         use crate::{{Call, Client, Content, Json, Message}};\n\
-         use super::{{params::*, results::*, types::*}};\n\n\
+         use super::{{params::*, results::*, types::*}};\n\
+         use crate::{{Call, Client, Content, Json, Message}};\n\n\
          /// The version of the protocol that these functions speak.\n\
          pub const PROTOCOL_VERSION: u64 = {};\n\n\
          /// The schema they were made from: the `schema_hash` of a daemon of the same one.\n\
@@ -374,7 +374,7 @@ fn methods(definitions: &Definitions, table: &Value) -> String {
 fn setters(definitions: &Definitions, table: &Value) -> String {
     let mut text = String::from("//! A function for each param that may be left out.\n//!\n")
         + NOTICE
-        + "use crate::{Call, Json};\nuse super::{enums::*, params::*, types::*};\n\n";
+        + "use super::{enums::*, params::*, types::*};\nuse crate::{Call, Json};\n\n";
     for (_, params, _) in callable(table) {
         text += &setters_of(definitions, params);
     }
