@@ -7,6 +7,7 @@ use std::future::{IntoFuture, pending};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use treelined_client::{Builder, Client, Error, EventAnswer, Json, Message, NavigationReason};
@@ -141,6 +142,41 @@ fn the_end_of_the_runtime_leaves_no_process() {
     assert!(runtime.block_on(soon(client.get_leaf())).is_err());
 }
 
+/// A program that starts a daemon, says which, and is killed.
+#[tokio::test]
+async fn the_death_of_the_program_leaves_no_process() {
+    let fixture = Fixture::new();
+    let mut program = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "lifetime::start_a_daemon_and_wait", "--ignored"])
+        .arg("--nocapture")
+        .env(
+            "TREELINED_SESSION_DIR",
+            fixture.folder.path().join("sessions"),
+        )
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let pid = loop {
+        let line = soon(lines.next_line()).await.unwrap().unwrap();
+        if let Some(pid) = line.strip_prefix("daemon: ") {
+            break pid.parse().unwrap();
+        }
+    };
+    assert!(is_alive(pid));
+    program.kill().await.unwrap();
+    gone(pid).await;
+}
+
+#[tokio::test]
+#[ignore = "run by the_death_of_the_program_leaves_no_process"]
+async fn start_a_daemon_and_wait() {
+    let client = Client::builder().program(program()).spawn().await.unwrap();
+    println!("\ndaemon: {}", client.pid().unwrap());
+    pending::<()>().await;
+}
+
 #[tokio::test]
 async fn a_daemon_that_cannot_be_started_is_no_riddle() {
     let builder = Client::builder().program("/nowhere/treelined");
@@ -174,6 +210,14 @@ async fn a_program_that_is_no_daemon_is_told_from_one() {
     assert!(error.contains(expected), "{error}");
 }
 
+/// What never ends a line is given up before it fills the memory.
+#[tokio::test]
+async fn a_program_that_says_no_end_of_things_is_no_daemon() {
+    let builder = Client::builder().program("cat").arg("/dev/zero");
+    let error = soon(builder.spawn()).await.unwrap_err().to_string();
+    assert!(error.starts_with("this is no treelined daemon"), "{error}");
+}
+
 #[tokio::test]
 async fn a_daemon_of_another_protocol_version_is_refused() {
     let (client, mut daemon) = Impostor::meet(Client::builder());
@@ -200,7 +244,7 @@ async fn the_daemon_is_told_what_the_builder_was() {
     let builder = Client::builder()
         .client_info("a test", "2")
         .answer_tree(|_, _| async { EventAnswer::none() })
-        .opt_out(["diagnostics"])
+        .opt_out(["diagnostics", "event_resolved", "session_before_tree"])
         .summary_deltas()
         .progress()
         .max_frame_bytes(1_000_000);
@@ -280,7 +324,7 @@ async fn a_daemon_that_leaves_a_process_behind_has_ended_all_the_same() {
 
 #[tokio::test]
 async fn the_end_of_output_is_the_end_of_the_daemon() {
-    let builder = script("exec >&-; sleep 600").grace(Duration::from_millis(200));
+    let builder = script("exec >&-; exec sleep 600").grace(Duration::from_millis(200));
     let client = builder.spawn().await.unwrap();
     let error = soon(client.get_leaf()).await.unwrap_err();
     assert!(matches!(error, Error::Disconnected(_)), "{error}");
