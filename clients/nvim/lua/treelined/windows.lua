@@ -1,0 +1,47 @@
+--- Where windows open: below the tree, the prompt and the window of entries side by side.
+
+local M = {}
+
+--- The buffers' roles, by the command that opens one beside the other.
+local BESIDE = { prompt = 'leftabove vsplit', entry = 'rightbelow vsplit' }
+local OTHER = { prompt = 'entry', entry = 'prompt' }
+
+---@param session_id string
+---@param role 'prompt'|'entry'
+---@return string
+function M.name(session_id, role)
+  return ('treelined://%s/%s'):format(session_id, role)
+end
+
+--- The window of this tab page that shows a buffer of this name.
+local function find(name)
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) == name then
+      return win
+    end
+  end
+end
+
+--- Shows a buffer in its own window and makes that the current one.
+---@param session_id string
+---@param role 'prompt'|'entry'
+---@param buf integer
+---@param command string makes a window, if the other one is not there
+---@return integer win
+function M.enter(session_id, role, buf, command)
+  local win = find(M.name(session_id, role))
+  if win then
+    vim.api.nvim_set_current_win(win)
+    return win
+  end
+  local other = find(M.name(session_id, OTHER[role]))
+  if other then
+    vim.api.nvim_set_current_win(other)
+    command = BESIDE[role]
+  end
+  vim.cmd(command)
+  vim.api.nvim_set_current_buf(buf)
+  return vim.api.nvim_get_current_win()
+end
+
+return M
