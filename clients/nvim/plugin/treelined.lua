@@ -24,6 +24,7 @@ for _, name in ipairs({
   'prompt',
   'entry',
   'leaf',
+  'join',
   'fold-toggle',
   'fold-close',
   'fold-open',

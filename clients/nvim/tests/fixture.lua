@@ -6,7 +6,7 @@ local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 local M = { root = root, command = vim.env.TREELINED_BIN or 'treelined' }
 
 --- How long something may take that a test waits for, in milliseconds. The machine may be busy.
-local PATIENCE_MS = 60000
+local PATIENCE_MS = 20000
 
 ---@param condition fun(): any
 ---@return any what the condition gave
@@ -123,7 +123,7 @@ function M.new()
 
   function t.folder()
     local folder = vim.fn.tempname()
-    vim.fn.mkdir(folder, 'p')
+    vim.fn.mkdir(folder, 'p', 448)
     ends[#ends + 1] = function()
       vim.fn.delete(folder, 'rf')
     end

@@ -7,7 +7,7 @@ local fixture = require('fixture')
 local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
 
 --- No test may take longer, in milliseconds; a hanging one ends Neovim.
-local LIMIT_MS = 120000
+local LIMIT_MS = 90000
 
 local function run_one(test)
   local t = fixture.new()
@@ -32,11 +32,11 @@ local function main()
   local passed, failed = 0, 0
   for _, path in ipairs(vim.fn.glob(here .. '/test_*.lua', true, true)) do
     for _, test in ipairs(dofile(path)) do
-      if test[1]:find(wanted, 1, true) then
+      local file = vim.fn.fnamemodify(path, ':t:r')
+      if (file .. ': ' .. test[1]):find(wanted, 1, true) then
         local began = vim.loop.hrtime()
         local ok, why = run_one(test)
         local ms = (vim.loop.hrtime() - began) / 1e6
-        local file = vim.fn.fnamemodify(path, ':t:r')
         local line = ('%s %s: %s (%d ms)\n'):format(ok and 'ok  ' or 'FAIL', file, test[1], ms)
         io.stdout:write(line)
         if ok then

@@ -1,6 +1,7 @@
 --- What is done with a tree: each action takes the tree, asks what it must, and calls the daemon.
 
 local Tree = require('treelined.tree')
+local ask = require('treelined.ask')
 local config = require('treelined.config')
 local entry = require('treelined.entry')
 local keys = require('treelined.keys')
@@ -104,12 +105,10 @@ function M.navigate(tree)
       params.summarize = true
       M.move(tree, params)
     elseif chosen == FOCUS then
-      vim.ui.input({ prompt = 'Focus of the summary: ' }, function(focus)
-        if focus then
-          params.summarize = true
-          params.customInstructions = focus ~= '' and focus or nil
-          M.move(tree, params)
-        end
+      ask.input({ prompt = 'Focus of the summary: ' }, function(focus)
+        params.summarize = true
+        params.customInstructions = focus ~= '' and focus or nil
+        M.move(tree, params)
       end)
     end
   end)
@@ -131,6 +130,21 @@ M.undo = step('undo_navigation')
 
 --- Takes the last undo back.
 M.redo = step('redo_navigation')
+
+--- Goes where another program has written on from here, so that the next message follows theirs.
+function M.join(tree)
+  local session = tree.session
+  if not session.others_leaf_id then
+    return say('nobody has written on from here')
+  end
+  local params = { leafId = session.others_leaf_id }
+  session:request('set_leaf', params, function(err, result)
+    if err then
+      return report(err)
+    end
+    tree:refresh(result.newLeafId)
+  end)
+end
 
 --- Ends a move that waits for an answer or a summary.
 function M.abort(tree)
@@ -161,10 +175,8 @@ function M.label(tree, label)
   elseif label then
     return set_label(tree, node, label)
   end
-  vim.ui.input({ prompt = 'Label: ', default = node.label or '' }, function(given)
-    if given then
-      set_label(tree, node, given)
-    end
+  ask.input({ prompt = 'Label: ', default = node.label or '' }, function(given)
+    set_label(tree, node, given)
   end)
 end
 
@@ -203,15 +215,13 @@ end
 ---@param query? string asked for if left out
 function M.query(tree, query)
   local function set(words)
-    if words then
-      tree.query = vim.trim(words) ~= '' and words or nil
-      tree:refresh()
-    end
+    tree.query = vim.trim(words) ~= '' and words or nil
+    tree:refresh()
   end
   if query then
     return set(query)
   end
-  vim.ui.input({ prompt = 'Only rows with: ', default = tree.query or '' }, set)
+  ask.input({ prompt = 'Only rows with: ', default = tree.query or '' }, set)
 end
 
 --- Goes to a match. The daemon searches: what is not drawn yet is found too.
@@ -248,7 +258,7 @@ end
 ---@param query? string asked for if left out
 function M.search(tree, query)
   local function search(words)
-    if not words or vim.trim(words) == '' then
+    if vim.trim(words) == '' then
       return
     end
     local node = tree:current()
@@ -257,7 +267,7 @@ function M.search(tree, query)
   if query then
     return search(query)
   end
-  vim.ui.input({ prompt = 'Search: ' }, search)
+  ask.input({ prompt = 'Search: ' }, search)
 end
 
 local function search_by(count)

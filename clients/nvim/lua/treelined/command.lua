@@ -76,6 +76,7 @@ M.subcommands = {
   search = { run = on_tree('search') },
   entry = { run = on_tree('entry') },
   leaf = { run = on_tree('leaf') },
+  join = { run = on_tree('join') },
   prompt = { run = on_tree('prompt') },
   refresh = { run = on_tree('refresh') },
   send = {

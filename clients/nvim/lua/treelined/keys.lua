@@ -12,6 +12,7 @@ M.tree = {
   { 'p', '<Plug>(treelined-prompt)', 'write a message' },
   { 'K', '<Plug>(treelined-entry)', 'show this entry' },
   { 'gl', '<Plug>(treelined-leaf)', 'where the conversation stands' },
+  { 'gj', '<Plug>(treelined-join)', 'go where others have written on' },
   { 'za', '<Plug>(treelined-fold-toggle)', 'fold or unfold what is below' },
   { '<Tab>', '<Plug>(treelined-fold-toggle)', 'the same' },
   { 'zc', '<Plug>(treelined-fold-close)', 'fold' },

@@ -10,7 +10,7 @@ local M = {}
 ---@class treelined.Prompt
 ---@field session_id string
 ---@field images table[] content blocks that go out with the text
----@field attempt? {text: string, leaf_id?: string, params: table} what was sent, if it is not known to have arrived
+---@field attempt? {text: string, leaf_id?: string, force: boolean, params: table} what may not have arrived
 ---@field is_sending boolean
 
 ---@type table<integer, treelined.Prompt>
@@ -57,7 +57,7 @@ local function buffer(session)
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()
-      M.send(buf)
+      M.send(buf, { force = vim.v.cmdbang == 1 })
     end,
   })
   vim.api.nvim_create_autocmd('BufWipeout', {
@@ -124,10 +124,10 @@ end
 
 --- Sends the prompt as a new user message. It is emptied when the daemon has it, and stays as it is if not.
 ---@param buf? integer the current buffer if left out
----@param callback? fun(err: treelined.Error|nil, result: treelined.AppendMessageResult|nil)
-function M.send(buf, callback)
+---@param options? {force?: boolean} force: though others have written on from here, which makes a branch
+function M.send(buf, options)
   buf = (buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf
-  callback = callback or function() end
+  local force = options and options.force or false
   local prompt = prompts[buf]
   if not prompt then
     return say('this buffer is no prompt', vim.log.levels.ERROR)
@@ -148,14 +148,19 @@ function M.send(buf, callback)
   end
   -- The same id for the same text: the daemon knows a retry, whatever became of the first.
   local attempt = prompt.attempt
-  if not (attempt and attempt.text == text and attempt.leaf_id == session.leaf_id) then
+  local is_retry = attempt
+    and attempt.text == text
+    and attempt.leaf_id == session.leaf_id
+    and attempt.force == force
+  if not is_retry then
     local seconds, microseconds = (vim.uv or vim.loop).gettimeofday()
     attempt = {
       text = text,
       leaf_id = session.leaf_id,
+      force = force,
       params = {
         entryId = new_id(),
-        expectedLeafId = session.leaf_id or vim.NIL,
+        expectedLeafId = not force and (session.leaf_id or vim.NIL) or nil,
         message = {
           role = 'user',
           content = content,
@@ -166,16 +171,19 @@ function M.send(buf, callback)
   end
   prompt.attempt, prompt.is_sending = attempt, true
   local changedtick = vim.api.nvim_buf_get_changedtick(buf)
-  session:request('append_message', attempt.params, function(err, result)
+  session:request('append_message', attempt.params, function(err)
     prompt.is_sending = false
     if not err then
       sent(buf, changedtick)
     elseif err.kind == 'leafMoved' then
-      say('not sent: the conversation has moved on; look, and send again', vim.log.levels.WARN)
+      say(
+        'not sent: others have written on from here. `gj` in the tree goes where they are, '
+          .. '`:write!` sends it here and makes a branch',
+        vim.log.levels.WARN
+      )
     else
       say('not sent: ' .. tostring(err), vim.log.levels.ERROR)
     end
-    callback(err, result)
   end)
 end
 

@@ -15,6 +15,7 @@ local M = {}
 ---@field cwd string
 ---@field read_only boolean
 ---@field leaf_id? string nil: before the first entry
+---@field others_leaf_id? string where others have written on to, while this Neovim stands elsewhere
 ---@field over? treelined.Error why it is no longer open
 ---@field navigation_id? string what runs now, if it is ours
 ---@field private client treelined.Client
@@ -86,12 +87,15 @@ end
 local on = {}
 
 function on.session_tree(session, params)
-  session.leaf_id = params.newLeafId
+  session.leaf_id, session.others_leaf_id = params.newLeafId, nil
   session:emit('changed', params)
 end
 
 function on.entries_appended(session, params)
   session.leaf_id = params.leafId
+  -- Others do not move this Neovim: it stands where it stood, and the file somewhere else.
+  local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
+  session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
   session:emit('changed', params)
 end
 

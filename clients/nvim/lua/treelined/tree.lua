@@ -25,10 +25,12 @@ local SETTLE_MS = 20
 ---@field private settings treelined.Config
 ---@field private namespace integer
 ---@field private reloading boolean
----@field private again? {focus?: string}
+---@field private again? table<integer, string> where windows go in the refresh after this one
 ---@field private settled fun()[] called when all that was asked for is drawn
 ---@field private drawn {[1]: integer, [2]: integer}[] rows
 ---@field private is_due boolean a refresh will come
+---@field private following table<integer, true> windows that it will take to the end of the conversation
+---@field private followed? string where it took them last
 ---@field private stop_listening fun()
 local Tree = {}
 Tree.__index = Tree
@@ -102,9 +104,12 @@ function Tree:show_windows()
     return
   end
   for _, win in ipairs(self:windows()) do
-    local info = vim.fn.getwininfo(win)[1]
-    local margin = info.height
-    self.rows:fetch(info.topline - margin, info.botline + margin, function(err, first, last)
+    -- These scroll to the cursor first, as drawing will; what `getwininfo` knows is of the last drawing.
+    local top, bottom = unpack(vim.api.nvim_win_call(win, function()
+      return { vim.fn.line('w0'), vim.fn.line('w$') }
+    end))
+    local margin = vim.api.nvim_win_get_height(win)
+    self.rows:fetch(top - margin, bottom + margin, function(err, first, last)
       if not vim.api.nvim_buf_is_valid(self.buf) then
         return
       elseif first then
@@ -130,17 +135,22 @@ function Tree:params()
   }
 end
 
+--- The window that keys are typed in, or another one that shows the tree.
+---@return integer|nil
+function Tree:main_window()
+  local win = vim.api.nvim_get_current_win()
+  if vim.api.nvim_win_get_buf(win) == self.buf then
+    return win
+  end
+  return self:windows()[1]
+end
+
 --- The row under the cursor of a window, if it is known.
 ---@param win? integer
 ---@return treelined.TreeNode|nil
 ---@return integer row
 function Tree:current(win)
-  if win == nil then
-    win = vim.api.nvim_get_current_win()
-    if vim.api.nvim_win_get_buf(win) ~= self.buf then
-      win = self:windows()[1]
-    end
-  end
+  win = win or self:main_window()
   local row = win and vim.api.nvim_win_get_cursor(win)[1] or 1
   return self.rows:get(row), row
 end
@@ -149,7 +159,7 @@ end
 function Tree:describe()
   local parts = { utf8.line(self.session:title()) }
   if self.session.over then
-    parts[#parts + 1] = utf8.line(tostring(self.session.over))
+    parts[#parts + 1] = utf8.line(tostring(self.session.over):match('^[^\n]*'))
     return table.concat(parts, ' · ')
   end
   parts[#parts + 1] = self.rows.total == 1 and '1 row' or self.rows.total .. ' rows'
@@ -167,6 +177,9 @@ function Tree:describe()
     local text = '/%s %d of %d'
     parts[#parts + 1] = text:format(utf8.line(search.query), search.index, search.total)
   end
+  if self.session.others_leaf_id then
+    parts[#parts + 1] = 'others have written'
+  end
   if self.session.read_only then
     parts[#parts + 1] = 'read only'
   end
@@ -183,7 +196,7 @@ function Tree:update_header()
     return
   end
   -- What a `%{}` gives is shown as it is, whatever percent signs a name has.
-  local text = " %{get(b:,'treelined_title','')}"
+  local text = " %{get(b:,'treelined_title','')}%<"
   local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
   for _, win in ipairs(self:windows()) do
     if vim.wo[win][option] ~= text then
@@ -217,7 +230,7 @@ end
 --- What stands where the rows would, if there are none.
 function Tree:draw_nothing()
   local text = 'Nothing has been said yet.'
-  if self.rows.hidden > 0 then
+  if self.rows.hidden > 0 and (self.query or self.filter ~= 'default') then
     text = ('No rows: %d are hidden by filter and query.'):format(self.rows.hidden)
   end
   self:write(0, -1, { text })
@@ -235,7 +248,9 @@ function Tree:places()
     places[win] = {
       id = node and node.id,
       row = row,
-      above = row - vim.fn.getwininfo(win)[1].topline,
+      above = row - vim.api.nvim_win_call(win, function()
+        return vim.fn.line('w0')
+      end),
       column = vim.api.nvim_win_get_cursor(win)[2],
     }
   end
@@ -266,22 +281,27 @@ function Tree:row_of(id)
   return row
 end
 
---- Draws the tree anew. The cursor goes to `focus`, or stays on its entry.
----@param focus? string an entry
+--- Draws the tree anew. Cursors stay on their entries.
+---@param focus? string|table<integer, string> an entry that the cursor goes to, or one for each of some windows
 ---@param callback? fun() when all that was asked for is drawn
 function Tree:refresh(focus, callback)
+  local main = self:main_window()
+  local goals = focus
+  if type(focus) ~= 'table' then
+    goals = main and { [main] = focus } or {}
+  end
   if callback then
     table.insert(self.settled, callback)
   end
   if self.reloading then
-    self.again = { focus = focus or (self.again and self.again.focus) }
+    self.again = vim.tbl_extend('force', self.again or {}, goals)
     return
   end
   self.reloading = true
   local places = self:places()
-  local node, row = self:current()
-  local around = focus or (node and node.id)
-  local offset = math.max(row - 1 - math.floor(self.settings.page_size / 2), 0)
+  local here = places[main] or { row = 1 }
+  local around = goals[main] or here.id or select(2, next(goals))
+  local offset = math.max(here.row - 1 - math.floor(self.settings.page_size / 2), 0)
   local place = around and { around = around } or { offset = offset }
   self.rows:reload(self:params(), place, function(err, first, last)
     self.reloading = false
@@ -299,7 +319,8 @@ function Tree:refresh(focus, callback)
     for win, was in pairs(places) do
       if vim.api.nvim_win_is_valid(win) then
         local anchor = was.id and self:row_of(was.id) or was.row
-        self:stand(win, focus and self:row_of(focus) or anchor, anchor, was)
+        local goal = goals[win] and self:row_of(goals[win])
+        self:stand(win, goal or anchor, anchor, was)
       end
     end
     self:settle()
@@ -324,9 +345,9 @@ end
 function Tree:settle()
   self:update_header()
   if self.again then
-    local focus = self.again.focus
+    local goals = self.again
     self.again = nil
-    return self:refresh(focus)
+    return self:refresh(goals)
   end
   self.has_retried = false
   self:show_windows()
@@ -337,21 +358,28 @@ function Tree:settle()
   end
 end
 
---- Draws the tree anew soon. Who watches the leaf goes on watching it.
+--- Draws the tree anew soon. Who looks at the end of the conversation goes on looking at its end, also if
+--- others write it.
 function Tree:changed()
-  local node = self:current()
-  if self.rows.total == 0 or (node and node.isLeaf) then
-    self.is_following = true
+  for _, win in ipairs(self:windows()) do
+    local node = self:current(win)
+    if self.rows.total == 0 or (node and (node.isLeaf or node.id == self.followed)) then
+      self.following[win] = true
+    end
   end
   if self.is_due then
     return
   end
   self.is_due = true
   vim.defer_fn(function()
-    local focus = self.is_following and self.session.leaf_id or nil
-    self.is_due, self.is_following = false, false
+    local goals = {}
+    for win in pairs(self.following) do
+      goals[win] = self.session.others_leaf_id or self.session.leaf_id
+    end
+    self.followed = select(2, next(goals)) or self.followed
+    self.is_due, self.following = false, {}
     if vim.api.nvim_buf_is_valid(self.buf) then
-      self:refresh(focus)
+      self:refresh(goals)
     end
   end, SETTLE_MS)
 end
@@ -475,7 +503,7 @@ function M.show(session, callback)
       settled = {},
       drawn = {},
       is_due = false,
-      is_following = false,
+      following = {},
     }, Tree)
     trees[buf] = tree
     vim.api.nvim_buf_set_name(buf, 'treelined://' .. session.id)
