@@ -121,6 +121,10 @@ function M.new()
   local ends = {}
   local t = {}
 
+  function t.at_end(callback)
+    ends[#ends + 1] = callback
+  end
+
   function t.folder()
     local folder = vim.fn.tempname()
     vim.fn.mkdir(folder, 'p', 448)
@@ -167,7 +171,9 @@ function M.new()
     child:lua('vim.o.columns, vim.o.lines = 80, 24')
     child:lua(
       [[
-        vim.g.treelined = ...
+        local config = ...
+        config.summarizer = config.summarizer ~= vim.NIL and config.summarizer or nil
+        vim.g.treelined = config
         notes = {}
         vim.notify = function(text) table.insert(notes, text) end
       ]],

@@ -31,7 +31,6 @@ M.highlights = {
   TreelinedInactive = 'Comment',
   TreelinedError = 'ErrorMsg',
   TreelinedFlag = 'WarningMsg',
-  TreelinedMatch = 'Search',
 }
 
 local SPEAKERS = {
