@@ -33,7 +33,7 @@ return {
         '•  user       says u1',
         '•  assistant  says a1',
         '•  user       says u2',
-        '•  assistant  says a2 ← active',
+        '◉  assistant  says a2 ← active',
         '~',
       })
       equal(screen[23], ' talk · 4 rows · 1 hidden')
@@ -49,13 +49,13 @@ return {
     function(t)
       local child = shown(t)
       child:type('gg<CR><CR>ggj<CR>1<CR>')
-      child:sees('•  assistant  says a1 ← active')
+      child:sees('◉  assistant  says a1 ← active')
       child:sees('   user       says u2')
-      child:gives(LINE, '•  assistant  says a1 ← active')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
       child:type('u')
-      child:gives(LINE, '•  assistant  says a2 ← active')
+      child:gives(LINE, '◉  assistant  says a2 ← active')
       child:type('<C-r>')
-      child:gives(LINE, '•  assistant  says a1 ← active')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
       child:type('<C-r>')
       child:gives('notes', { 'treelined: nothing to undo or redo' })
       child:type('<CR>')
@@ -71,7 +71,7 @@ return {
       child:gives(ALL, { 'says u2' })
       equal(child:lua('return vim.bo.filetype'), 'markdown')
       child:type('A, but<CR>otherwise<C-s>')
-      child:sees('•  └─ user       says u2, but otherwise ← active')
+      child:sees('◉  └─ user       says u2, but otherwise ← active')
       child:gives(ALL, { '' })
       equal(child:lua('return vim.bo.modified'), false)
       local params = { path = child.talk.path }
@@ -135,7 +135,7 @@ return {
       child:type('<C-w>kgj')
       child:sees('says u3 ← active')
       child:type('<C-w>j<C-s>')
-      child:sees('•  user       precious ← active')
+      child:sees('◉  user       precious ← active')
 
       said.entryId, said.message = 'a3', f.message('a3')
       said.parentId = child:lua(
@@ -175,22 +175,22 @@ return {
       local child = shown(t)
       child:type('ggjza')
       child:gives('vim.api.nvim_buf_line_count(0)', 2)
-      equal(child:lines(), { '•  user       says u1', '•▸ assistant  says a1 ← active' })
+      equal(child:lines(), { '•  user       says u1', '◉▸ assistant  says a1 ← active' })
       child:type('za')
       child:gives('vim.api.nvim_buf_line_count(0)', 4)
       child:type('Gzc')
       child:gives('vim.api.nvim_buf_line_count(0)', 3)
-      child:gives(LINE, '•▸ user       says u2 ← active')
+      child:gives(LINE, '◉▸ user       says u2 ← active')
       child:type('zR')
       child:gives('vim.api.nvim_buf_line_count(0)', 4)
       child:type('f3<CR>')
       child:sees('talk · 2 rows · 3 hidden · user-only')
-      equal(child:lines(), { '•  user       says u1', '•  user       says u2 ← active' })
+      equal(child:lines(), { '•  user       says u1', '◉  user       says u2 ← active' })
       child:command('Treelined filter all')
       child:sees('talk · 5 rows · all')
       child:command('Treelined filter default')
       child:type('sa1 says<CR>')
-      child:gives(ALL, { '•  assistant  says a1 ← active' })
+      child:gives(ALL, { '◉  assistant  says a1 ← active' })
       child:sees('only "a1 says"')
       child:type('s<C-u>nothing at all<CR>')
       child:gives(ALL, {
@@ -227,7 +227,7 @@ return {
       child:sees('│says u1')
       child:sees('unsent')
       child:type('gl')
-      child:gives(LINE, '•  assistant  says a2 ← active')
+      child:gives(LINE, '◉  assistant  says a2 ← active')
     end,
   },
   {
@@ -395,7 +395,7 @@ return {
       child:sees('of mine · 0 rows')
       child:type('<CR>uLKzaza')
       child:type('pihello<C-s>')
-      child:sees('•  user       hello ← active')
+      child:sees('◉  user       hello ← active')
       child:type('<Esc><C-w>k')
       child:command('Treelined name of another')
       child:sees('of another · 1 row')
@@ -421,7 +421,7 @@ return {
       child:type('gg<CR>1<CR>')
       child:gives('notes', { 'treelined: the move was refused' })
       child:type('j<CR>1<CR>')
-      child:gives(LINE, '•  assistant  says a1 ← active')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
     end,
   },
 }

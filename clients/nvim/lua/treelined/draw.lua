@@ -14,8 +14,8 @@ local PREAMBLE =
 local SPEAKER = 10
 
 local MARKS = {
-  unicode = { active = '•', folded = '▸', leaf = '← active', failed = '✗' },
-  ascii = { active = '*', folded = '+', leaf = '<- active', failed = '!' },
+  unicode = { path = '•', leaf = '◉', folded = '▸', active = '← active', failed = '✗' },
+  ascii = { path = '*', leaf = '@', folded = '+', active = '<- active', failed = '!' },
 }
 
 --- Highlight groups, and what they look like unless somebody says otherwise.
@@ -95,7 +95,9 @@ function M.row(node, look)
       line = line .. text
     end
   end
-  add(node.onActivePath and marks.active or ' ', 'TreelinedActive')
+  -- At the left, where it is seen however long the row is.
+  local mark = node.isLeaf and marks.leaf or (node.onActivePath and marks.path) or ' '
+  add(mark, 'TreelinedActive')
   add(look.folded and marks.folded or ' ', look.folded and 'TreelinedFolded' or nil)
   add(' ')
   add(utf8.line(node.prefix or ''), 'TreelinedGuide')
@@ -124,7 +126,7 @@ function M.row(node, look)
   end
   if node.isLeaf then
     add(' ')
-    add(marks.leaf, 'TreelinedActive')
+    add(marks.active, 'TreelinedActive')
   end
   line = line:gsub(' +$', '')
   for _, highlight in ipairs(highlights) do

@@ -208,6 +208,14 @@ function Tree:update_header()
   vim.cmd('redrawstatus!')
 end
 
+local function blank(count)
+  local lines = {}
+  for index = 1, count do
+    lines[index] = ''
+  end
+  return lines
+end
+
 --- Makes the buffer as long as the tree, and empties what was drawn.
 function Tree:clear()
   local count = math.max(self.rows.total, 1)
@@ -216,12 +224,12 @@ function Tree:clear()
   if count < present then
     self:write(count, present, {})
   elseif count > present then
-    self:write(present, present, vim.split(('\n'):rep(count - present - 1), '\n'))
+    self:write(present, present, blank(count - present))
   end
   for _, range in ipairs(self.drawn) do
     local first, last = range[1], math.min(range[2], count)
     if first <= last then
-      self:write(first - 1, last, vim.split(('\n'):rep(last - first), '\n'))
+      self:write(first - 1, last, blank(last - first + 1))
     end
   end
   self.drawn = {}
