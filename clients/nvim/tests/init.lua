@@ -2,7 +2,7 @@
 
 local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 vim.opt.runtimepath = { root, vim.env.VIMRUNTIME }
-vim.opt.packpath = {}
+vim.opt.packpath = { vim.env.VIMRUNTIME }
 package.path = root .. '/tests/?.lua;' .. package.path
 vim.opt.swapfile = false
 vim.opt.shadafile = 'NONE'
