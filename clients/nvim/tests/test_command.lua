@@ -146,6 +146,29 @@ return {
     end,
   },
   {
+    'the global may be a function, and hold functions',
+    function(t)
+      local child = t.child()
+      child:lua([[
+        local config = vim.g.treelined
+        config.answers = {
+          session_before_tree = function(_, question)
+            question.reply({ cancel = true })
+          end,
+        }
+        vim.g.treelined = function()
+          return config
+        end
+      ]])
+      child:command('Treelined new')
+      child:sees('0 rows')
+      child:type('pihello<C-s>')
+      child:sees('hello ← active')
+      child:type('<Esc><C-w>k<CR>1<CR>')
+      child:gives('notes', { 'treelined: the move was refused' })
+    end,
+  },
+  {
     'the help knows every subcommand, map, setting, function and highlight group',
     function()
       local help = read('doc/treelined.txt')

@@ -426,4 +426,30 @@ return {
       child:gives(LINE, '◉  assistant  says a1 ← active')
     end,
   },
+  {
+    'a deleted tree is drawn again, also by :edit, and its windows leave nothing behind',
+    function(t)
+      local child = shown(t)
+      child:command('edit')
+      child:gives('#' .. ALL, 4)
+      child:sees('says a2 ← active')
+      local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
+      child:command('enew')
+      equal(child:lua('return vim.wo.' .. option), '')
+      equal(child:lua('return vim.wo.cursorline'), false)
+      child:command('bdelete treelined://')
+      child:gives("vim.fn.bufnr('treelined://')", -1)
+      child:command('Treelined open ' .. child.talk.sessionId)
+      child:sees('says a2 ← active')
+      child:type('ggLnew<CR>')
+      child:gives(LINE, '•  user       [new] says u1')
+      child:type('pigone<Esc>')
+      child:command('bdelete!')
+      child:gives("vim.fn.bufnr('prompt$')", -1)
+      child:type('piwritten<Esc>')
+      child:command('wq')
+      child:sees('◉  user       written ← active')
+      equal(child:lua("return vim.api.nvim_buf_get_name(0):find('prompt') == nil"), true)
+    end,
+  },
 }

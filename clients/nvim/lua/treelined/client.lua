@@ -267,7 +267,7 @@ function Client:ask(name, event)
 end
 
 function Client:receive(line)
-  if self.over and self.ended then
+  if self.ended then
     return
   end
   local message, why = json.decode(line)

@@ -41,9 +41,12 @@ local buffers = {}
 
 local function buffer(session)
   local buf = buffers[session.id]
-  if not (buf and vim.api.nvim_buf_is_valid(buf)) then
+  if not buf then
     buf = vim.api.nvim_create_buf(false, true)
     buffers[session.id] = buf
+    windows.on_wipe(buf, function()
+      buffers[session.id] = nil
+    end)
     vim.api.nvim_buf_set_name(buf, windows.name(session.id, 'entry'))
     vim.bo[buf].bufhidden = 'hide'
     vim.bo[buf].modifiable = false

@@ -16,6 +16,9 @@ local M = {}
 ---@type table<integer, treelined.Prompt>
 local prompts = {}
 
+--- How long `:write` waits for the daemon, in milliseconds.
+local WRITE_MS = 3000
+
 local namespace = vim.api.nvim_create_namespace('treelined-prompt')
 
 local function say(text, level)
@@ -58,14 +61,15 @@ local function buffer(session)
     buffer = buf,
     callback = function()
       M.send(buf, { force = vim.v.cmdbang == 1 })
+      -- So that `:wq` finds the buffer written.
+      vim.wait(WRITE_MS, function()
+        return not prompts[buf].is_sending
+      end, 5)
     end,
   })
-  vim.api.nvim_create_autocmd('BufWipeout', {
-    buffer = buf,
-    callback = function()
-      prompts[buf] = nil
-    end,
-  })
+  windows.on_wipe(buf, function()
+    prompts[buf] = nil
+  end)
   if config.get().default_keys then
     for _, key in ipairs(keys.prompt) do
       local options = { buffer = buf, remap = true, desc = 'treelined: ' .. key[3] }
@@ -95,6 +99,8 @@ function M.put(session, text, images)
   fill(buf, text)
   prompts[buf].images = images or {}
   show_images(buf)
+  -- It is in the session: nothing is lost if Neovim ends now.
+  vim.bo[buf].modified = false
   if before ~= '' and before ~= text then
     say('the text that stood in the prompt comes back with u')
   end

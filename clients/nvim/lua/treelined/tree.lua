@@ -8,6 +8,7 @@ local Rows = require('treelined.rows')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
 local utf8 = require('treelined.utf8')
+local windows = require('treelined.windows')
 
 local M = {}
 
@@ -463,7 +464,7 @@ local function watch(tree, group)
   on('BufReadCmd', function()
     tree:refresh()
   end)
-  on('BufWipeout', function()
+  windows.on_wipe(tree.buf, function()
     tree.stop_listening()
     trees[tree.buf] = nil
     vim.api.nvim_del_augroup_by_id(group)

@@ -1,4 +1,5 @@
---- Where windows open: below the tree, the prompt and the window of entries side by side.
+--- Where windows open: below the tree, the prompt and the window of entries side by side. And how the
+--- buffers in them end.
 
 local M = {}
 
@@ -42,6 +43,23 @@ function M.enter(session_id, role, buf, command)
   vim.cmd(command)
   vim.api.nvim_set_current_buf(buf)
   return vim.api.nvim_get_current_win()
+end
+
+--- Makes `:bdelete` wipe a buffer out: it would come back without its options and keys.
+---@param buf integer
+---@param callback fun() when it is gone
+function M.on_wipe(buf, callback)
+  vim.api.nvim_create_autocmd('BufDelete', {
+    buffer = buf,
+    callback = function()
+      vim.schedule(function()
+        if vim.api.nvim_buf_is_valid(buf) then
+          vim.api.nvim_buf_delete(buf, { force = true })
+        end
+      end)
+    end,
+  })
+  vim.api.nvim_create_autocmd('BufWipeout', { buffer = buf, callback = callback })
 end
 
 return M
