@@ -120,6 +120,7 @@ return {
       end, 'a request to the model')
       writer.say('It all began')
       child:sees('It all began')
+      child:sees('summary, being written · x in the tree')
       child:type('x')
       child:gives('notes', { 'treelined: the move was aborted' })
       child:sees('says a2 ← active')

@@ -69,7 +69,7 @@ return {
     function(t)
       local child = shown(t)
       child:type('k<CR>1<CR>')
-      child:sees('treelined://' .. child.talk.sessionId:sub(1, 8))
+      child:sees('talk · message · :w sends')
       child:gives(ALL, { 'says u2' })
       equal(child:lua('return vim.bo.filetype'), 'markdown')
       child:type('A, but<CR>otherwise<C-s>')

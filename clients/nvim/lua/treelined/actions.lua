@@ -3,6 +3,7 @@
 local Tree = require('treelined.tree')
 local ask = require('treelined.ask')
 local config = require('treelined.config')
+local draw = require('treelined.draw')
 local entry = require('treelined.entry')
 local keys = require('treelined.keys')
 local prompt = require('treelined.prompt')
@@ -71,7 +72,7 @@ function M.move(tree, params, callback)
         say(REASONS[result.reason] or result.reason)
       end
       if result.summaryEntry then
-        entry.show(session, entry.text(result.summaryEntry))
+        entry.show(session, entry.text(result.summaryEntry), 'summary')
       end
       if vim.api.nvim_buf_is_valid(tree.buf) and not result.cancelled then
         tree:refresh(result.newLeafId)
@@ -190,7 +191,8 @@ function M.entry(tree)
     if err then
       return report(err)
     end
-    entry.show(tree.session, entry.text(result.entry))
+    local title = draw.speaker(node) .. ' · ' .. node.timestamp
+    entry.show(tree.session, entry.text(result.entry), title)
   end)
 end
 

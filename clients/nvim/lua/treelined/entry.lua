@@ -72,13 +72,15 @@ end
 --- Shows a text in the window of entries, which is opened if it is not there; the cursor stays where it is.
 ---@param session treelined.OpenSession
 ---@param text string
+---@param title string
 ---@return integer buf
 ---@return integer win
-function M.show(session, text)
+function M.show(session, text, title)
   local buf = buffer(session)
   write(buf, 0, -1, utf8.lines(text))
   local win = window(session, buf)
   vim.api.nvim_win_set_cursor(win, { 1, 0 })
+  windows.set_title(buf, title)
   return buf, win
 end
 
@@ -91,7 +93,7 @@ function M.stream(session)
   local tail = ''
   return function(piece)
     if not buf then
-      buf, win = M.show(session, '')
+      buf, win = M.show(session, '', 'summary, being written · x in the tree aborts')
     end
     if not vim.api.nvim_buf_is_valid(buf) then
       return

@@ -85,6 +85,7 @@ end
 function M.show(session)
   local buf = buffer(session)
   windows.enter(session.id, 'prompt', buf, config.get().prompt_window)
+  windows.set_title(buf, ('%s · message · :w sends'):format(session:title()))
   return buf
 end
 

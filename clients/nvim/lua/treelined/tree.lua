@@ -7,7 +7,6 @@
 local Rows = require('treelined.rows')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
-local utf8 = require('treelined.utf8')
 local windows = require('treelined.windows')
 
 local M = {}
@@ -158,9 +157,9 @@ end
 
 --- What the header says.
 function Tree:describe()
-  local parts = { utf8.line(self.session:title()) }
+  local parts = { self.session:title() }
   if self.session.over then
-    parts[#parts + 1] = utf8.line(tostring(self.session.over):match('^[^\n]*'))
+    parts[#parts + 1] = tostring(self.session.over):match('^[^\n]*')
     return table.concat(parts, ' · ')
   end
   parts[#parts + 1] = self.rows.total == 1 and '1 row' or self.rows.total .. ' rows'
@@ -171,12 +170,12 @@ function Tree:describe()
     parts[#parts + 1] = self.filter
   end
   if self.query then
-    parts[#parts + 1] = ('only "%s"'):format(utf8.line(self.query))
+    parts[#parts + 1] = ('only "%s"'):format(self.query)
   end
   if self.search then
     local search = self.search
     local text = '/%s %d of %d'
-    parts[#parts + 1] = text:format(utf8.line(search.query), search.index, search.total)
+    parts[#parts + 1] = text:format(search.query, search.index, search.total)
   end
   if self.session.others_leaf_id then
     parts[#parts + 1] = 'others have written'
@@ -192,21 +191,7 @@ end
 
 --- Says anew what the header says.
 function Tree:update_header()
-  vim.b[self.buf].treelined_title = self:describe()
-  if not self.settings.header then
-    return
-  end
-  -- What a `%{}` gives is shown as it is, whatever percent signs a name has.
-  local text = " %{get(b:,'treelined_title','')}%<"
-  local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
-  for _, win in ipairs(self:windows()) do
-    if vim.wo[win][option] ~= text then
-      vim.api.nvim_win_call(win, function()
-        vim.opt_local[option] = text
-      end)
-    end
-  end
-  vim.cmd('redrawstatus!')
+  windows.set_title(self.buf, self:describe())
 end
 
 local function blank(count)

@@ -1,5 +1,8 @@
---- Where windows open: below the tree, the prompt and the window of entries side by side. And how the
---- buffers in them end.
+--- Where windows open: below the tree, the prompt and the window of entries side by side. What is said in
+--- their bars, and how the buffers in them end.
+
+local config = require('treelined.config')
+local utf8 = require('treelined.utf8')
 
 local M = {}
 
@@ -43,6 +46,27 @@ function M.enter(session_id, role, buf, command)
   vim.cmd(command)
   vim.api.nvim_set_current_buf(buf)
   return vim.api.nvim_get_current_win()
+end
+
+--- Says a title in the bar of a buffer's windows: the 'winbar', or the 'statusline' of Neovim 0.7.
+---@param buf integer
+---@param title string
+function M.set_title(buf, title)
+  vim.b[buf].treelined_title = utf8.line(title)
+  if not config.get().header then
+    return
+  end
+  local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
+  -- What a `%{}` gives is shown as it is, whatever percent signs a name has.
+  local text = " %{get(b:,'treelined_title','')}%<%{&modified?' [+]':''}"
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    if vim.wo[win][option] ~= text then
+      vim.api.nvim_win_call(win, function()
+        vim.opt_local[option] = text
+      end)
+    end
+  end
+  vim.cmd('redrawstatus!')
 end
 
 --- Makes `:bdelete` wipe a buffer out: it would come back without its options and keys.
