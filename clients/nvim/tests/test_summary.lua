@@ -123,6 +123,7 @@ return {
       child:sees('summary, being written · x in the tree')
       child:type('x')
       child:gives('notes', { 'treelined: the move was aborted' })
+      child:sees('summary, not finished')
       child:sees('says a2 ← active')
       wait(function()
         return writer.is_hung_up

@@ -283,6 +283,30 @@ return {
     end,
   },
   {
+    -- Neovim takes the default of a question as if it were typed, and C-f opens a window whose keys are
+    -- commands; a path went through expand(), which runs what stands between backticks.
+    'nothing that a label or the name of a file says is run',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local path = f.converse(client).path
+      local label = 'x\6ggdGi\28e\18=execute("let g:ran = 1")\13\10\27:let g:ran = 1\13'
+      assert(client:request_sync('append_label', { targetId = 'u1', label = label }))
+      client:close_sync()
+      local odd = child.session_dir .. '/`touch ran`$(touch ran) %#.jsonl'
+      assert(vim.loop.fs_rename(path, odd))
+      child:lua('vim.fn.chdir(...)', child.session_dir)
+      child:lua('vim.ui.select = function(items, _, choose) choose(items[1]) end')
+      child:command('Treelined open')
+      child:sees('← active')
+      child:type('ggLy<CR>')
+      child:gives("vim.fn.getline(1):match('y%] says u1$')", 'y] says u1')
+      f.matches(child:lines()[1], '%[x␆ggdGi␜e␒=execute')
+      equal(child:lua('return vim.g.ran == nil'), true)
+      equal(vim.fn.filereadable(child.session_dir .. '/ran'), 0)
+    end,
+  },
+  {
     'a session of 100,000 entries is there with its first page',
     function(t)
       local child = t.child()

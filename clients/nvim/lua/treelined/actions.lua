@@ -48,7 +48,7 @@ end
 function M.move(tree, params, callback)
   local session = tree.session
   local navigation_id = new_navigation_id()
-  local append = entry.stream(session)
+  local append, abandon = entry.stream(session)
   local stop = session:listen(function(event, piece)
     if event == 'summary_delta' and piece.navigationId == navigation_id then
       append(piece.delta)
@@ -66,6 +66,7 @@ function M.move(tree, params, callback)
       tree:update_header()
     end
     if err then
+      abandon()
       report(err)
     else
       if result.reason then
@@ -73,6 +74,8 @@ function M.move(tree, params, callback)
       end
       if result.summaryEntry then
         entry.show(session, entry.text(result.summaryEntry), 'summary')
+      else
+        abandon()
       end
       if vim.api.nvim_buf_is_valid(tree.buf) and not result.cancelled then
         tree:refresh(result.newLeafId)

@@ -1,5 +1,7 @@
 --- Asking for a line of text.
 
+local utf8 = require('treelined.utf8')
+
 local M = {}
 
 --- Whether `vim.ui.input` is Neovim's own, not somebody's in its place.
@@ -11,6 +13,8 @@ end
 ---@param options {prompt: string, default?: string}
 ---@param callback fun(text: string) not called if there was no answer
 function M.input(options, callback)
+  -- Neovim takes a default as if it were typed: with its control characters it would be obeyed.
+  options = vim.tbl_extend('force', options, { default = utf8.line(options.default or '') })
   local function given(text)
     if text then
       callback(text)

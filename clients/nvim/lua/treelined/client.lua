@@ -58,7 +58,7 @@ local CLOSE_MS = 10000
 ---@field package process treelined.Process
 ---@field package options treelined.ClientOptions
 ---@field package pending table<integer, {method: string, callback: treelined.Callback, timer: userdata}>
----@field package handlers table<string, fun(params: table)[]>
+---@field package handlers table<string, {[1]: fun(params: table, name: string)}[]>
 ---@field package questions table<string, treelined.Question>
 ---@field package last_id integer
 ---@field package ended boolean

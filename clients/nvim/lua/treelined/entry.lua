@@ -6,34 +6,40 @@ local windows = require('treelined.windows')
 
 local M = {}
 
+local function string_or(value, default)
+  return type(value) == 'string' and value or default
+end
+
 local function block_text(block)
-  if block.type == 'text' then
-    return block.text or ''
+  if type(block) ~= 'table' then
+    return vim.inspect(block)
+  elseif block.type == 'text' then
+    return string_or(block.text, '')
   elseif block.type == 'thinking' then
-    return '(thinking)\n' .. (block.thinking or '')
+    return '(thinking)\n' .. string_or(block.thinking, '')
   elseif block.type == 'toolCall' then
-    return ('(calls %s)\n%s'):format(block.name or '?', vim.inspect(block.arguments or {}))
+    local arguments = vim.inspect(block.arguments or {})
+    return ('(calls %s)\n%s'):format(string_or(block.name, '?'), arguments)
   end
-  return ('(%s)'):format(block.type)
+  return ('(%s)'):format(string_or(block.type, '?'))
 end
 
 local function content_text(content)
-  if type(content) == 'string' then
-    return content
-  elseif type(content) == 'table' then
+  if type(content) == 'table' then
     return table.concat(vim.tbl_map(block_text, content), '\n\n')
   end
+  return string_or(content, nil)
 end
 
 --- What an entry says, as text.
 ---@param entry treelined.Entry|table
 ---@return string
 function M.text(entry)
-  local message = entry.message or entry
-  return content_text(message.content)
-    or message.summary
-    or message.output
-    or vim.inspect(entry, { newline = '\n', indent = '  ' })
+  local message = type(entry.message) == 'table' and entry.message or entry
+  if type(message.command) == 'string' then
+    return '$ ' .. message.command .. '\n' .. string_or(message.output, '')
+  end
+  return content_text(message.content) or string_or(message.summary, nil) or vim.inspect(entry)
 end
 
 ---@type table<string, integer> by session
@@ -87,11 +93,12 @@ end
 --- Shows a text that is still being written, from its beginning.
 ---@param session treelined.OpenSession
 ---@return fun(piece: string) append
+---@return fun() abandon says that there will be no more
 function M.stream(session)
   local buf, win
   -- The last line as it came: a character may arrive in two pieces.
   local tail = ''
-  return function(piece)
+  local function append(piece)
     if not buf then
       buf, win = M.show(session, '', 'summary, being written · x in the tree aborts')
     end
@@ -106,6 +113,12 @@ function M.stream(session)
       vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
     end
   end
+  local function abandon()
+    if buf and vim.api.nvim_buf_is_valid(buf) then
+      windows.set_title(buf, 'summary, not finished')
+    end
+  end
+  return append, abandon
 end
 
 return M

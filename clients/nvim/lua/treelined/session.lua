@@ -210,8 +210,8 @@ end
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
 function M.open(what, callback)
   local is_path = what:find('[/\\]') ~= nil or vim.fn.filereadable(what) == 1
-  local params = is_path and { path = vim.fn.fnamemodify(vim.fn.expand(what), ':p') }
-    or { sessionId = what }
+  -- Not `expand()`: it would run what stands between backticks in a file's name.
+  local params = is_path and { path = vim.fn.fnamemodify(what, ':p') } or { sessionId = what }
   enter('open_session', params, callback)
 end
 

@@ -500,7 +500,7 @@ function M.show(session, callback)
       following = {},
     }, Tree)
     trees[buf] = tree
-    vim.api.nvim_buf_set_name(buf, 'treelined://' .. session.id)
+    vim.api.nvim_buf_set_name(buf, windows.name(session.id))
     listen(tree)
     define_highlights()
     local options = vim.bo[buf]

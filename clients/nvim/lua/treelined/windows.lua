@@ -10,11 +10,12 @@ local M = {}
 local BESIDE = { prompt = 'leftabove vsplit', entry = 'rightbelow vsplit' }
 local OTHER = { prompt = 'entry', entry = 'prompt' }
 
+--- The name of a session's buffer: of its tree, or of what has the role.
 ---@param session_id string
----@param role 'prompt'|'entry'
+---@param role? 'prompt'|'entry'
 ---@return string
 function M.name(session_id, role)
-  return ('treelined://%s/%s'):format(session_id, role)
+  return 'treelined://' .. utf8.line(session_id) .. (role and '/' .. role or '')
 end
 
 --- The window of this tab page that shows a buffer of this name.
