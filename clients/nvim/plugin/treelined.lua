@@ -54,9 +54,8 @@ end, { desc = 'treelined: open a session' })
 vim.api.nvim_create_autocmd('VimLeavePre', {
   group = vim.api.nvim_create_augroup('treelined', {}),
   callback = function()
-    -- What is still on its way to the daemon shall arrive.
     if package.loaded['treelined.session'] then
-      require('treelined.session').stop(2000)
+      require('treelined.session').leave()
     end
   end,
 })

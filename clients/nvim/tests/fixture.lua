@@ -6,7 +6,7 @@ local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 local M = { root = root, command = vim.env.TREELINED_BIN or 'treelined' }
 
 --- How long something may take that a test waits for, in milliseconds. The machine may be busy.
-local PATIENCE_MS = 20000
+local PATIENCE_MS = 60000
 
 ---@param condition fun(): any
 ---@return any what the condition gave

@@ -7,7 +7,7 @@ local fixture = require('fixture')
 local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
 
 --- No test may take longer, in milliseconds; a hanging one ends Neovim.
-local LIMIT_MS = 90000
+local LIMIT_MS = 300000
 
 local function run_one(test)
   local t = fixture.new()

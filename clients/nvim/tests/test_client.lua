@@ -73,6 +73,9 @@ return {
         end)
       end
       local entries = assert(client:request_sync('get_entries')).entries
+      wait(function()
+        return #answered == 300
+      end, 'all answers')
       for number = 1, 300 do
         equal({ answered[number], entries[number].id }, { 'm' .. number, 'm' .. number })
       end

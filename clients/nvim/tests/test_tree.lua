@@ -432,8 +432,7 @@ return {
     function(t)
       local child = shown(t)
       child:lua([[
-        require('treelined.session').stop(5000)
-        local config = vim.g.treelined
+        require('treelined.session').stop()
         require('treelined').setup({
           answers = {
             session_before_tree = function(event, question)
@@ -442,6 +441,7 @@ return {
           },
         })
       ]])
+      child:sees('talk · the client is closed')
       child:type('R')
       child:sees('talk · 4 rows')
       child:type('gg<CR>1<CR>')

@@ -20,6 +20,9 @@ local WAITING =
 --- How long a daemon may take to end once its input has, in milliseconds.
 local CLOSE_MS = 10000
 
+--- How long Neovim waits for the daemon's end before its own, in milliseconds.
+local FLUSH_MS = 1000
+
 ---@class treelined.ClientOptions
 ---@field command? string the daemon; `treelined` if left out
 ---@field args? string[] more arguments for it
@@ -354,6 +357,18 @@ end
 function Client:close_sync(timeout_ms)
   self:close(timeout_ms)
   vim.wait((timeout_ms or CLOSE_MS) + 10000, function()
+    return self.ended
+  end, 5)
+end
+
+--- Closes, and waits until the daemon has what it was sent: it does that even if nobody waits any more.
+function Client:close_and_flush()
+  self:close()
+  vim.wait(CLOSE_MS, function()
+    return self.ended or self.process:queued() == 0
+  end, 5)
+  -- What is in the pipe by now has still to be read, and a daemon that ends at once can be waited for.
+  vim.wait(FLUSH_MS, function()
     return self.ended
   end, 5)
 end

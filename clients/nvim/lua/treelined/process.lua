@@ -172,6 +172,12 @@ function Process:write(line)
   end
 end
 
+--- How many bytes have not reached the pipe yet.
+---@return integer
+function Process:queued()
+  return self.stdin:is_closing() and 0 or self.stdin:get_write_queue_size()
+end
+
 ---@param signal string
 function Process:kill(signal)
   if not self.over then

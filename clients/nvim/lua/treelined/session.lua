@@ -230,17 +230,16 @@ function M.get(id)
 end
 
 --- Ends the daemon, and with it all sessions. What was accepted is written before.
----@param wait_ms? integer wait so long for it
-function M.stop(wait_ms)
-  local ending = client
-  if not ending then
-    return
+function M.stop()
+  if client then
+    client:close()
   end
-  ending:close()
-  if wait_ms then
-    vim.wait(wait_ms, function()
-      return ending.ended
-    end, 5)
+end
+
+--- Does the same, for the end of Neovim: what is still on its way to the daemon arrives.
+function M.leave()
+  if client then
+    client:close_and_flush()
   end
 end
 
