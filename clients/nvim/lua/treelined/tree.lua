@@ -31,6 +31,7 @@ local SETTLE_MS = 20
 ---@field private is_due boolean a refresh will come
 ---@field private following table<integer, true> windows that it will take to the end of the conversation
 ---@field private followed? string where it took them last
+---@field private has_retried? boolean without folds and cursor, since an entry was not found
 ---@field private stop_listening fun()
 local Tree = {}
 Tree.__index = Tree
