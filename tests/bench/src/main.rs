@@ -21,6 +21,7 @@ use table::Table;
 pub struct Bench {
     pub treelined: PathBuf,
     pub pi: Option<pi::Install>,
+    pub oh_my_pi: Option<pi::Install>,
     /// Generated sessions and scratch folders: all on one disk.
     pub folder: PathBuf,
     pub library: treelined_bench::library::Library,
@@ -87,7 +88,7 @@ fn main() -> Result<()> {
 
 fn parse() -> Result<Bench> {
     let mut arguments = std::env::args().skip(1);
-    let (mut treelined, mut pi, mut folder) = (None, None, None);
+    let (mut treelined, mut pi, mut oh_my_pi, mut folder) = (None, None, None, None);
     let (mut sizes, mut counts) = (vec![1_000, 10_000, 100_000, 1_000_000], vec![2_000, 10_000]);
     let (mut only, mut rounds) = (None, 5);
     while let Some(flag) = arguments.next() {
@@ -102,7 +103,8 @@ fn parse() -> Result<Bench> {
             .with_context(|| format!("{flag} takes a value"))?;
         match flag.as_str() {
             "--treelined" => treelined = Some(PathBuf::from(value)),
-            "--pi" => pi = pi::Install::find(&PathBuf::from(value)),
+            "--pi" => pi = pi::Install::pi(&PathBuf::from(value)),
+            "--oh-my-pi" => oh_my_pi = pi::Install::oh_my_pi(&PathBuf::from(value)),
             "--folder" => folder = Some(PathBuf::from(value)),
             "--sizes" => sizes = numbers(&value)?,
             "--sessions" => counts = numbers(&value)?,
@@ -115,6 +117,7 @@ fn parse() -> Result<Bench> {
     Ok(Bench {
         treelined: treelined.context("--treelined")?,
         pi,
+        oh_my_pi,
         library: treelined_bench::library::Library::new(&folder)?,
         folder,
         sizes,

@@ -1,7 +1,6 @@
-//! pi under measurement: its own SessionManager in a Node process (pi.mjs), which measures itself, so
-//! that no pipe counts for it.
+//! pi and oh-my-pi under measurement: their own SessionManager in a process of Node or Bun (pi.mjs), which
+//! measures itself, so that no pipe counts for it.
 
-use crate::Bench;
 use crate::daemon::peak_memory;
 use crate::table::Outcome;
 use anyhow::{Context, Result, bail};
@@ -13,53 +12,66 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// Bytes of heap it may have, in MB: with Node's own choice a million entries do not fit.
 const HEAP_MB: u32 = 12_000;
 
-/// What tests/interchange/install has put there.
+/// One of the two, installed.
 #[derive(Debug, Clone)]
 pub struct Install {
-    pub node: PathBuf,
-    /// Its library.
-    bundle: PathBuf,
-    /// Its program.
+    pub runtime: PathBuf,
+    runtime_flags: Vec<String>,
+    /// The module with the SessionManager.
+    module: PathBuf,
+    /// pi's program.
     pub program: PathBuf,
 }
 
 impl Install {
-    pub fn find(folder: &Path) -> Option<Self> {
+    /// What tests/interchange/install has put there.
+    pub fn pi(folder: &Path) -> Option<Self> {
         let own = folder.join("node/bin/node");
         let install = Self {
-            node: if own.exists() { own } else { "node".into() },
-            bundle: folder.join("pi/dist/bundle/index.js"),
+            runtime: if own.exists() { own } else { "node".into() },
+            runtime_flags: vec![format!("--max-old-space-size={HEAP_MB}")],
+            module: folder.join("pi/dist/bundle/index.js"),
             program: folder.join("pi/dist/bundle/cli.js"),
         };
-        (install.bundle.exists() && install.program.exists()).then_some(install)
+        install.module.exists().then_some(install)
+    }
+
+    /// What tests/bench/oh-my-pi has put there.
+    pub fn oh_my_pi(folder: &Path) -> Option<Self> {
+        let modules = folder.join("node_modules");
+        let program = modules.join("@oh-my-pi/pi-coding-agent");
+        let install = Self {
+            runtime: modules.join("@oven/bun-linux-x64/bin/bun"),
+            runtime_flags: Vec::new(),
+            module: program.join("src/session/session-manager.ts"),
+            program,
+        };
+        (install.runtime.exists() && install.module.exists()).then_some(install)
     }
 }
 
-/// One Node process.
+/// One process that has the class loaded.
 pub struct Pi {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Pi {
-    pub fn start(bench: &Bench) -> Result<Option<Self>> {
-        let Some(install) = &bench.pi else {
-            return Ok(None);
-        };
-        let mut child = Command::new(&install.node)
-            .arg(format!("--max-old-space-size={HEAP_MB}"))
+    fn start(install: &Install) -> Result<Self> {
+        let mut child = Command::new(&install.runtime)
+            .args(&install.runtime_flags)
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/pi.mjs"))
-            .arg(&install.bundle)
+            .arg(&install.module)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .context("start node")?;
+            .with_context(|| format!("start {}", install.runtime.display()))?;
         let output = child.stdout.take().context("its output")?;
-        Ok(Some(Self {
+        Ok(Self {
             child,
             output: BufReader::new(output),
-        }))
+        })
     }
 
     /// One request of pi.mjs; the answer has `seconds`.
@@ -99,19 +111,20 @@ impl Drop for Pi {
 }
 
 impl Outcome {
-    /// Measures pi once more, in a process of its own; nothing after the first failure.
+    /// Measures it once more, in a process of its own; nothing after the first failure.
     pub fn measure(
         &mut self,
-        bench: &Bench,
+        install: Option<&Install>,
         measure: impl FnOnce(&mut Pi) -> Result<f64>,
     ) -> Result<()> {
         if self.failure.is_some() {
             return Ok(());
         }
-        let Some(mut pi) = Pi::start(bench)? else {
+        let Some(install) = install else {
             self.is_missing = true;
             return Ok(());
         };
+        let mut pi = Pi::start(install)?;
         match measure(&mut pi) {
             Ok(value) => {
                 self.values.push(value);

@@ -48,6 +48,8 @@ pub enum Target {
     AtLeast(f64),
     /// Times better than pi.
     ThanPi(f64),
+    /// Times better than oh-my-pi.
+    ThanOhMyPi(f64),
     /// Times as long as the limit, and some seconds.
     OfLimit(f64, f64),
     /// Bytes of our process at its peak.
@@ -60,6 +62,7 @@ pub struct Row {
     unit: Unit,
     ours: Vec<f64>,
     pi: Pi,
+    oh_my_pi: Option<f64>,
     limit: Vec<f64>,
     limit_is: &'static str,
     targets: Vec<Target>,
@@ -83,6 +86,7 @@ impl Row {
             unit,
             ours,
             pi: Pi::None,
+            oh_my_pi: None,
             limit: Vec::new(),
             limit_is: "",
             targets: Vec::new(),
@@ -99,6 +103,11 @@ impl Row {
             Some(failure) if pi.values.is_empty() => Pi::Failed(failure),
             _ => Pi::Measured(pi.values),
         };
+        self
+    }
+
+    pub fn oh_my_pi(mut self, oh_my_pi: Outcome) -> Self {
+        self.oh_my_pi = median(&oh_my_pi.values);
         self
     }
 
@@ -129,12 +138,12 @@ impl Row {
     }
 
     /// How many times better we are.
-    fn than_pi(&self) -> Option<f64> {
-        let (ours, pi) = (self.value()?, self.pi_value()?);
+    fn than(&self, other: Option<f64>) -> Option<f64> {
+        let (ours, other) = (self.value()?, other?);
         Some(if self.unit.more_is_better() {
-            ours / pi
+            ours / other
         } else {
-            pi / ours
+            other / ours
         })
     }
 
@@ -160,7 +169,8 @@ impl Row {
         Some(match target {
             Target::AtMost(value) => ours <= value,
             Target::AtLeast(value) => ours >= value,
-            Target::ThanPi(factor) => self.than_pi()? >= factor,
+            Target::ThanPi(factor) => self.than(self.pi_value())? >= factor,
+            Target::ThanOhMyPi(factor) => self.than(self.oh_my_pi)? >= factor,
             Target::OfLimit(factor, seconds) if self.unit == Unit::Seconds => {
                 ours <= median(&self.limit)? * factor + seconds
             }
@@ -174,6 +184,7 @@ impl Row {
             Target::AtMost(value) => format!("≤ {}", self.unit.show(value)),
             Target::AtLeast(value) => format!("≥ {}", self.unit.show(value)),
             Target::ThanPi(factor) => format!("≥ {factor} × pi"),
+            Target::ThanOhMyPi(factor) => format!("≥ {factor} × oh-my-pi"),
             Target::OfLimit(factor, seconds) if seconds > 0.0 => {
                 format!("≤ {factor} × limit + {}", Unit::Seconds.show(seconds))
             }
@@ -186,12 +197,15 @@ impl Row {
         let dash = || "–".to_owned();
         let times =
             |value: Option<f64>| value.map_or_else(dash, |value| format!("{} ×", round(value)));
-        let pi = match &self.pi {
+        let mut pi = match &self.pi {
             Pi::None => dash(),
             Pi::Skipped => "skipped".to_owned(),
             Pi::Failed(why) => format!("fails: {why}"),
             Pi::Measured(values) => median(values).map_or_else(dash, |value| self.unit.show(value)),
         };
+        if let Some(other) = self.oh_my_pi {
+            pi = format!("{pi} (oh-my-pi {})", self.unit.show(other));
+        }
         let limit = median(&self.limit).map_or_else(dash, |limit| {
             format!("{} ({})", self.unit.show(limit), self.limit_is)
         });
@@ -218,7 +232,7 @@ impl Row {
             self.value()
                 .map_or_else(dash, |value| self.unit.show(value)),
             pi,
-            times(self.than_pi()),
+            times(self.than(self.pi_value())),
             limit,
             times(self.of_limit()),
             if targets.is_empty() {

@@ -74,7 +74,7 @@ fn within(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
         p50.push(half);
         p99.push(most);
         std::fs::copy(&session.path, &path)?;
-        pi.measure(bench, |pi| {
+        pi.measure(bench.pi.as_ref(), |pi| {
             pi.open(&path)?;
             let answer = pi.ask(&json!({ "op": "append", "count": APPENDS, "text": text() }))?;
             pi_p99.values.extend(answer["p99"].as_f64());

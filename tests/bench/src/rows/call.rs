@@ -48,7 +48,7 @@ fn start_pi(bench: &Bench, world: &World, outcome: &mut Outcome) -> Result<()> {
         return Ok(());
     };
     let began = Instant::now();
-    let mut child = Command::new(&install.node)
+    let mut child = Command::new(&install.runtime)
         .arg(&install.program)
         .args(["--mode", "rpc", "--no-session", "--offline"])
         .env("HOME", world.home())

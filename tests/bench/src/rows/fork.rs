@@ -28,7 +28,7 @@ pub fn fork(bench: &Bench, table: &mut Table) -> Result<()> {
             ours.push(daemon.timed("fork_session", &params)?);
             memory = memory.max(daemon.peak_memory());
             daemon.stop()?;
-            pi.measure(bench, |pi| {
+            pi.measure(bench.pi.as_ref(), |pi| {
                 pi.open(&path)?;
                 pi.timed(&json!({ "op": "fork", "id": session.facts.leaf }))
             })?;

@@ -16,7 +16,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
         let bytes: u64 = sessions.iter().map(|session| session.facts.bytes).sum();
         let (mut first, mut again, mut later) = (Vec::new(), Vec::new(), Vec::new());
         let (mut scan, mut stat) = (Vec::new(), Vec::new());
-        let (mut pi, mut memory) = (Outcome::default(), 0f64);
+        let (mut pi, mut oh_my_pi, mut memory) = (Outcome::default(), Outcome::default(), 0f64);
         machine::utf8_pass(sessions.iter().map(|session| session.path.as_path()))?;
         for round in 0..bench.rounds.min(3) {
             let world = World::new(bench)?;
@@ -46,14 +46,23 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
             stat.push(machine::stat_all(&world.project())?);
             if round == 0 || count <= 2_000 {
                 let total: u64 = sessions.iter().map(|session| session.facts.messages).sum();
-                pi.measure(bench, |pi| {
-                    let request =
-                        json!({ "op": "list", "cwd": "/bench", "folder": world.project() });
+                let request = json!({ "op": "list", "cwd": "/bench", "folder": world.project() });
+                pi.measure(bench.pi.as_ref(), |pi| {
                     let answer = pi.ask(&request)?;
                     ensure!(
                         answer["messages"] == total,
                         "pi counts {}",
                         answer["messages"]
+                    );
+                    answer["seconds"].as_f64().context("no seconds")
+                })?;
+                // Its counts are not exact.
+                oh_my_pi.measure(bench.oh_my_pi.as_ref(), |pi| {
+                    let answer = pi.ask(&request)?;
+                    ensure!(
+                        answer["sessions"] == count,
+                        "{} sessions",
+                        answer["sessions"]
                     );
                     answer["seconds"].as_f64().context("no seconds")
                 })?;
@@ -63,6 +72,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
         table.push(
             Row::new(format!("{what}: first"), Unit::Seconds, first)
                 .pi(pi)
+                .oh_my_pi(oh_my_pi)
                 .limit("read + UTF-8", scan)
                 .target(Target::OfLimit(2.0, 0.0))
                 .memory(memory),

@@ -34,7 +34,7 @@ fn context(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result
         let role = &context["messages"][0]["role"];
         ensure!(role == "compactionSummary", "begins with {role}");
         memory = memory.max(daemon.peak_memory());
-        pi.measure(bench, |pi| {
+        pi.measure(bench.pi.as_ref(), |pi| {
             pi.open(&talk.path)?;
             pi.timed(&json!({ "op": "context" }))
         })?;
@@ -78,11 +78,11 @@ fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
         there.extend(median(&theres));
         back.extend(median(&backs));
         memory = memory.max(daemon.peak_memory());
-        pi_path.measure(bench, |pi| {
+        pi_path.measure(bench.pi.as_ref(), |pi| {
             pi.open(&chain.path)?;
             pi.timed(&json!({ "op": "path", "id": last }))
         })?;
-        pi_branch.measure(bench, |pi| {
+        pi_branch.measure(bench.pi.as_ref(), |pi| {
             pi.open(&chain.path)?;
             pi.timed(&json!({ "op": "branch", "id": first }))
         })?;
@@ -157,7 +157,7 @@ fn entries(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result
         ours.push(bytes as f64 / took);
         memory = memory.max(daemon.peak_memory());
         limit.push(bytes as f64 / machine::through_a_pipe(bytes)?);
-        pi.measure(bench, |pi| {
+        pi.measure(bench.pi.as_ref(), |pi| {
             pi.open(&talk.path)?;
             Ok(bytes as f64 / pi.timed(&json!({ "op": "answerEntries" }))?)
         })?;

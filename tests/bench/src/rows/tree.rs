@@ -138,7 +138,7 @@ fn pi_tree(bench: &Bench, session: &Generated, op: &str) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let words: Vec<&str> = QUERY.split(' ').collect();
     for _ in 0..bench.rounds {
-        outcome.measure(bench, |pi| {
+        outcome.measure(bench.pi.as_ref(), |pi| {
             pi.open(&session.path)?;
             pi.timed(&json!({ "op": op, "words": words }))
         })?;
