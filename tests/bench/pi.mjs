@@ -9,17 +9,12 @@ let manager;
 const operations = {
     open: ({ path }) => timed(async () => { manager = await SessionManager.open(path); }),
     tree: () => timed(() => manager.getTree().length),
-    // What a client gets: the tree as one answer, as pi's RPC mode makes it.
-    answerTree: () => timed(() => JSON.stringify(manager.getTree()).length),
+    // As its RPC mode answers: everything in one.
     answerEntries: () => timed(() => JSON.stringify({ entries: manager.getEntries() }).length),
     context: () => timed(() => JSON.stringify(manager.buildSessionContext()).length),
     path: ({ id }) => timed(() => manager.getBranch(id).length),
     branch: ({ id }) => timed(() => manager.branch(id)),
     fork: ({ id }) => timed(() => manager.createBranchedSession(id)),
-    search: ({ words }) => timed(() => manager.getEntries().filter((entry) => {
-        const text = JSON.stringify(entry.message?.content ?? "").toLowerCase();
-        return words.every((word) => text.includes(word));
-    }).length),
     list: async ({ cwd, folder }) => {
         const began = performance.now();
         const sessions = await SessionManager.list(cwd, folder);

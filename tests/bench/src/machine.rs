@@ -111,6 +111,19 @@ fn appends(path: &Path, line: &[u8], count: usize, sync: bool) -> Result<Vec<f64
     (0..count).map(|_| once()).collect()
 }
 
+/// Lines per second with one fdatasync for `group` writes.
+pub fn synced_together(path: &Path, line: &[u8], group: usize, times: usize) -> Result<f64> {
+    let mut file = OpenOptions::new().append(true).open(path)?;
+    let (took, ()) = timed(|| {
+        for _ in 0..times {
+            (0..group).try_for_each(|_| file.write_all(line))?;
+            file.sync_data()?;
+        }
+        Ok(())
+    })?;
+    Ok((group * times) as f64 / took)
+}
+
 /// Names and status of all files of a folder.
 pub fn stat_all(folder: &Path) -> Result<f64> {
     let (took, count) = timed(|| {

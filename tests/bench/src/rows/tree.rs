@@ -4,9 +4,9 @@ use super::size;
 use crate::Bench;
 use crate::daemon::Daemon;
 use crate::machine;
-use crate::table::{Outcome, Row, Table, Target, Unit};
+use crate::table::{Outcome, Row, Table, Target, Unit, median};
 use crate::world::World;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use treelined_bench::library::{Generated, Shape};
 
@@ -16,9 +16,18 @@ const QUERY: &str = "naïve parser";
 pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
     let n = bench.main_size();
     let session = bench.library.session(Shape::Conversation, n)?;
-    let pi = |op: &'static str| -> Result<Outcome> { pi_tree(bench, &session, op) };
+    let asked = |params| Asked {
+        bench,
+        session: &session,
+        params,
+        pi: None,
+    };
 
-    let all = measured(bench, &session, &json!({ "filter": "all" }), |result| {
+    let everything = Asked {
+        pi: Some("tree"),
+        ..asked(json!({ "filter": "all" }))
+    };
+    let all = everything.measured(|result| {
         let total = result["total"].as_u64().unwrap_or_default();
         let rows = result["nodes"].as_array().map_or(0, Vec::len) as u64;
         ensure!(total == session.facts.entries, "{total} rows in all");
@@ -28,22 +37,26 @@ pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
         );
         Ok(())
     })?;
-    let mut row = all.row(format!("get_tree flat, all rows of {}", size(n)));
-    row = row.pi(pi("tree")?).limit("a pipe", pipe(bench, all.bytes)?);
-    table.push(
-        row.note(format!("{:.0} MB", all.bytes as f64 / 1e6))
-            .target(Target::AtMost(80e-3)),
-    );
-
-    let default = measured(bench, &session, &json!({}), has_rows)?;
-    let row = default.row(format!("get_tree filtered (default), {}", size(n)));
-    table.push(row.target(Target::AtMost(100e-3)));
-    let users = measured(bench, &session, &json!({ "filter": "user-only" }), has_rows)?;
-    let row = users.row(format!("get_tree filtered (user-only), {}", size(n)));
-    table.push(row.target(Target::AtMost(100e-3)));
-    let found = measured(bench, &session, &json!({ "query": QUERY }), has_rows)?;
-    let row = found.row(format!("get_tree searched, {}", size(n)));
-    table.push(row.pi(pi("search")?).target(Target::AtMost(100e-3)));
+    let mb = all.bytes as f64 / 1e6;
+    let mut row = all.row(format!(
+        "get_tree flat, all rows of {}, {mb:.0} MB",
+        size(n)
+    ));
+    row = row.pi(all.pi).limit("a pipe", all.pipe);
+    table.push(row.target(Target::AtMost(80e-3)));
+    for (what, params) in [
+        ("filtered (default)", json!({})),
+        ("filtered (user-only)", json!({ "filter": "user-only" })),
+        ("searched", json!({ "query": QUERY })),
+    ] {
+        let measured = asked(params).measured(has_rows)?;
+        let mb = measured.bytes as f64 / 1e6;
+        let row = measured.row(format!("get_tree {what}, {}, {mb:.0} MB", size(n)));
+        table.push(
+            row.limit("a pipe", measured.pipe)
+                .target(Target::AtMost(100e-3)),
+        );
+    }
 
     for n in bench.sizes.iter().copied() {
         let session = bench.library.session(Shape::Conversation, n)?;
@@ -54,7 +67,13 @@ pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
                 json!({ "limit": 200, "around": session.facts.leaf }),
             ),
         ] {
-            let page = measured(bench, &session, &params, has_rows)?;
+            let page = Asked {
+                bench,
+                session: &session,
+                params,
+                pi: None,
+            }
+            .measured(has_rows)?;
             let row = page.row(format!("get_tree {what}, {}", size(n)));
             table.push(row.target(Target::AtMost(3e-3)));
         }
@@ -65,7 +84,13 @@ pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
         ("all rows", json!({ "filter": "all" }), 80e-3),
         ("first page of 200", json!({ "limit": 200 }), 3e-3),
     ] {
-        let measured = measured(bench, &wide, &params, has_rows)?;
+        let measured = Asked {
+            bench,
+            session: &wide,
+            params,
+            pi: None,
+        }
+        .measured(has_rows)?;
         let row = measured.row(format!("get_tree {what}, {} below one entry", size(n)));
         table.push(row.target(Target::AtMost(at_most)));
     }
@@ -82,72 +107,62 @@ fn has_rows(result: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Of one call in a process that has just opened the session: asked once before, since the first of
-/// its kind is not what a user waits for most often.
+/// One call and what it is compared with.
+struct Asked<'a> {
+    bench: &'a Bench,
+    session: &'a Generated,
+    params: Value,
+    /// What pi does in its own process, without making an answer of it.
+    pi: Option<&'static str>,
+}
+
+/// In a process that has just opened the session. The first call of its kind is told apart: it is not
+/// what a user waits for most often.
+#[derive(Default)]
 struct Measured {
     first: Vec<f64>,
     again: Vec<f64>,
     bytes: usize,
     memory: f64,
+    pi: Outcome,
+    /// As many bytes through a pipe.
+    pipe: Vec<f64>,
 }
 
 impl Measured {
     fn row(&self, operation: String) -> Row {
-        let first = crate::table::median(&self.first).unwrap_or_default();
+        let first = median(&self.first).unwrap_or_default();
         Row::new(operation, Unit::Seconds, self.again.clone())
             .memory(self.memory)
             .note(format!("first time {}", Unit::Seconds.show(first)))
     }
 }
 
-fn measured(
-    bench: &Bench,
-    session: &Generated,
-    params: &Value,
-    check: impl Fn(&Value) -> Result<()>,
-) -> Result<Measured> {
-    let mut measured = Measured {
-        first: Vec::new(),
-        again: Vec::new(),
-        bytes: 0,
-        memory: 0.0,
-    };
-    let params = params.to_string();
-    for _ in 0..bench.rounds_for(session.facts.entries as u32) {
-        let world = World::new(bench)?;
-        let mut daemon = Daemon::start(bench, &world)?;
-        daemon.open(&world.link(session)?)?;
-        measured.first.push(daemon.timed("get_tree", &params)?);
-        let response: Value = serde_json::from_slice(daemon.response())?;
-        check(&response["result"])?;
-        measured.bytes = daemon.response().len();
-        let mut again = Vec::new();
-        for _ in 0..3 {
-            again.push(daemon.timed("get_tree", &params)?);
+impl Asked<'_> {
+    fn measured(&self, check: impl Fn(&Value) -> Result<()>) -> Result<Measured> {
+        let Self { bench, session, .. } = *self;
+        let (mut measured, params) = (Measured::default(), self.params.to_string());
+        for _ in 0..bench.rounds_for(session.facts.entries as u32) {
+            let world = World::new(bench)?;
+            let mut daemon = Daemon::start(bench, &world)?;
+            daemon.open(&world.link(session)?)?;
+            measured.first.push(daemon.timed("get_tree", &params)?);
+            let response: Value = serde_json::from_slice(daemon.response())?;
+            check(&response["result"])?;
+            measured.bytes = daemon.response().len();
+            let times: Result<Vec<f64>> =
+                (0..3).map(|_| daemon.timed("get_tree", &params)).collect();
+            measured.again.extend(median(&times?));
+            measured.memory = measured.memory.max(daemon.peak_memory());
+            daemon.stop()?;
+            measured.pipe.push(machine::through_a_pipe(measured.bytes)?);
+            if let Some(op) = self.pi {
+                measured.pi.measure(bench.pi.as_ref(), |pi| {
+                    pi.open(&session.path)?;
+                    pi.timed(&json!({ "op": op }))
+                })?;
+            }
         }
-        measured
-            .again
-            .push(crate::table::median(&again).context("no times")?);
-        measured.memory = measured.memory.max(daemon.peak_memory());
+        Ok(measured)
     }
-    Ok(measured)
-}
-
-/// In its own process, without making an answer of it.
-fn pi_tree(bench: &Bench, session: &Generated, op: &str) -> Result<Outcome> {
-    let mut outcome = Outcome::default();
-    let words: Vec<&str> = QUERY.split(' ').collect();
-    for _ in 0..bench.rounds {
-        outcome.measure(bench.pi.as_ref(), |pi| {
-            pi.open(&session.path)?;
-            pi.timed(&json!({ "op": op, "words": words }))
-        })?;
-    }
-    Ok(outcome)
-}
-
-fn pipe(bench: &Bench, bytes: usize) -> Result<Vec<f64>> {
-    (0..bench.rounds)
-        .map(|_| machine::through_a_pipe(bytes))
-        .collect()
 }
