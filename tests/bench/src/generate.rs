@@ -9,7 +9,7 @@
 use std::io::{self, Write};
 
 /// Changes whenever the same request gives other bytes: sessions kept from before are made anew.
-pub const EDITION: u32 = 1;
+pub const EDITION: u32 = 2;
 
 /// Unix milliseconds of the first entry: 2026-01-01.
 const START_MS: u64 = 1_767_225_600_000;
@@ -56,7 +56,10 @@ fn small(
     let mut line = header(session);
     for number in 0..n {
         facts.end_line(out, &mut line)?;
-        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        let role = match number % 2 {
+            0 => "\"user\"",
+            _ => "\"assistant\",\"provider\":\"anthropic\",\"model\":\"claude-sonnet-4-5\"",
+        };
         begin(
             &mut line,
             "message",
@@ -65,7 +68,7 @@ fn small(
             stamp_ms(number),
         );
         line.push_str(&format!(
-            ",\"message\":{{\"role\":\"{role}\",\"content\":[{{\"type\":\"text\",\"text\":\"entry {number}\"}}]}}}}"
+            ",\"message\":{{\"role\":{role},\"content\":[{{\"type\":\"text\",\"text\":\"entry {number}\"}}]}}}}"
         ));
         facts.entries += 1;
         facts.messages += 1;
@@ -291,13 +294,13 @@ impl<'a> Talk<'a> {
         if self.since_compaction > 400 {
             return "compaction";
         }
-        match self.random.below(200) {
-            0..10 => "label",
-            10..13 => "model_change",
-            13..16 => "thinking_level_change",
-            16..19 => "custom",
-            19..22 => "custom_message",
-            22..26 => "usage",
+        match self.random.below(400) {
+            0 => "label",
+            10..16 => "model_change",
+            16..22 => "thinking_level_change",
+            22..28 => "custom",
+            28..34 => "custom_message",
+            34..42 => "usage",
             _ => "message",
         }
     }
@@ -646,7 +649,7 @@ mod tests {
         for (kind, at_least) in [
             ("compaction", 20),
             ("branch_summary", 80),
-            ("label", 100),
+            ("label", 5),
             ("custom", 20),
         ] {
             let count = text.matches(&format!("{{\"type\":\"{kind}\"")).count();
