@@ -84,8 +84,8 @@ const ON_MANY: [Operation; 2] = [
     ("list_sessions, 50 first", |asked| {
         asked.ask("list_sessions", json!({}))
     }),
-    ("list_sessions, 50 again", |asked| {
-        asked.ask("list_sessions", json!({}))
+    ("list_sessions, 50 ten times again", |asked| {
+        asked.times(10, "list_sessions", json!({}))
     }),
 ];
 
