@@ -7,6 +7,7 @@
 //! UTF-8: bytes above 0x7f are taken as they stand, and become U+FFFD where a decoded string asks
 //! for text. Nothing recurses: nesting costs one bit per level.
 
+mod block;
 mod edit;
 mod literal;
 #[cfg(test)]

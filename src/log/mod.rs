@@ -4,6 +4,7 @@
 //!
 //! - [`scan`]: bytes of a line → envelope, every byte checked;
 //! - [`lines`]: a file's lines through one buffer;
+//! - [`sweep`]: a large file's lines, by several threads;
 //! - [`ingest`]: lines → [`Tree`], with diagnostics;
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
@@ -28,6 +29,7 @@ pub mod migrate;
 pub mod repair;
 pub mod rewrite;
 pub mod scan;
+pub mod sweep;
 
 use crate::error::{Error, Kind, Result};
 use crate::json;
@@ -340,22 +342,44 @@ impl FileLog {
         let failed = |error: io::Error| Error::io(&format!("read {}", at.path().display()), &error);
         let file = self.file(open, Access::Read)?;
         self.pass_break(&file);
-        let mut lines = Lines::new(&file, self.end);
-        while let Some(line) = lines.next().map_err(failed)? {
-            if !line.terminated && tail == Tail::Leave {
-                break;
+        loop {
+            let size = file::status_of(&file).map_err(failed)?.size;
+            let plan = sweep::Plan::for_bytes(size.saturating_sub(self.end));
+            let plan = plan.filter(|_| self.ends_in_break);
+            if let Some(plan) = plan {
+                let start = self.end;
+                sweep::sweep(&file, start, size, plan, |line, envelope| {
+                    ingest.line_with(tree, &bodies, line, envelope)?;
+                    self.end = line.offset + line.len + 1;
+                    Ok(())
+                })?;
             }
-            let (end, terminated) = (
-                line.offset + line.len + u64::from(line.terminated),
-                line.terminated,
-            );
-            if !ingest.line(tree, &bodies, &line)? {
-                break;
+            // All that is left, or the one line for which the sweep was not made.
+            let mut lines = Lines::new(&file, self.end);
+            let again = loop {
+                let Some(line) = lines.next().map_err(failed)? else {
+                    break false;
+                };
+                if !line.terminated && tail == Tail::Leave {
+                    break false;
+                }
+                let (end, terminated) = (
+                    line.offset + line.len + u64::from(line.terminated),
+                    line.terminated,
+                );
+                if !ingest.line(tree, &bodies, &line)? {
+                    break false;
+                }
+                self.end = end;
+                self.ends_in_break = terminated;
+                if plan.is_some() && size.saturating_sub(end) >= sweep::WORTHWHILE {
+                    break true;
+                }
+            };
+            if !again {
+                return Ok(());
             }
-            self.end = end;
-            self.ends_in_break = terminated;
         }
-        Ok(())
     }
 
     /// Where the last line read had no line break, somebody may have written one since.
