@@ -8,6 +8,7 @@
 //! - [`ingest`]: lines → [`Tree`], with diagnostics;
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
+//! - [`index`]: what was found, kept for the next opening;
 //! - [`append`]: lock, refresh, one write;
 //! - [`rewrite`]: the one time a file is replaced;
 //! - [`carry`]: what still arrives in a file that has been replaced;
@@ -23,6 +24,7 @@ pub mod carry;
 pub mod diagnostic;
 pub mod file;
 pub mod handle;
+pub mod index;
 pub mod ingest;
 pub mod lines;
 pub mod migrate;
@@ -144,22 +146,7 @@ impl Log {
         };
         log.header_line = log.read_header(header)?;
         log.header_at = header.place.offset;
-        let torn = ingest
-            .diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.damage == Damage::TornTail);
-        log.torn_at = torn.then_some(log.end);
-        tree.set_leaf(tree.file_leaf());
-        ingest.report_links(&tree);
-        let diagnostics = std::mem::take(&mut ingest.diagnostics);
-        Ok(Opened {
-            log: Self {
-                store: Store::File(log),
-                ingest,
-            },
-            tree,
-            diagnostics,
-        })
+        Ok(log.opened(ingest, tree))
     }
 
     /// A log whose file is made with its first entry.
@@ -298,6 +285,26 @@ enum Tail {
 }
 
 impl FileLog {
+    /// The log and its tree, once the whole file has been read.
+    fn opened(mut self, mut ingest: Ingest, mut tree: Tree) -> Opened {
+        let torn = ingest
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.damage == Damage::TornTail);
+        self.torn_at = torn.then_some(self.end);
+        tree.set_leaf(tree.file_leaf());
+        ingest.report_links(&tree);
+        let diagnostics = std::mem::take(&mut ingest.diagnostics);
+        Opened {
+            log: Log {
+                store: Store::File(self),
+                ingest,
+            },
+            tree,
+            diagnostics,
+        }
+    }
+
     fn bodies(&self, ingest: &Ingest) -> Bodies {
         match &self.open {
             Some(open) => Bodies::file(
@@ -355,7 +362,9 @@ impl FileLog {
                 })?;
             }
             // All that is left, or the one line for which the sweep was not made.
-            let mut lines = Lines::new(&file, self.end);
+            let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
+            let mut lines =
+                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK));
             let again = loop {
                 let Some(line) = lines.next().map_err(failed)? else {
                     break false;

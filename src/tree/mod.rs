@@ -5,6 +5,7 @@
 //! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
 //! made.
 
+pub mod image;
 mod lineage;
 mod moves;
 #[cfg(test)]
@@ -418,7 +419,7 @@ impl Tree {
         });
         let mut reports: Vec<LinkReport> =
             orphans.chain(self.forward_links.iter().copied()).collect();
-        reports.sort_unstable_by_key(|report| report.line);
+        reports.sort_by_key(|report| (report.line, report.node));
         reports
     }
 
