@@ -90,9 +90,12 @@ pub fn parse(text: &str) -> Option<Millis> {
     canonical(text.as_bytes()).or_else(|| Some(text.parse::<Timestamp>().ok()?.as_millisecond()))
 }
 
-/// Whether [`format`] would write exactly this for the instant `text` names.
-pub fn is_canonical(text: &str) -> bool {
-    canonical(text.as_bytes()).is_some() || parse(text).is_some_and(|at| format(at) == text)
+/// As [`parse`], and whether [`format`] would write exactly this for the instant.
+pub fn parse_exact(text: &str) -> Option<(Millis, bool)> {
+    match canonical(text.as_bytes()) {
+        Some(at) => Some((at, true)),
+        None => parse(text).map(|at| (at, format(at) == text)),
+    }
 }
 
 /// The one shape that is written, read without the general parser: opening a session parses one

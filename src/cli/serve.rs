@@ -116,6 +116,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     });
     outbox.close();
     let _panicked = writer.join();
+    server.store.settle();
     runtime.shutdown_background();
     Ok(match reason {
         End::BadBlock => ExitCode::FAILURE,

@@ -2,7 +2,7 @@
 //!
 //! What is not edited keeps its bytes.
 
-use super::literal::next_to_escape;
+use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};
 
 /// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the

@@ -72,6 +72,18 @@ impl Ingest {
         bodies: &Bodies,
         line: &lines::Line<'_>,
     ) -> Result<bool> {
+        self.line_with(tree, bodies, line, None)
+    }
+
+    /// As [`Ingest::line`], for a line of which it is known already that it is an entry in UTF-8 and
+    /// nothing else, with this envelope.
+    pub fn line_with(
+        &mut self,
+        tree: &mut Tree,
+        bodies: &Bodies,
+        line: &lines::Line<'_>,
+        envelope: Option<Envelope<'_>>,
+    ) -> Result<bool> {
         self.lines += 1;
         if line.len > OVERSIZED {
             self.report(Damage::OversizedLine, line.offset, line.len);
@@ -91,9 +103,12 @@ impl Ingest {
             text: bytes,
             flags: Flags::NONE,
         };
-        let scanned = match std::str::from_utf8(bytes) {
-            Ok(_) => scan::scan_line(bytes),
-            Err(_) => Err(BadLine::InvalidJson { at: 0 }),
+        let scanned = match envelope {
+            Some(envelope) => Ok(Line::Entry(envelope)),
+            None => match simdutf8::basic::from_utf8(bytes) {
+                Ok(_) => scan::scan_line(bytes),
+                Err(_) => Err(BadLine::InvalidJson { at: 0 }),
+            },
         };
         match scanned {
             Ok(Line::Blank) => return Ok(true),

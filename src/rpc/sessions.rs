@@ -146,7 +146,7 @@ fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<
         }
         return Err(exists(&id));
     }
-    let opened = Log::open(location)?;
+    let opened = server.store.open(location)?;
     Ok(Found::New(Box::new(opened), registry))
 }
 

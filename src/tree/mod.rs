@@ -5,6 +5,7 @@
 //! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
 //! made.
 
+pub mod image;
 mod lineage;
 mod moves;
 #[cfg(test)]
@@ -239,12 +240,14 @@ impl Tree {
     }
 
     pub fn id(&self, node: Node) -> &str {
+        std::str::from_utf8(self.id_bytes(node)).unwrap_or_default()
+    }
+
+    fn id_bytes(&self, node: Node) -> &[u8] {
         let row = self.row(node);
         let at = row.id_at as usize;
         let bytes = self.ids.get(at..at + usize::from(row.id_len));
-        bytes
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .unwrap_or_default()
+        bytes.unwrap_or_default()
     }
 
     pub fn kind(&self, node: Node) -> Kind {
@@ -286,7 +289,7 @@ impl Tree {
     pub fn find_any(&self, id: &str) -> Option<Node> {
         let hash = self.hasher.hash_one(id.as_bytes());
         self.by_id
-            .find(hash, |&at| self.id(Node(at)) == id)
+            .find(hash, |&at| self.id_bytes(Node(at)) == id.as_bytes())
             .map(|&at| Node(at))
     }
 
@@ -427,7 +430,7 @@ impl Tree {
         });
         let mut reports: Vec<LinkReport> =
             orphans.chain(self.forward_links.iter().copied()).collect();
-        reports.sort_unstable_by_key(|report| report.line);
+        reports.sort_by_key(|report| (report.line, report.node));
         reports
     }
 
@@ -522,10 +525,11 @@ impl Tree {
             self.note_reference(node, id);
         }
         let timestamp = envelope.timestamp.as_deref();
-        let at = timestamp.and_then(timestamp::parse);
-        let canonical = at.is_some() && timestamp.is_some_and(timestamp::is_canonical);
+        let (at, canonical) = timestamp
+            .and_then(timestamp::parse_exact)
+            .unwrap_or((NO_TIME, false));
         let row = self.row_mut(node);
-        row.timestamp = at.unwrap_or(NO_TIME);
+        row.timestamp = at;
         if !canonical {
             row.flags.set(Flags::ODD_TIMESTAMP);
         }
@@ -653,7 +657,11 @@ impl Tree {
             }
             Parent::Id(parent_id) => parent_id,
         };
-        let Some(named) = self.find_any(parent_id) else {
+        // Most entries hang on the line before theirs.
+        let before = self
+            .last
+            .filter(|last| self.id_bytes(*last) == parent_id.as_bytes());
+        let Some(named) = before.or_else(|| self.find_any(parent_id)) else {
             self.wait(node, parent_id, line);
             return Flags::NONE;
         };
