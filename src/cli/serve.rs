@@ -138,6 +138,7 @@ fn read(
     });
     loop {
         if !frames.has_buffered() {
+            dispatcher.settle();
             if server.is_ending() {
                 outbox.uncork();
                 return End::Asked;
@@ -148,6 +149,9 @@ fn read(
             }
         }
         let goes_on = || server.asks.is_any_open() || server.is_ending();
+        if outbox.is_over_limit() {
+            dispatcher.settle();
+        }
         outbox.wait_for_room(&goes_on);
         dispatcher.wait_for_room(&goes_on);
         let frame = match frames.next() {

@@ -2,6 +2,7 @@
 //! session it means.
 
 use super::follow::Watched;
+use super::lane::{Gathering, Lane};
 use super::notify::Notices;
 use super::turns::ClientTurn;
 use crate::ask::Asks;
@@ -61,7 +62,9 @@ pub struct Server {
     /// Requests that wait for the registry, by the session they mean (`None`: the only one).
     line: Mutex<HashMap<Option<SessionId>, usize>>,
     pub watcher: Watcher<Watched>,
-    pub in_flight: Mutex<HashMap<wire::RequestId, Cancel>>,
+    /// Sessions whose appends wait for others that are already here.
+    pub gathering: Gathering,
+    in_flight: Mutex<HashMap<wire::RequestId, Cancel>>,
     ending: AtomicBool,
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
@@ -83,6 +86,7 @@ pub struct OpenSession {
     pub session: Arc<Session>,
     /// Locked while a notification is queued, so that they leave in the order of their numbers.
     pub notices: Mutex<Notices>,
+    pub lane: Lane,
     /// The session's id, shared with what is queued.
     pub id: Arc<str>,
     /// Whether somebody looks after a file of it that was replaced.
@@ -146,6 +150,7 @@ impl Server {
             registry: Arc::default(),
             line: Mutex::default(),
             watcher: Watcher::new(),
+            gathering: Gathering::default(),
             in_flight: Mutex::default(),
             ending: AtomicBool::new(false),
             on_shutdown,
@@ -180,22 +185,33 @@ impl Server {
         id: Option<&str>,
         cancel: &Cancel,
     ) -> Result<(Arc<OpenSession>, Turn)> {
-        if let Some(open) = self.at_once(id) {
-            let turn = open.session.turn(cancel).await?;
-            return Ok((open, turn));
-        }
-        let place = self.stand_in_line(id);
-        let registry = self.registry(cancel).await?;
-        let open = self.session_now(id)?;
-        let mut turn = pin!(open.session.turn(cancel));
+        let (open, ahead) = self.find_in_order(id, cancel).await?;
+        let session = Arc::clone(&open.session);
+        let mut turn = pin!(session.turn(cancel));
         // Asked for before whoever waits for the registry next may go on.
         let asked = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
-        drop((registry, place));
+        drop(ahead);
         let turn = match asked {
             Poll::Ready(turn) => turn?,
             Poll::Pending => turn.await?,
         };
-        Ok((Arc::clone(&open), turn))
+        Ok((open, turn))
+    }
+
+    /// The session a request means. Later requests that may mean the same one do not find it before
+    /// the second is dropped.
+    pub async fn find_in_order(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        cancel: &Cancel,
+    ) -> Result<(Arc<OpenSession>, Option<(Registry, Place)>)> {
+        if let Some(open) = self.at_once(id) {
+            return Ok((open, None));
+        }
+        let place = self.stand_in_line(id);
+        let registry = self.registry(cancel).await?;
+        let open = self.session_now(id)?;
+        Ok((open, Some((registry, place))))
     }
 
     /// The session with this id, if no earlier request that may mean it is still waiting to find
@@ -288,6 +304,13 @@ impl Server {
         }
     }
 
+    /// Requests that can be cancelled.
+    pub fn in_flight(&self) -> MutexGuard<'_, HashMap<wire::RequestId, Cancel>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// No more requests are taken.
     pub fn end(&self) {
         self.ending.store(true, Ordering::Release);
@@ -303,6 +326,7 @@ impl OpenSession {
         Arc::new(Self {
             id: session.id.shared(),
             notices: Mutex::default(),
+            lane: Lane::default(),
             is_following: AtomicBool::new(false),
             turn: Mutex::default(),
             watched: OnceLock::new(),

@@ -29,7 +29,7 @@ fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
     d
 }
 
-fn skip(what: &str) {
+pub fn skip(what: &str) {
     eprintln!("SKIPPED: {what}");
 }
 
@@ -209,7 +209,7 @@ fn out_of_descriptors_calls_fail_and_work_again_afterwards() {
 // ---------------------------------------------------------------------------------------------
 // Calls that fail
 
-struct Shim {
+pub struct Shim {
     library: PathBuf,
     actions: PathBuf,
 }
@@ -253,19 +253,19 @@ impl Shim {
         d
     }
 
-    fn act(&self, actions: &str) {
+    pub fn act(&self, actions: &str) {
         fs::write(&self.actions, actions).unwrap();
     }
 
     #[track_caller]
-    fn is_done(&self) {
+    pub fn is_done(&self) {
         let left = fs::read_to_string(&self.actions).unwrap();
         assert_eq!(left, "", "actions that did not happen");
     }
 }
 
 /// A daemon with the shim, a session u1 → a1, and its file.
-fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
+pub fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
     let home = Home::new();
     let shim = Shim::new(&home)?;
     let mut d = shim.start(&home, args);

@@ -490,9 +490,15 @@ impl Daemon {
 
     #[track_caller]
     pub fn send(&mut self, method: &str, params: Json) -> Json {
+        let id = self.fresh_id();
+        self.send_as(id.clone(), method, params);
+        id
+    }
+
+    /// For a request.
+    pub fn fresh_id(&mut self) -> Json {
         let id = json!(self.next_id);
         self.next_id += 1;
-        self.send_as(id.clone(), method, params);
         id
     }
 
