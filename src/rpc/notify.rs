@@ -194,24 +194,21 @@ impl Server {
     /// `ends` says after how many of our entries each was done.
     pub fn announce_each(&self, open: &OpenSession, core: &Core, changes: Changes, ends: &[usize]) {
         let own = &changes.own;
-        let mut groups = Vec::new();
-        let mut start = 0;
-        for end in ends.iter().copied().chain([own.len()]) {
-            if let Some(group) = own.get(start..end).filter(|group| !group.is_empty()) {
-                groups.push(group);
-                start = end;
-            }
-        }
         // Where the leaf stood after a group that was not the last.
-        let after = |index: usize| match groups.get(index) {
-            Some(group) if index + 1 < groups.len() => Some(group.last().copied()),
+        let after = |end: usize| match end.checked_sub(1) {
+            Some(last) if end < own.len() => Some(own.get(last).copied()),
             _ => None,
         };
         if changes.others_moved || !changes.others.is_empty() {
-            self.entries_appended(open, core, Origin::Other, &changes.others, after(0));
+            let first = ends.first().copied().unwrap_or(own.len());
+            self.entries_appended(open, core, Origin::Other, &changes.others, after(first));
         }
-        for (index, group) in groups.iter().enumerate() {
-            self.entries_appended(open, core, Origin::This, group, after(index));
+        let mut start = 0;
+        for end in ends.iter().copied().chain([own.len()]) {
+            if let Some(group) = own.get(start..end).filter(|group| !group.is_empty()) {
+                self.entries_appended(open, core, Origin::This, group, after(end));
+                start = end;
+            }
         }
         if !changes.diagnostics.is_empty() {
             self.notify(open, "diagnostics", |seq| notification::Diagnostics {

@@ -963,7 +963,16 @@ impl Daemon {
     /// Ids of all entries in file order.
     #[track_caller]
     pub fn ids(&mut self) -> Vec<String> {
-        ids(&self.ok("get_entries", json!({}))["entries"])
+        let mut all = Vec::new();
+        let mut since = json!({});
+        loop {
+            let page = self.ok("get_entries", since);
+            all.extend(ids(&page["entries"]));
+            match page.get("nextCursor") {
+                Some(cursor) => since = json!({"since": cursor}),
+                None => return all,
+            }
+        }
     }
 
     #[track_caller]
