@@ -168,12 +168,18 @@ impl Session {
 
     /// A turn for those who know each other's order: it is not counted as asked for.
     pub async fn next_turn(&self) -> Result<Turn> {
-        let asked = Instant::now();
-        let core = Arc::clone(&self.core).lock_owned().await;
+        let turn = self.turn_though_closed().await;
         if self.is_closed() {
             return Err(Error::session_not_found(self.id.as_str()));
         }
-        Ok(Turn { core, asked })
+        Ok(turn)
+    }
+
+    /// A turn for what is owed to the file, whoever has closed the session.
+    pub async fn turn_though_closed(&self) -> Turn {
+        let asked = Instant::now();
+        let core = Arc::clone(&self.core).lock_owned().await;
+        Turn { core, asked }
     }
 
     /// How often a turn has been asked for: as long as it is the same, nobody has come between.

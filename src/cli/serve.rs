@@ -9,7 +9,6 @@ use crate::id::System;
 use crate::rpc::{Dispatcher, Server};
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
-use rustix::process::Signal;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
@@ -104,6 +103,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             dispatcher.drained().await;
             server.end_turns().await;
             server.hooks.drained().await;
+            server.look_a_last_time().await;
             server.flush().await;
         };
         match reason {
@@ -189,9 +189,7 @@ fn watch_signals(runtime: &Runtime, end: &Sender<End>) -> anyhow::Result<()> {
             }
         });
     }
-    // At the file size limit a write is to fail, not to kill; watched, the signal does nothing.
-    let _watched = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).context("watch signals")?;
-    Ok(())
+    super::outlive_the_size_limit()
 }
 
 /// The first reason counts; the receiver may be gone for the others.

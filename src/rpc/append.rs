@@ -107,10 +107,11 @@ pub(super) async fn append(
         core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
         planned
     };
-    let (wrote, entry_ids) = commit(call, open, turn, plan, |_, wrote| wrote).await?;
+    let given = |_: &Core, wrote| open.durability(wrote);
+    let (durability, entry_ids) = commit(call, open, turn, plan, given).await?;
     Ok(Appended {
         entry_ids,
-        durability: open.durability(wrote),
+        durability,
     })
 }
 
@@ -140,8 +141,8 @@ where
     };
     let wrote = committed.as_ref().is_ok_and(|committed| committed.wrote);
     // What is told from here on is told once it is on disk: persist, then notify.
-    let held =
-        (wrote && session.syncer.durability == Durability::Always).then(|| open.hold(&call.server));
+    let durability = session.syncer.durability();
+    let held = (wrote && durability == Durability::Always).then(|| open.hold(&call.server));
     call.server.announce(open, &turn, changes);
     call.server
         .announce_name(open, &turn, name_before.as_deref());
@@ -150,7 +151,7 @@ where
     call.server.watch_predecessors(open, &mut turn);
     drop(turn);
     if let Some(file) = committed.unsynced {
-        session.syncer.after_write(file, late).await?;
+        session.syncer.after_write(durability, file, late).await?;
     }
     drop(held);
     let ids = committed.entry_ids.iter().map(|id| id.as_str().to_owned());
@@ -160,6 +161,10 @@ where
 impl super::Server {
     /// Tells that a sync failed after its appends had been answered (storage.md §3).
     pub(super) fn durability_lost(&self, open: &OpenSession) {
+        if open.session.is_closed() {
+            tracing::error!("entries of a session that has been closed may not be on disk");
+            return;
+        }
         self.notify(open, "diagnostics", |seq| notification::Diagnostics {
             session_id: open.id.to_string(),
             seq,

@@ -5,6 +5,7 @@
 //! order in which all of them were asked for is kept.
 
 use super::append::Appended;
+use super::convert;
 use super::server::{Call, OpenSession, Server};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -188,8 +189,7 @@ async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
         );
         if batch.waiting.is_empty() {
             drop(turn);
-            at_once_or_later(finish);
-            return;
+            return finish.await;
         }
         at_once_or_later(finish);
     }
@@ -206,8 +206,8 @@ fn tell(
 ) -> impl Future<Output = ()> + Send + use<> {
     let wrote = !changes.own.is_empty();
     // What is told from here on is told once it is on disk: persist, then notify.
-    let waits = wrote && open.session.syncer.durability == Durability::Always;
-    let held = waits.then(|| open.hold(server));
+    let durability = open.session.syncer.durability();
+    let held = (wrote && durability == Durability::Always).then(|| open.hold(server));
     server.announce_each(open, turn, changes, &written.ends);
     server.announce_name(open, turn, name_before);
     server.watch_predecessors(open, turn);
@@ -218,7 +218,12 @@ fn tell(
             move || server.durability_lost(&open)
         };
         let synced = match written.unsynced {
-            Some(file) => open.session.syncer.after_write(file, late).await,
+            Some(file) => {
+                open.session
+                    .syncer
+                    .after_write(durability, file, late)
+                    .await
+            }
             None => Ok(()),
         };
         drop(held);
@@ -227,13 +232,17 @@ fn tell(
             server.durability_lost(&open);
         }
         for (request, done) in written.outcomes {
-            let durability = open.durability(done.wrote());
+            let given = if done.wrote() {
+                durability
+            } else {
+                Durability::None
+            };
             request.answer(match (done, &synced) {
                 (Outcome::Failed(error), _) => Err(error),
                 (Outcome::Written(_), Err(error)) => Err(error.clone()),
                 (Outcome::Written(ids) | Outcome::Known(ids), _) => Ok(Appended {
                     entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
-                    durability,
+                    durability: convert::durability(given),
                 }),
             });
         }
@@ -248,7 +257,12 @@ impl Request {
 
     /// Plans this operation after those that `planner` has planned; `None` if it has to wait until
     /// they are written.
-    fn plan(&self, core: &Core, planner: &mut Planner<'_>) -> Result<Option<Planned>> {
+    fn plan(
+        &self,
+        core: &Core,
+        planner: &mut Planner<'_>,
+        is_last: bool,
+    ) -> Result<Option<Planned>> {
         let stored = |node| core.entry(node);
         let planned = planner.plan(&self.entries, &stored);
         match &planned {
@@ -266,8 +280,9 @@ impl Request {
         if !self.cancel.commit() {
             return Err(Error::cancelled());
         }
-        if let Ok(Some(planned)) = &planned {
-            planner.accept(&self.entries, planned);
+        match &planned {
+            Ok(Some(planned)) if !is_last => planner.accept(&self.entries, planned),
+            _ => {}
         }
         planned
     }
@@ -284,8 +299,9 @@ struct Batch {
 /// What one operation has in a batch.
 struct Part {
     entry_ids: Vec<EntryId>,
-    /// Those of its lines: a retry's entries are in the file already.
-    new_ids: Vec<EntryId>,
+    /// Those that are in the file already.
+    known_ids: Vec<EntryId>,
+    lines: usize,
     /// Lines of the batch up to its end.
     end: usize,
 }
@@ -295,11 +311,12 @@ impl Work for Batch {
         let mut planner = Planner::new(&core.tree, &*self.source);
         let mut all = Planned::default();
         let mut bytes = 0;
-        for request in &self.waiting {
+        for (index, request) in self.waiting.iter().enumerate() {
+            let is_last = index + 1 == self.waiting.len();
             if bytes >= MAX_WRITE_BYTES {
                 break;
             }
-            let planned = match request.plan(core, &mut planner) {
+            let planned = match request.plan(core, &mut planner, is_last) {
                 Ok(Some(planned)) => planned,
                 Ok(None) => break,
                 Err(error) => {
@@ -308,13 +325,20 @@ impl Work for Batch {
                 }
             };
             bytes += planned.lines.iter().map(Vec::len).sum::<usize>();
-            let is_new = planned.entry_ids.len() == planned.lines.len();
-            let new = |id: &&EntryId| is_new || core.tree.find_any(id.as_str()).is_none();
+            let lines = planned.lines.len();
+            let known_ids = match planned.entry_ids.len() == lines {
+                true => Vec::new(),
+                false => {
+                    let known = |id: &&EntryId| core.tree.find_any(id.as_str()).is_some();
+                    planned.entry_ids.iter().filter(known).cloned().collect()
+                }
+            };
             all.lines.extend(planned.lines);
             all.ends.push(all.lines.len());
             self.planned.push(Ok(Part {
-                new_ids: planned.entry_ids.iter().filter(new).cloned().collect(),
                 entry_ids: planned.entry_ids,
+                known_ids,
+                lines,
                 end: all.lines.len(),
             }));
         }
@@ -385,14 +409,16 @@ impl Batch {
             let outcome = match (parts.next(), &failure) {
                 (Some(Err(error)), _) => Outcome::Failed(error),
                 (None, Some(error)) => Outcome::Failed(error.clone()),
-                (Some(Ok(part)), _) if part.new_ids.is_empty() => Outcome::Known(part.entry_ids),
+                (Some(Ok(part)), _) if part.lines == 0 => Outcome::Known(part.entry_ids),
                 (Some(Ok(part)), failure) if failure.is_none() || part.end <= whole => {
                     written.ends.push(part.end);
                     Outcome::Written(part.entry_ids)
                 }
                 (Some(Ok(part)), Some(failure)) => {
-                    let start = part.end - part.new_ids.len();
-                    let there = part.new_ids.iter().take(whole.saturating_sub(start));
+                    let start = part.end - part.lines;
+                    let new = part.entry_ids.iter();
+                    let new = new.filter(|id| !part.known_ids.contains(id));
+                    let there = new.take(whole.saturating_sub(start));
                     Outcome::Failed(landed_in_part(failure.clone(), there))
                 }
                 _ => Outcome::Failed(Error::new(Kind::InternalError, "nothing was planned")),

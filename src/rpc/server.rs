@@ -62,6 +62,8 @@ pub struct Server {
     /// Requests that wait for the registry, by the session they mean (`None`: the only one).
     line: Mutex<HashMap<Option<SessionId>, usize>>,
     pub watcher: Watcher<Watched>,
+    /// Sessions of which a file that was replaced is looked after, open or not.
+    following: Mutex<Vec<Arc<OpenSession>>>,
     /// Sessions whose appends wait for others that are already here.
     pub gathering: Gathering,
     in_flight: Mutex<HashMap<wire::RequestId, Cancel>>,
@@ -89,8 +91,6 @@ pub struct OpenSession {
     pub lane: Lane,
     /// The session's id, shared with what is queued.
     pub id: Arc<str>,
-    /// Whether somebody looks after a file of it that was replaced.
-    pub is_following: AtomicBool,
     /// Changed by whoever holds the session's turn, except at the end of the connection.
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
@@ -150,6 +150,7 @@ impl Server {
             registry: Arc::default(),
             line: Mutex::default(),
             watcher: Watcher::new(),
+            following: Mutex::default(),
             gathering: Gathering::default(),
             in_flight: Mutex::default(),
             ending: AtomicBool::new(false),
@@ -295,6 +296,12 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {
+        self.following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes durable what `interval` has not synced yet.
     pub async fn flush(&self) {
         for open in self.open_sessions() {
@@ -327,7 +334,6 @@ impl OpenSession {
             id: session.id.shared(),
             notices: Mutex::default(),
             lane: Lane::default(),
-            is_following: AtomicBool::new(false),
             turn: Mutex::default(),
             watched: OnceLock::new(),
             session,
@@ -337,7 +343,7 @@ impl OpenSession {
     /// What has just been written is given; nothing, where nothing was written.
     pub fn durability(&self, wrote: bool) -> wire::Durability {
         super::convert::durability(if wrote {
-            self.session.syncer.durability
+            self.session.syncer.durability()
         } else {
             Durability::None
         })
