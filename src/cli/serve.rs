@@ -9,7 +9,6 @@ use crate::id::System;
 use crate::rpc::{Dispatcher, Server};
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
-use rustix::process::Signal;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
@@ -104,6 +103,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             dispatcher.drained().await;
             server.end_turns().await;
             server.hooks.drained().await;
+            server.look_a_last_time().await;
             server.flush().await;
         };
         match reason {
@@ -139,6 +139,7 @@ fn read(
     });
     loop {
         if !frames.has_buffered() {
+            dispatcher.settle();
             if server.is_ending() {
                 outbox.uncork();
                 return End::Asked;
@@ -149,6 +150,9 @@ fn read(
             }
         }
         let goes_on = || server.asks.is_any_open() || server.is_ending();
+        if outbox.is_over_limit() {
+            dispatcher.settle();
+        }
         outbox.wait_for_room(&goes_on);
         dispatcher.wait_for_room(&goes_on);
         let frame = match frames.next() {
@@ -186,9 +190,7 @@ fn watch_signals(runtime: &Runtime, end: &Sender<End>) -> anyhow::Result<()> {
             }
         });
     }
-    // At the file size limit a write is to fail, not to kill; watched, the signal does nothing.
-    let _watched = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).context("watch signals")?;
-    Ok(())
+    super::outlive_the_size_limit()
 }
 
 /// The first reason counts; the receiver may be gone for the others.

@@ -133,6 +133,7 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     Planned {
         lines: vec![minter.line("compaction", &id, parent_id, &members)],
         entry_ids: vec![EntryId::new(id.as_str())],
+        ..Planned::default()
     }
 }
 

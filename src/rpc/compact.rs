@@ -307,7 +307,7 @@ impl Compactor {
         let (entry, _) = commit(&self.call, &self.open, turn, plan, then).await?;
         Reply::of(&wire::CompactResult {
             compaction_entry: convert::raw(&entry?.unwrap_or_default()),
-            durability: convert::durability(self.open.session.syncer.durability),
+            durability: convert::durability(self.open.session.syncer.durability()),
         })
     }
 

@@ -43,6 +43,14 @@ pub fn durability(durability: Durability) -> wire::Durability {
     }
 }
 
+pub fn policy(policy: wire::DurabilityPolicy) -> Durability {
+    match policy {
+        wire::DurabilityPolicy::Os => Durability::Os,
+        wire::DurabilityPolicy::Interval => Durability::Interval,
+        wire::DurabilityPolicy::Always => Durability::Always,
+    }
+}
+
 pub fn cause(cause: Cause) -> wire::MoveCause {
     match cause {
         Cause::SetLeaf => wire::MoveCause::SetLeaf,

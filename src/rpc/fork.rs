@@ -125,7 +125,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         })
         .await?
     };
-    let durability = server.config.durability;
+    let durability = open.session.syncer.durability();
     let forked = OpenSession::new(Session::new(opened, false, durability));
     let turn = forked.session.turn(&call.cancel).await?;
     let new_session_id = forked.id.to_string();

@@ -2,7 +2,7 @@
 //! been persisted.
 
 use super::convert::{diagnostics, raw};
-use super::server::{Call, OpenSession, Server};
+use super::server::{OpenSession, Server};
 use crate::session::{Changes, Core};
 use crate::stdio::Class;
 use crate::tree::Node;
@@ -44,13 +44,13 @@ pub struct Hold {
 }
 
 impl OpenSession {
-    pub fn hold(self: &Arc<Self>, call: &Call) -> Hold {
+    pub fn hold(self: &Arc<Self>, server: &Arc<Server>) -> Hold {
         let mut notices = self.notices();
         notices.holds += 1;
         let number = notices.holds;
         notices.waiting.push_back(Waiting::Hold(number));
         Hold {
-            server: Arc::clone(&call.server),
+            server: Arc::clone(server),
             open: Arc::clone(self),
             number,
         }
@@ -194,11 +194,35 @@ impl Server {
         changes: Changes,
         name_before: Option<&str>,
     ) {
+        self.announce_each(open, core, changes, &[], name_before);
+    }
+
+    /// The same of several operations that were written together, each as if it had been alone;
+    /// `ends` says after how many of our entries each was done.
+    pub fn announce_each(
+        &self,
+        open: &OpenSession,
+        core: &Core,
+        changes: Changes,
+        ends: &[usize],
+        name_before: Option<&str>,
+    ) {
+        let own = &changes.own;
+        // Where the leaf stood after a group that was not the last.
+        let after = |end: usize| match end.checked_sub(1) {
+            Some(last) if end < own.len() => Some(own.get(last).copied()),
+            _ => None,
+        };
         if changes.others_moved || !changes.others.is_empty() {
-            self.entries_appended(open, core, Origin::Other, &changes.others);
+            let first = ends.first().copied().unwrap_or(own.len());
+            self.entries_appended(open, core, Origin::Other, &changes.others, after(first));
         }
-        if !changes.own.is_empty() {
-            self.entries_appended(open, core, Origin::This, &changes.own);
+        let mut start = 0;
+        for end in ends.iter().copied().chain([own.len()]) {
+            if let Some(group) = own.get(start..end).filter(|group| !group.is_empty()) {
+                self.entries_appended(open, core, Origin::This, group, after(end));
+                start = end;
+            }
         }
         if !changes.diagnostics.is_empty() {
             self.notify(open, "diagnostics", |seq| notification::Diagnostics {
@@ -220,18 +244,27 @@ impl Server {
         }
     }
 
-    fn entries_appended(&self, open: &OpenSession, core: &Core, origin: Origin, nodes: &[Node]) {
+    /// `leaf`: where it stood then, if no longer there.
+    fn entries_appended(
+        &self,
+        open: &OpenSession,
+        core: &Core,
+        origin: Origin,
+        nodes: &[Node],
+        leaf: Option<Option<Node>>,
+    ) {
         let session: Arc<str> = Arc::clone(&open.id);
         let class = |seq| Class::Droppable { session, seq };
         self.notify_as(open, "entries_appended", class, |seq| {
             let ids = nodes.iter().map(|node| core.tree.id(*node).to_owned());
+            let id = |node| core.id_of(node).map(str::to_owned);
             notification::EntriesAppended {
                 session_id: open.id.to_string(),
                 seq,
                 origin,
                 entry_ids: ids.collect(),
-                leaf_id: core.leaf_id().map(str::to_owned),
-                file_leaf_id: core.id_of(core.tree.file_leaf()).map(str::to_owned),
+                leaf_id: id(leaf.unwrap_or(core.leaf())),
+                file_leaf_id: id(leaf.unwrap_or(core.tree.file_leaf())),
                 entries: match origin {
                     Origin::This => None,
                     Origin::Other => bodies(core, nodes, self.client_frame_bytes()),

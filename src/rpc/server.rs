@@ -2,6 +2,7 @@
 //! session it means.
 
 use super::follow::Watched;
+use super::lane::{Gathering, Lane};
 use super::notify::Notices;
 use super::tree::LastView;
 use super::turns::ClientTurn;
@@ -63,6 +64,10 @@ pub struct Server {
     line: Mutex<HashMap<Option<SessionId>, usize>>,
     pub watcher: Watcher<Watched>,
     in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
+    /// Sessions of which a file that was replaced is looked after, open or not.
+    following: Mutex<Vec<Arc<OpenSession>>>,
+    /// Sessions whose appends wait for others that are already here.
+    pub gathering: Gathering,
     ending: AtomicBool,
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
@@ -84,10 +89,9 @@ pub struct OpenSession {
     pub session: Arc<Session>,
     /// Locked while a notification is queued, so that they leave in the order of their numbers.
     pub notices: Mutex<Notices>,
+    pub lane: Lane,
     /// The session's id, shared with what is queued.
     pub id: Arc<str>,
-    /// Whether somebody looks after a file of it that was replaced.
-    pub is_following: AtomicBool,
     /// Changed by whoever holds the session's turn, except at the end of the connection.
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
@@ -156,6 +160,8 @@ impl Server {
             registry: Arc::default(),
             line: Mutex::default(),
             watcher: Watcher::new(),
+            following: Mutex::default(),
+            gathering: Gathering::default(),
             in_flight: Mutex::default(),
             ending: AtomicBool::new(false),
             on_shutdown,
@@ -190,22 +196,33 @@ impl Server {
         id: Option<&str>,
         cancel: &Cancel,
     ) -> Result<(Arc<OpenSession>, Turn)> {
-        if let Some(open) = self.at_once(id) {
-            let turn = open.session.turn(cancel).await?;
-            return Ok((open, turn));
-        }
-        let place = self.stand_in_line(id);
-        let registry = self.registry(cancel).await?;
-        let open = self.session_now(id)?;
-        let mut turn = pin!(open.session.turn(cancel));
+        let (open, ahead) = self.find_in_order(id, cancel).await?;
+        let session = Arc::clone(&open.session);
+        let mut turn = pin!(session.turn(cancel));
         // Asked for before whoever waits for the registry next may go on.
         let asked = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
-        drop((registry, place));
+        drop(ahead);
         let turn = match asked {
             Poll::Ready(turn) => turn?,
             Poll::Pending => turn.await?,
         };
-        Ok((Arc::clone(&open), turn))
+        Ok((open, turn))
+    }
+
+    /// The session a request means. Later requests that may mean the same one do not find it before
+    /// the second is dropped.
+    pub async fn find_in_order(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        cancel: &Cancel,
+    ) -> Result<(Arc<OpenSession>, Option<(Registry, Place)>)> {
+        if let Some(open) = self.at_once(id) {
+            return Ok((open, None));
+        }
+        let place = self.stand_in_line(id);
+        let registry = self.registry(cancel).await?;
+        let open = self.session_now(id)?;
+        Ok((open, Some((registry, place))))
     }
 
     /// The session with this id, if no earlier request that may mean it is still waiting to find
@@ -312,6 +329,12 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {
+        self.following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes durable what `interval` has not synced yet.
     pub async fn flush(&self) {
         for open in self.open_sessions() {
@@ -336,7 +359,7 @@ impl OpenSession {
         Arc::new(Self {
             id: session.id.shared(),
             notices: Mutex::default(),
-            is_following: AtomicBool::new(false),
+            lane: Lane::default(),
             turn: Mutex::default(),
             watched: OnceLock::new(),
             last_view: LastView::default(),
@@ -347,7 +370,7 @@ impl OpenSession {
     /// What has just been written is given; nothing, where nothing was written.
     pub fn durability(&self, wrote: bool) -> wire::Durability {
         super::convert::durability(if wrote {
-            self.session.syncer.durability
+            self.session.syncer.durability()
         } else {
             Durability::None
         })

@@ -54,7 +54,8 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         tree: Tree::new(),
         diagnostics: Vec::new(),
     };
-    let open = OpenSession::new(Session::new(opened, false, server.config.durability));
+    let durability = durability(&call, params.durability);
+    let open = OpenSession::new(Session::new(opened, false, durability));
     let mut turn = open.session.turn(&call.cancel).await?;
     if let Some(name) = params.name.as_deref() {
         turn = write_name(&call, turn, name).await?;
@@ -62,7 +63,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     let result = wire::CreateSessionResult {
         session: convert::session(&open, &turn),
         durability: convert::durability(match params.name {
-            Some(_) => open.session.syncer.durability,
+            Some(_) => open.session.syncer.durability(),
             None => Durability::None,
         }),
     };
@@ -84,6 +85,7 @@ async fn write_name(call: &Call, turn: Turn, name: &str) -> Result<Turn> {
 
 pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> Result<Reply> {
     let registry = call.server.registry(&call.cancel).await?;
+    let policy = params.durability;
     let read_only = params.mode == Some(wire::OpenMode::Read);
     let wanted = match params.target()? {
         wire::OpenTarget::Id(id) => Wanted::Id(id.to_owned()),
@@ -92,20 +94,16 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
     if let Wanted::Id(id) = &wanted
         && let Some(open) = call.server.find(id)
     {
-        return opened_before(&call, open).await;
+        return opened_before(&call, open, policy).await;
     }
     let server = Arc::clone(&call.server);
     let found = blocking(move || find_and_open(&server, wanted, registry)).await?;
     let (opened, registry) = match found {
         Found::New(opened, registry) => (*opened, registry),
-        Found::OpenAlready(open) => return opened_before(&call, open).await,
+        Found::OpenAlready(open) => return opened_before(&call, open, policy).await,
     };
     let diagnostics = convert::diagnostics(&opened.diagnostics);
-    let open = OpenSession::new(Session::new(
-        opened,
-        read_only,
-        call.server.config.durability,
-    ));
+    let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
     let turn = open.session.turn(&call.cancel).await?;
     let result = wire::OpenSessionResult {
         session: convert::session(&open, &turn),
@@ -114,6 +112,11 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
     drop(turn);
     Server::insert_after(&call, &open, registry);
     Reply::of(&result)
+}
+
+/// The session's own policy, else the daemon's.
+fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability {
+    policy.map_or(call.server.config.durability, convert::policy)
 }
 
 /// How a session to open was named.
@@ -150,9 +153,16 @@ fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<
     Ok(Found::New(Box::new(opened), registry))
 }
 
-async fn opened_before(call: &Arc<Call>, open: Arc<OpenSession>) -> Result<Reply> {
+async fn opened_before(
+    call: &Arc<Call>,
+    open: Arc<OpenSession>,
+    policy: Option<wire::DurabilityPolicy>,
+) -> Result<Reply> {
     let turn = open.session.turn(&call.cancel).await?;
     let turn = call.server.caught_up(&open, turn).await?;
+    if policy.is_some() {
+        open.session.syncer.set_durability(durability(call, policy));
+    }
     Reply::of(&wire::OpenSessionResult {
         session: convert::session(&open, &turn),
         diagnostics: Vec::new(),

@@ -490,9 +490,15 @@ impl Daemon {
 
     #[track_caller]
     pub fn send(&mut self, method: &str, params: Json) -> Json {
+        let id = self.fresh_id();
+        self.send_as(id.clone(), method, params);
+        id
+    }
+
+    /// For a request.
+    pub fn fresh_id(&mut self) -> Json {
         let id = json!(self.next_id);
         self.next_id += 1;
-        self.send_as(id.clone(), method, params);
         id
     }
 
@@ -957,7 +963,16 @@ impl Daemon {
     /// Ids of all entries in file order.
     #[track_caller]
     pub fn ids(&mut self) -> Vec<String> {
-        ids(&self.ok("get_entries", json!({}))["entries"])
+        let mut all = Vec::new();
+        let mut since = json!({});
+        loop {
+            let page = self.ok("get_entries", since);
+            all.extend(ids(&page["entries"]));
+            match page.get("nextCursor") {
+                Some(cursor) => since = json!({"since": cursor}),
+                None => return all,
+            }
+        }
     }
 
     #[track_caller]

@@ -27,6 +27,7 @@ mod handshake;
 mod harness;
 mod hooks;
 mod interchange;
+mod lane;
 mod leaf;
 mod llm;
 mod migration;

@@ -107,7 +107,7 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
     done.store(true, Ordering::Release);
     watching.join().unwrap();
 
-    let lines = file_lines(&path);
+    let lines = file_lines_of_many(&path);
     let by_id: HashMap<&str, &Json> = lines
         .iter()
         .map(|line| (line["id"].as_str().unwrap(), line))

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:7a6ae28fe56b271799c90946f534566b1e4a177702079ec38c24b369b4253096',
+  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

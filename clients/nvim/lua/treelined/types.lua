@@ -70,7 +70,7 @@
 --- An event that clients are asked about.
 ---@alias treelined.BeforeEvent 'session_before_tree'|'session_before_fork'|'session_before_compact'
 
---- The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`.
+--- The client's agent begins to run: the leaf only moves by appending until `end_turn`.
 ---@class treelined.BeginTurnParams
 ---@field sessionId? string The session; may be left out while exactly one is open.
 
@@ -222,6 +222,7 @@
 --- Makes a new session and opens it. Nothing is written before its first entry.
 ---@class treelined.CreateSessionParams
 ---@field cwd? string The working directory the session belongs to; the daemon's own if left out.
+---@field durability? treelined.DurabilityPolicy What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 ---@field ephemeral? boolean Never written to disk; nor are its forks.
 ---@field name? string Its name, written at once as the first entry.
 ---@field parentSession? string The session it comes from, as its header shall say. Never opened.
@@ -291,6 +292,9 @@
 
 --- How safe what was written is at the time of the answer.
 ---@alias treelined.Durability 'none'|'os'|'interval'|'always'
+
+--- When what is appended to a session is synced.
+---@alias treelined.DurabilityPolicy 'os'|'interval'|'always'
 
 --- The client's agent has stopped: queued messages are appended.
 ---@class treelined.EndTurnParams
@@ -712,6 +716,7 @@
 
 --- Opens a session by its id or by the path of its file: one of the two.
 ---@class treelined.OpenSessionParams
+---@field durability? treelined.DurabilityPolicy What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
 ---@field mode? treelined.OpenMode `write` if left out. With `read` all mutations are refused and the leaf follows the file.
 ---@field path? string A session file, wherever it is.
 ---@field sessionId? string A session of the session directory.
