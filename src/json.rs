@@ -10,6 +10,7 @@
 mod block;
 mod edit;
 mod literal;
+mod plain;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,8 @@ use std::fmt;
 
 pub use edit::{push_raw, push_string, splice, with_member, without_member};
 use literal::skip_string;
-pub use literal::{chars, string};
+pub use literal::{LONGEST_CHAR, chars, first_char, string};
+pub use plain::plain_words;
 
 /// Positions in bytes, end exclusive.
 pub type Span = std::ops::Range<usize>;

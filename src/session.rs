@@ -528,6 +528,7 @@ impl Core {
         let known = self.tree.node_count();
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);
+        self.tree.take_place_of(&old_tree);
         self.move_leaf(leaf);
         let now_open = self.log.identity();
         self.predecessors

@@ -63,7 +63,7 @@ pub fn first_special(bytes: [u8; 16]) -> Option<usize> {
 }
 
 #[inline]
-fn special(bytes: u8x16) -> u8x16 {
+pub fn special(bytes: u8x16) -> u8x16 {
     let is = |byte| bytes.simd_eq(u8x16::splat(byte));
     is(b'"') | is(b'\\') | control(bytes)
 }

@@ -40,26 +40,36 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// The longest a character can be in a string literal, in bytes: a surrogate pair.
+pub const LONGEST_CHAR: usize = 12;
+
 /// The characters of a valid JSON string literal, quotes included, decoded as they are asked for:
 /// for who needs only the beginning of a long one. Decodes like [`string`]; none if it is no string.
 pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {
-        let (char, length) = match rest.first()? {
-            b'"' => return None,
-            b'\\' => unescape(rest)?,
-            &ascii @ 0..0x80 => (char::from(ascii), 1),
-            _ => {
-                let chunk = rest.get(..4).unwrap_or(rest).utf8_chunks().next()?;
-                match chunk.valid().chars().next() {
-                    Some(char) => (char, char.len_utf8()),
-                    None => (char::REPLACEMENT_CHARACTER, chunk.invalid().len()),
-                }
-            }
-        };
+        let (char, length) = first_char(rest)?;
         rest = rest.get(length..)?;
         Some(char)
     })
+}
+
+/// The first of them where `text` stands inside a literal, and how many bytes it takes; `None` at
+/// the closing quote.
+#[inline]
+pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
+    match text.first()? {
+        b'"' => None,
+        b'\\' => unescape(text),
+        &ascii @ 0..0x80 => Some((char::from(ascii), 1)),
+        _ => {
+            let chunk = text.get(..4).unwrap_or(text).utf8_chunks().next()?;
+            Some(match chunk.valid().chars().next() {
+                Some(char) => (char, char.len_utf8()),
+                None => (char::REPLACEMENT_CHARACTER, chunk.invalid().len()),
+            })
+        }
+    }
 }
 
 /// The character a valid escape at the start of `text` stands for, and how many bytes it takes; a

@@ -143,9 +143,8 @@ where
     let wrote = committed.as_ref().is_ok_and(|committed| committed.wrote);
     // What is told from here on is told once it is on disk: persist, then notify.
     let held = (wrote && session.syncer.durability == Durability::Always).then(|| open.hold(call));
-    call.server.announce(open, &turn, changes);
     call.server
-        .announce_name(open, &turn, name_before.as_deref());
+        .announce(open, &turn, changes, name_before.as_deref());
     let committed = committed?;
     let seen = then(&turn, wrote);
     call.server.watch_predecessors(open, &mut turn);

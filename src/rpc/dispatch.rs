@@ -6,7 +6,6 @@
 use super::convert;
 use super::method;
 use super::server::{Call, Server};
-use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json::{self, Members};
 use crate::stdio::Class;
@@ -19,7 +18,7 @@ use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -148,13 +147,10 @@ impl Dispatcher {
                 return;
             }
         };
-        let call = Arc::new(Call {
-            server: Arc::clone(&self.server),
-            id: id.as_ref().map(|(id, _)| id.clone()),
-            cancel: Cancel::new(),
-            result: Mutex::new(None),
-            after: Mutex::default(),
-        });
+        let call = Call::new(
+            Arc::clone(&self.server),
+            id.as_ref().map(|(id, _)| id.clone()),
+        );
         let mut extensions = Extensions::new();
         extensions.insert(Arc::clone(&call));
         // The library's copy of the id is only for its own response, which is used for errors.
@@ -166,18 +162,13 @@ impl Dispatcher {
 
     /// What is refused before it reaches a handler.
     fn admit(&self, id: Option<&RequestId>, method: &str) -> Result<()> {
-        if let Some(id) = id {
-            let in_flight = self
-                .server
-                .in_flight
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if in_flight.contains_key(id) {
-                return Err(Error::new(
-                    Kind::InvalidRequest,
-                    "a request with this id is still in flight",
-                ));
-            }
+        if let Some(id) = id
+            && self.server.in_flight().contains_key(id)
+        {
+            return Err(Error::new(
+                Kind::InvalidRequest,
+                "a request with this id is still in flight",
+            ));
         }
         if self.server.is_ending() {
             return Err(Error::new(
@@ -207,12 +198,8 @@ impl Dispatcher {
             return;
         }
         if let Some(id) = &call.id {
-            let mut in_flight = self
-                .server
-                .in_flight
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            in_flight.insert(id.clone(), call.cancel.clone());
+            let mut in_flight = self.server.in_flight();
+            in_flight.insert(id.clone(), Arc::clone(&call));
         }
         let raw_id = raw_id.map(<[u8]>::to_vec);
         let running = Arc::clone(&self.running);
@@ -221,12 +208,7 @@ impl Dispatcher {
         self.runtime.spawn(async move {
             let done = future.await;
             if let Some(id) = &call.id {
-                let server = &call.server;
-                let mut in_flight = server
-                    .in_flight
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                in_flight.remove(id);
+                call.server.in_flight().remove(id);
             }
             answer(&call, raw_id.as_deref(), done.ok());
             drop(call);
@@ -252,7 +234,7 @@ fn answer(call: &Call, raw_id: Option<&[u8]>, done: Option<MethodResponse>) {
             .take();
         let is_error = done.as_ref().is_none_or(MethodResponse::is_error);
         let response = match (done, result) {
-            (Some(done), Some(result)) if done.is_success() => success_response(raw_id, &result),
+            (Some(done), Some(result)) if done.is_success() => success_response(raw_id, result),
             (Some(done), _) => with_id(done.as_ref(), raw_id),
             (None, _) => {
                 let error = Error::new(Kind::InternalError, "the handler failed");
@@ -293,14 +275,16 @@ fn without_details(response: &[u8]) -> Vec<u8> {
     json::with_member(response, "error", &error)
 }
 
-fn success_response(raw_id: &[u8], result: &[u8]) -> Vec<u8> {
-    let mut response = Vec::with_capacity(result.len() + raw_id.len() + 40);
-    response.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    response.extend_from_slice(raw_id);
-    response.extend_from_slice(b",\"result\":");
-    response.extend_from_slice(result);
-    response.push(b'}');
-    response
+/// Put around the result where it is, since that may be large.
+fn success_response(raw_id: &[u8], mut result: Vec<u8>) -> Vec<u8> {
+    let mut head = Vec::with_capacity(raw_id.len() + 40);
+    head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    head.extend_from_slice(raw_id);
+    head.extend_from_slice(b",\"result\":");
+    result.reserve(head.len() + 1);
+    result.push(b'}');
+    result.splice(0..0, head);
+    result
 }
 
 fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {

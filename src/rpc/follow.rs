@@ -3,6 +3,7 @@
 
 use super::server::{OpenSession, Server};
 use crate::cancel::Cancel;
+use crate::error::Result;
 use crate::session::{Planned, Turn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -39,6 +40,15 @@ impl Server {
         }
     }
 
+    /// Takes in what others have appended, and tells of it.
+    pub async fn caught_up(self: &Arc<Self>, open: &Arc<OpenSession>, turn: Turn) -> Result<Turn> {
+        let name_before = turn.tree.name().map(str::to_owned);
+        let (mut turn, changes) = turn.refreshed().await?;
+        self.announce(open, &turn, changes, name_before.as_deref());
+        self.watch_predecessors(open, &mut turn);
+        Ok(turn)
+    }
+
     /// Looks after the session's old file, if it has just been replaced.
     pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut Turn) {
         if !turn.has_predecessor() || open.is_following.swap(true, Ordering::AcqRel) {
@@ -67,12 +77,13 @@ impl Server {
         if !turn.has_arrivals() {
             return turn.has_predecessor();
         }
+        let name_before = turn.tree.name().map(str::to_owned);
         // A commit of nothing: it carries over what is there.
         let (turn, changes, committed) = turn.commit(&cancel, |_| Ok(Planned::default())).await;
         let Some(mut turn) = turn else {
             return false;
         };
-        self.announce(open, &turn, changes);
+        self.announce(open, &turn, changes, name_before.as_deref());
         let goes_on = turn.has_predecessor();
         drop(turn);
         match committed {
@@ -117,10 +128,9 @@ impl Watched {
         let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
             return;
         };
-        // What is wrong with the file, the next call is told.
-        if let Ok((mut turn, changes)) = open.session.fresh_turn(&Cancel::new()).await {
-            server.announce(&open, &turn, changes);
-            server.watch_predecessors(&open, &mut turn);
+        if let Ok(turn) = open.session.turn(&Cancel::new()).await {
+            // What is wrong with the file, the next call is told.
+            let _unreadable = server.caught_up(&open, turn).await;
         }
     }
 }

@@ -75,8 +75,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         }
         None => server.turn(id, &call.cancel).await?,
     };
-    let (turn, changes) = turn.refreshed().await?;
-    server.announce(&open, &turn, changes);
+    let turn = server.caught_up(&open, turn).await?;
     open.session.check_not_in_turn()?;
     let entry = match &params.entry_id {
         Some(id) => Some(turn.find(id)?),

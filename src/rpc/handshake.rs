@@ -5,7 +5,7 @@ use super::server::{Call, Client, MAX_ANSWER};
 use crate::error::{Error, Kind, Result};
 use crate::wire;
 use crate::{process, schema};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The protocol this daemon speaks.
 const PROTOCOL_VERSION: u32 = 1;
@@ -75,14 +75,8 @@ pub async fn lsp_cancel_request(
 
 /// An unknown id is ignored: the answer may be on its way.
 fn cancel(call: &Call, id: &wire::RequestId) -> Result<Reply> {
-    let in_flight = call
-        .server
-        .in_flight
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(cancel) = in_flight.get(id) {
-        cancel.cancel();
+    if let Some(waiting) = call.server.in_flight().get(id) {
+        waiting.cancel.cancel();
     }
-    drop(in_flight);
     Reply::of(&wire::CancelRequestResult {})
 }

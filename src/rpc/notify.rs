@@ -185,8 +185,15 @@ impl Server {
         }
     }
 
-    /// Tells what an operation changed or found changed: ours, then others'.
-    pub fn announce(&self, open: &OpenSession, core: &Core, changes: Changes) {
+    /// Tells what an operation changed or found changed: others' entries, then ours, and the session's
+    /// name if it is no longer `name_before`.
+    pub fn announce(
+        &self,
+        open: &OpenSession,
+        core: &Core,
+        changes: Changes,
+        name_before: Option<&str>,
+    ) {
         if changes.others_moved || !changes.others.is_empty() {
             self.entries_appended(open, core, Origin::Other, &changes.others);
         }
@@ -200,12 +207,8 @@ impl Server {
                 diagnostics: diagnostics(&changes.diagnostics),
             });
         }
-    }
-
-    /// Tells of the session's name if it is no longer `before`.
-    pub fn announce_name(&self, open: &OpenSession, core: &Core, before: Option<&str>) {
         let name = core.tree.name();
-        if name != before {
+        if name != name_before {
             let name = name.map(str::to_owned);
             self.notify(open, "session_info_changed", |seq| {
                 notification::SessionInfoChanged {

@@ -3,6 +3,7 @@
 
 use super::follow::Watched;
 use super::notify::Notices;
+use super::tree::LastView;
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
@@ -61,7 +62,7 @@ pub struct Server {
     /// Requests that wait for the registry, by the session they mean (`None`: the only one).
     line: Mutex<HashMap<Option<SessionId>, usize>>,
     pub watcher: Watcher<Watched>,
-    pub in_flight: Mutex<HashMap<wire::RequestId, Cancel>>,
+    in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
     ending: AtomicBool,
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
@@ -90,6 +91,7 @@ pub struct OpenSession {
     /// Changed by whoever holds the session's turn, except at the end of the connection.
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
+    pub last_view: LastView,
 }
 
 /// The right to change the set of open sessions.
@@ -124,6 +126,14 @@ pub struct Call {
     pub result: Mutex<Option<Vec<u8>>>,
     /// What is to be said after the response.
     pub after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    /// If it is one.
+    navigation: OnceLock<AskedNavigation>,
+}
+
+/// A navigation as it was asked for: what an abort names it by before it has begun.
+pub struct AskedNavigation {
+    pub session_id: Option<String>,
+    pub navigation_id: String,
 }
 
 impl Server {
@@ -242,6 +252,29 @@ impl Server {
         }
     }
 
+    /// Requests that wait for something, by their ids.
+    pub fn in_flight(&self) -> MutexGuard<'_, HashMap<wire::RequestId, Arc<Call>>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How to abort the navigations of a session that are in flight.
+    pub fn asked_navigations(
+        &self,
+        session_id: &str,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Vec<Cancel> {
+        let in_flight = self.in_flight();
+        let meant = in_flight.values().filter(|call| {
+            call.navigation.get().is_some_and(|asked| {
+                let of = asked.session_id.as_deref();
+                of.is_none_or(|id| id == session_id) && is_meant(&asked.navigation_id)
+            })
+        });
+        meant.map(|call| call.cancel.clone()).collect()
+    }
+
     pub fn find(&self, id: &str) -> Option<Arc<OpenSession>> {
         self.sessions().get(&SessionId::new(id)).cloned()
     }
@@ -306,6 +339,7 @@ impl OpenSession {
             is_following: AtomicBool::new(false),
             turn: Mutex::default(),
             watched: OnceLock::new(),
+            last_view: LastView::default(),
             session,
         })
     }
@@ -326,14 +360,26 @@ impl OpenSession {
 }
 
 impl Call {
+    pub fn new(server: Arc<Server>, id: Option<wire::RequestId>) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            id,
+            cancel: Cancel::new(),
+            result: Mutex::new(None),
+            after: Mutex::default(),
+            navigation: OnceLock::new(),
+        })
+    }
+
+    /// Makes an abort find it while it waits.
+    pub fn names_navigation(&self, asked: AskedNavigation) {
+        let _named_before = self.navigation.set(asked);
+    }
+
     /// The session the params mean, and its turn, with what others have appended taken in.
     pub async fn fresh(&self, params: &impl wire::OnSession) -> Result<(Arc<OpenSession>, Turn)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
-        let name = turn.tree.name().map(str::to_owned);
-        let (mut turn, changes) = turn.refreshed().await?;
-        self.server.announce(&open, &turn, changes);
-        self.server.announce_name(&open, &turn, name.as_deref());
-        self.server.watch_predecessors(&open, &mut turn);
+        let turn = self.server.caught_up(&open, turn).await?;
         Ok((open, turn))
     }
 

@@ -151,8 +151,8 @@ fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<
 }
 
 async fn opened_before(call: &Arc<Call>, open: Arc<OpenSession>) -> Result<Reply> {
-    let (turn, changes) = open.session.fresh_turn(&call.cancel).await?;
-    call.server.announce(&open, &turn, changes);
+    let turn = open.session.turn(&call.cancel).await?;
+    let turn = call.server.caught_up(&open, turn).await?;
     Reply::of(&wire::OpenSessionResult {
         session: convert::session(&open, &turn),
         diagnostics: Vec::new(),

@@ -8,6 +8,7 @@ use crate::id::EntryId;
 use crate::session::{Core, blocking};
 use crate::summarizer::{FileLists, ModelName, Request, Summarizer, Summary};
 use crate::wire::{self, BeforeEvent, RequestId};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who writes a summary, and who hears of it.
@@ -24,8 +25,11 @@ pub(super) struct Writing<'a> {
 pub(super) enum Listener<'a> {
     /// The text, piece by piece.
     Deltas { navigation_id: &'a str },
-    /// How many characters there are.
-    Progress { token: Option<&'a RequestId> },
+    /// How many characters there are, of all that is written for one request.
+    Progress {
+        token: Option<&'a RequestId>,
+        written: &'a AtomicU64,
+    },
 }
 
 impl Server {
@@ -85,7 +89,6 @@ struct Teller<'a> {
 struct Told {
     /// Pieces passed on.
     pieces: u64,
-    characters: u64,
     /// White space that belongs to the text only if more text follows.
     space: String,
 }
@@ -130,14 +133,15 @@ impl<'a> Teller<'a> {
 
     fn tell(&self, told: &mut Told, delta: &str) {
         let Writing { server, open, .. } = self.writing;
-        told.characters += delta.chars().count() as u64;
         match self.writing.listener {
             Listener::Deltas { navigation_id } => {
                 server.summary_delta(open, navigation_id, told.pieces, delta);
             }
-            Listener::Progress { token } => {
+            Listener::Progress { token, written } => {
+                let more = delta.chars().count() as u64;
+                let characters = written.fetch_add(more, Ordering::Relaxed) + more;
                 if let Some(token) = token {
-                    server.progress(token, told.characters);
+                    server.progress(token, characters);
                 }
             }
         }

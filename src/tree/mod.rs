@@ -350,23 +350,29 @@ impl Tree {
 
     /// The children (of `None`: the roots), oldest first by timestamp, ties in file order.
     pub fn children(&self, node: Option<Node>) -> Vec<Node> {
-        let mut children: Vec<Node> = match node {
-            Some(node) => std::iter::successors(some(self.row(node).first_child), |child| {
-                some(self.row(*child).next_sibling)
-            })
-            .collect(),
-            None => self
-                .roots
-                .iter()
-                .map(|at| Node(*at))
-                .filter(|node| self.parent(*node).is_none())
-                .collect(),
-        };
+        let mut children = Vec::new();
+        self.children_into(node, &mut children);
+        children
+    }
+
+    /// As [`Tree::children`], in a buffer to be used again.
+    pub fn children_into(&self, node: Option<Node>, children: &mut Vec<Node>) {
+        children.clear();
+        match node {
+            Some(node) => {
+                let first = some(self.row(node).first_child);
+                let next = |child: &Node| some(self.row(*child).next_sibling);
+                children.extend(std::iter::successors(first, next));
+            }
+            None => {
+                let roots = self.roots.iter().map(|at| Node(*at));
+                children.extend(roots.filter(|node| self.parent(*node).is_none()));
+            }
+        }
         let key = |node: &Node| (self.row(*node).timestamp, node.0);
-        if !children.is_sorted_by_key(key) {
+        if children.len() > 1 && !children.is_sorted_by_key(key) {
             children.sort_unstable_by_key(key);
         }
-        children
     }
 
     /// Whether the node has a child.
@@ -415,6 +421,11 @@ impl Tree {
     /// Changes with every append, label and move.
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Never has a revision again that `former` has had.
+    pub fn take_place_of(&mut self, former: &Tree) {
+        self.revision += former.revision + 1;
     }
 
     /// The parent links to report after the whole file was read: forward links made, and nodes

@@ -109,6 +109,8 @@ struct Walk<'a> {
     preview_passed: bool,
 }
 
+/// Bytes within which the end of a string is looked for before it is said.
+const NEAR: usize = 256;
 const IMAGE: &str = "[image]";
 /// A context_edit that takes its target out.
 const LEFT_OUT: &str = "[left out]";
@@ -417,6 +419,17 @@ impl<'a> Walk<'a> {
 
     /// Says a string; any other value says nothing. The position after it.
     fn say(&mut self, at: usize) -> Result<usize, Stop> {
+        // A long string is seldom needed to its end, so its end is not looked for first.
+        let near = self.text.get(..at + NEAR).unwrap_or(self.text);
+        if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
+            let before = self.said.clone();
+            self.said.push_literal(self.raw(at..self.text.len()), true);
+            self.settle()?;
+            if self.said.is_full() {
+                return Ok(json::skip_value(self.text, at)?);
+            }
+            self.said = before;
+        }
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
         self.said.push_literal(raw, end.is_err());

@@ -195,6 +195,11 @@ fn an_idle_client_is_told_of_what_others_append() {
         (&told["entryIds"], &told["fileLeafId"]),
         (&json!([]), &json!("u1"))
     );
+    // And of a name.
+    second.ok("set_session_name", json!({"name": "theirs"}));
+    let named = first.notification("session_info_changed");
+    assert_eq!(named["name"], "theirs");
+    first.notification("entries_appended");
     // Not of a line in flight.
     fs::OpenOptions::new()
         .append(true)

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:7a6ae28fe56b271799c90946f534566b1e4a177702079ec38c24b369b4253096"
+SCHEMA_HASH = "sha256:f30e3c6bfdf6cdee74be8fa18610b04497d4cf3369d614eca7fbd6060c5a9629"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -368,7 +368,7 @@ class AppendMessageResult(TypedDict):
 
 
 class BeginTurnParams(TypedDict, total=False):
-    """The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`."""
+    """The client's agent begins to run: the leaf only moves by appending until `end_turn`."""
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""

@@ -113,7 +113,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The schema they were made from; a daemon made from the same one tells the same hash. */
-export const SCHEMA_HASH = 'sha256:7a6ae28fe56b271799c90946f534566b1e4a177702079ec38c24b369b4253096';
+export const SCHEMA_HASH = 'sha256:f30e3c6bfdf6cdee74be8fa18610b04497d4cf3369d614eca7fbd6060c5a9629';
 
 /** Params and result by method. */
 export interface Methods {

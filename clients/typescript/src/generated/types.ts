@@ -529,7 +529,7 @@ export interface AppendMessageResult {
   durability: Durability;
 }
 /**
- * The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`.
+ * The client's agent begins to run: the leaf only moves by appending until `end_turn`.
  */
 export interface BeginTurnParams {
   /**

@@ -1,0 +1,101 @@
+//! Daemons to test with, and what they are told.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+use treelined_client::{Builder, Client, Message};
+
+/// The daemon: `TREELINED_BIN`, else what cargo has built beside these tests, built now if it is not there.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        if let Some(program) = std::env::var_os("TREELINED_BIN") {
+            return program.into();
+        }
+        let tests = std::env::current_exe().unwrap();
+        let profile = tests.parent().and_then(Path::parent).unwrap();
+        let program = profile.join(format!("treelined{}", std::env::consts::EXE_SUFFIX));
+        if !program.exists() {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["build", "--package", "treelined", "--bin", "treelined"]);
+            cargo.arg("--target-dir").arg(profile.parent().unwrap());
+            if profile.ends_with("release") {
+                cargo.arg("--release");
+            }
+            cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+            assert!(cargo.status().unwrap().success(), "the daemon can be built");
+        }
+        program
+    })
+}
+
+/// A daemon of its own for each test, with a session directory that goes with it.
+pub struct Fixture {
+    pub folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    pub fn new() -> Fixture {
+        Fixture {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// One without anything special.
+    pub async fn spawn(&self) -> Client {
+        self.builder().spawn().await.unwrap()
+    }
+
+    pub fn builder(&self) -> Builder {
+        Client::builder()
+            .program(program())
+            .session_dir(self.folder.path().join("sessions"))
+            .current_dir(self.folder.path())
+    }
+}
+
+/// A new session: u1, a1, u2, a2, each saying so.
+pub async fn conversation(client: &Client) -> String {
+    let session = client.create_session().await.unwrap().session;
+    let client = client.with_session(&session.session_id);
+    for id in ["u1", "a1", "u2", "a2"] {
+        let text = format!("says {id}");
+        let message = match id.starts_with('u') {
+            true => Message::user(text),
+            false => Message::assistant(text),
+        };
+        client.append_message(message).entry_id(id).await.unwrap();
+    }
+    session.session_id
+}
+
+/// Fails, rather than hang, if it takes longer than anything here should.
+pub async fn soon<T>(what: impl IntoFuture<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), what.into_future())
+        .await
+        .expect("it should have come long ago")
+}
+
+/// Whether there is a process of that number.
+pub fn is_alive(pid: u32) -> bool {
+    let mut kill = Command::new("kill");
+    kill.args(["-0", &pid.to_string()]).stderr(Stdio::null());
+    kill.status().unwrap().success()
+}
+
+/// Kills it, without a chance to say anything.
+pub fn kill(pid: u32) {
+    let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Waits for the end of a process that nobody here waits for otherwise.
+pub async fn gone(pid: u32) {
+    soon(async {
+        while is_alive(pid) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
