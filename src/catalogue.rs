@@ -8,7 +8,7 @@ use crate::error::Kind;
 use crate::listing::Listing;
 use crate::log::file::{Identity, Status};
 use crate::log::index::{get_header, put_header};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -143,11 +143,11 @@ mod tests {
         assert_eq!(load(&cache), rows);
         let path = folder.path().join(".cache").join(NAME);
         let whole = fs::read(&path).unwrap();
-        for bit in 0..whole.len() * 8 {
+        for at in 0..whole.len() {
             let mut flipped = whole.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
+            flipped[at] ^= 1 << (at % 8);
             fs::write(&path, &flipped).unwrap();
-            assert!(load(&cache).is_empty(), "bit {bit}");
+            assert!(load(&cache).is_empty(), "byte {at}");
         }
         for len in 0..whole.len() {
             fs::write(&path, &whole[..len]).unwrap();

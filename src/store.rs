@@ -9,10 +9,10 @@ use crate::listing::Listing;
 use crate::log::file::{Folder, Location, Status};
 use crate::log::ingest::Header;
 use crate::log::{Log, Opened, index};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -227,34 +227,35 @@ impl Store {
     pub fn list(&self) -> Result<Vec<Arc<Listing>>> {
         let mut catalogue = self.catalogue();
         let cache = self.cache();
-        let mut known = match catalogue.rows.take() {
+        let mut rows = match catalogue.rows.take() {
             Some(rows) => rows,
             None => cache.as_ref().map(catalogue::load).unwrap_or_default(),
         };
         let files = self.files()?;
-        let mut rows = Rows::with_capacity(files.len());
+        let mut listings = Vec::with_capacity(files.len());
         let mut changed = Vec::new();
         for location in files {
             let Ok(status) = location.status() else {
                 continue;
             };
-            let path = location.path();
-            match known.remove(&path) {
-                Some(row) if row.0 == status => {
-                    rows.insert(path, row);
-                }
+            match rows.get(&location.path()) {
+                Some((seen, listing)) if *seen == status => listings.push(Arc::clone(listing)),
                 _ => changed.push((location, status)),
             }
         }
         for ((location, status), listing) in changed.iter().zip(self.read_all(&changed)) {
             // Otherwise it is gone meanwhile, or no regular file.
             if let Some(listing) = listing {
-                rows.insert(location.path(), (*status, Arc::new(listing)));
+                let listing = Arc::new(listing);
+                listings.push(Arc::clone(&listing));
+                rows.insert(location.path(), (*status, listing));
                 catalogue.unkept += status.size.max(1);
             }
         }
-        let listings = rows.values().map(|(_, listing)| Arc::clone(listing));
-        let listings = listings.collect();
+        if rows.len() > listings.len() {
+            let listed: HashSet<&Path> = listings.iter().map(|row| row.path.as_path()).collect();
+            rows.retain(|path, _| listed.contains(path.as_path()));
+        }
         if catalogue.unkept >= WORTH_KEEPING
             && let Some(cache) = cache
         {
@@ -465,7 +466,7 @@ mod tests {
     }
 
     /// What another process would list, with what this one has kept.
-    fn listed(path: &std::path::Path) -> Vec<Arc<Listing>> {
+    fn listed(path: &Path) -> Vec<Arc<Listing>> {
         let store = Store::new(path.to_owned());
         let mut listed = store.list().unwrap();
         store.settle();

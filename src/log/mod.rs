@@ -10,6 +10,7 @@
 //! - [`body`]: bodies on demand;
 //! - [`index`]: what was found, kept for the next opening;
 //! - [`append`]: lock, refresh, one write;
+//! - [`copy`]: a new file and its tree, made together;
 //! - [`rewrite`]: the one time a file is replaced;
 //! - [`carry`]: what still arrives in a file that has been replaced;
 //! - [`repair`]: what can be done about damage, when somebody asks;
@@ -21,6 +22,7 @@
 pub mod append;
 pub mod body;
 pub mod carry;
+pub mod copy;
 pub mod diagnostic;
 pub mod file;
 pub mod handle;

@@ -11,7 +11,7 @@ use crate::log::{self, Log, Opened};
 use crate::session::{Activity, Core, Session, Turn, blocking};
 use crate::store;
 use crate::sync::Durability;
-use crate::timestamp;
+use crate::timestamp::{self, Millis};
 use crate::tree::Tree;
 use crate::wire::{self, notification};
 use std::cmp::Reverse;
@@ -300,13 +300,10 @@ fn filtered(listings: Vec<Arc<Listing>>, params: &wire::ListSessionsParams) -> V
 
 /// By last activity, then creation, then path (storage.md §5); or as asked, with that as the rest.
 fn ordered(mut listings: Vec<Arc<Listing>>, sort: wire::SessionSort) -> Vec<Arc<Listing>> {
-    listings.sort_by_cached_key(|row| {
-        (
-            Reverse(row.modified),
-            Reverse(row.created),
-            row.path.clone(),
-        )
-    });
+    fn key(row: &Listing) -> (Reverse<Millis>, Reverse<Millis>, &Path) {
+        (Reverse(row.modified), Reverse(row.created), &row.path)
+    }
+    listings.sort_by(|a, b| key(a).cmp(&key(b)));
     match sort {
         wire::SessionSort::Recent => {}
         wire::SessionSort::Created => listings.sort_by_key(|row| Reverse(row.created)),

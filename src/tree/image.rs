@@ -29,6 +29,9 @@ pub struct Image {
     pub rest: Vec<u8>,
 }
 
+/// Neighbourhoods of a table.
+const PARTS: usize = 64;
+
 const AT_ROOT: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
@@ -142,19 +145,34 @@ impl Table {
     pub fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
         let text = simdutf8::basic::from_utf8(ids).ok()?;
         let hasher = DefaultHashBuilder::default();
-        let mut by_id = HashTable::with_capacity(count as usize);
+        // A table places by the low bits of the hash. Put in by neighbourhood, a million ids take a third
+        // of the time that they take in file order, each at another end of the memory.
+        let places = (count as usize).max(1).next_power_of_two() * 2;
+        let shift = places
+            .trailing_zeros()
+            .saturating_sub(PARTS.trailing_zeros());
+        let mut parts: [Vec<(u64, u32)>; PARTS] =
+            std::array::from_fn(|_| Vec::with_capacity(count as usize / PARTS));
         let mut at = 0;
         let mut number = 0;
         for len in lens(id_lens) {
             // Between characters, or it is no text.
             let id = text.get(at..at + usize::from(len))?;
             let hash = hasher.hash_one(id.as_bytes());
-            // As many as there is room for: nothing is ever hashed again.
-            by_id.insert_unique(hash, number, |_| hash);
+            let place = hash as usize & (places - 1);
+            parts.get_mut(place >> shift)?.push((hash, number));
             at += id.len();
             number += 1;
         }
-        (at == ids.len() && number == count).then_some(Self { by_id, hasher })
+        if at != ids.len() || number != count {
+            return None;
+        }
+        let mut by_id = HashTable::with_capacity(count as usize);
+        for (hash, number) in parts.iter().flatten() {
+            // There is room for all: nothing is ever hashed again.
+            by_id.insert_unique(*hash, *number, |_| *hash);
+        }
+        Some(Self { by_id, hasher })
     }
 }
 

@@ -150,6 +150,15 @@ pub struct Inserted {
     pub refused: Flags,
 }
 
+/// What a row says that holds for a copy of the entry in another tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    kind: Kind,
+    role: Role,
+    timestamp: Millis,
+    flags: Flags,
+}
+
 /// A parent link that deserves a diagnostic once the whole file has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkReport {
@@ -445,33 +454,7 @@ impl Tree {
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
-        let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
-        let node = Node(number);
-        self.rows.push(Row {
-            offset: place.offset,
-            timestamp: NO_TIME,
-            len: place.len,
-            parent: NONE,
-            first_child: NONE,
-            last_child: NONE,
-            next_sibling: NONE,
-            id_at: u32::try_from(self.ids.len()).ok()?,
-            id_len: u16::try_from(id.len()).ok()?,
-            flags,
-            kind: envelope.kind,
-            role: Role::None,
-        });
-        self.ids.extend_from_slice(id.as_bytes());
-        let hash = self.hasher.hash_one(id.as_bytes());
-        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
-        self.by_id.insert_unique(hash, number, |&at| {
-            let row = rows.get(at as usize);
-            let bytes = row.and_then(|row| {
-                let at = row.id_at as usize;
-                ids.get(at..at + usize::from(row.id_len))
-            });
-            hasher.hash_one(bytes.unwrap_or_default())
-        });
+        let node = self.add(id, envelope.kind, place, flags)?;
         let refused = if envelope.kind == Kind::LeafRecord {
             self.leaf_records += 1;
             for referrer in self.waiting_references.remove(id).unwrap_or_default() {
@@ -487,6 +470,95 @@ impl Tree {
         self.last = Some(node);
         self.revision += 1;
         Some(Inserted { node, refused })
+    }
+
+    /// As [`Tree::insert`], for a copy of an entry of another tree below one that is here already
+    /// (`None`: at the root). `None` if the tree is full.
+    pub fn insert_copy(
+        &mut self,
+        id: &str,
+        parent: Option<Node>,
+        facts: Copied,
+        place: Place,
+    ) -> Option<Node> {
+        let node = self.add(id, facts.kind, place, facts.flags)?;
+        match parent {
+            Some(parent) => self.link(node, parent),
+            None => self.roots.push(node.0),
+        }
+        let row = self.row_mut(node);
+        row.timestamp = facts.timestamp;
+        row.role = facts.role;
+        self.adopt_label(node, id);
+        self.last = Some(node);
+        self.revision += 1;
+        Some(node)
+    }
+
+    /// What a copy of this entry needs no second look at its line for; `None` for entries that name
+    /// others, and for those that are not as they stand in the file.
+    pub fn copied(&self, node: Node) -> Option<Copied> {
+        let row = self.row(node);
+        let is_plain = matches!(
+            row.kind,
+            Kind::Message
+                | Kind::ThinkingLevelChange
+                | Kind::ModelChange
+                | Kind::Custom
+                | Kind::CustomMessage
+                | Kind::Usage
+                | Kind::Unknown
+        );
+        let is_as_stored = [Flags::DUPLICATE_ID, Flags::RECOVERED, Flags::INVALID_UTF8];
+        let is_as_stored = is_as_stored.iter().all(|flag| !row.flags.has(*flag));
+        let mut flags = Flags::NONE;
+        for flag in [
+            Flags::HIDDEN,
+            Flags::ERROR,
+            Flags::ONLY_TOOL_CALLS,
+            Flags::ODD_TIMESTAMP,
+        ] {
+            if row.flags.has(flag) {
+                flags.set(flag);
+            }
+        }
+        (is_plain && is_as_stored).then_some(Copied {
+            kind: row.kind,
+            role: row.role,
+            timestamp: row.timestamp,
+            flags,
+        })
+    }
+
+    /// A row and its id, without links and facts.
+    fn add(&mut self, id: &str, kind: Kind, place: Place, flags: Flags) -> Option<Node> {
+        let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
+        self.rows.push(Row {
+            offset: place.offset,
+            timestamp: NO_TIME,
+            len: place.len,
+            parent: NONE,
+            first_child: NONE,
+            last_child: NONE,
+            next_sibling: NONE,
+            id_at: u32::try_from(self.ids.len()).ok()?,
+            id_len: u16::try_from(id.len()).ok()?,
+            flags,
+            kind,
+            role: Role::None,
+        });
+        self.ids.extend_from_slice(id.as_bytes());
+        let hash = self.hasher.hash_one(id.as_bytes());
+        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
+        self.by_id.insert_unique(hash, number, |&at| {
+            let row = rows.get(at as usize);
+            let bytes = row.and_then(|row| {
+                let at = row.id_at as usize;
+                ids.get(at..at + usize::from(row.id_len))
+            });
+            hasher.hash_one(bytes.unwrap_or_default())
+        });
+        Some(Node(number))
     }
 
     /// A later line with the id of `node` and other bytes: its body counts, with the first one's

@@ -12,6 +12,7 @@
 )]
 
 mod append;
+mod cache;
 mod command;
 mod compact;
 mod config;

@@ -219,13 +219,13 @@ fn a_damaged_index_is_not_believed() {
     let whole = fs::read(&path).unwrap();
     let expected = place.open_plainly();
     let status = place.location().status().unwrap();
-    for bit in 0..whole.len() * 8 {
+    for at in 0..whole.len() {
         let mut flipped = whole.clone();
-        flipped[bit / 8] ^= 1 << (bit % 8);
+        flipped[at] ^= 1 << (at % 8);
         fs::write(&path, &flipped).unwrap();
         assert!(
             restore(&place.location(), status, &place.cache).is_none(),
-            "bit {bit}"
+            "byte {at}"
         );
     }
     for len in 0..whole.len() {
