@@ -12,15 +12,18 @@ use anyhow::Context;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long running summaries get after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// How long those get that were cancelled then.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Why serving ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,20 +102,21 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     server.end();
     server.asks.end();
     runtime.block_on(async {
-        let drained = async {
+        let mut finish = pin!(async {
             dispatcher.drained().await;
             server.end_turns().await;
             server.hooks.drained().await;
-            server.look_a_last_time().await;
-            server.flush().await;
-        };
-        match reason {
-            End::Asked => {
-                // Whoever is not done by then is not waited for.
-                let _timed_out = tokio::time::timeout(SHUTDOWN_GRACE, drained).await;
+        });
+        tokio::select! {
+            () = &mut finish => {}
+            () = out_of_patience(reason, ended) => {
+                // Whoever is not done by then is cancelled, and says so.
+                server.cancel_all();
+                let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
             }
-            _ => drained.await,
         }
+        server.look_a_last_time().await;
+        server.flush().await;
     });
     outbox.close();
     let _panicked = writer.join();
@@ -122,6 +126,16 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         End::BadBlock => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// Ends some time after somebody has asked for the end, or has stopped listening, be it after the input
+/// had ended.
+async fn out_of_patience(reason: End, ended: Receiver<End>) {
+    if reason != End::Asked {
+        let is_asked = move || while let Ok(End::InputEnded | End::BadBlock) = ended.recv() {};
+        let _panicked = tokio::task::spawn_blocking(is_asked).await;
+    }
+    tokio::time::sleep(SHUTDOWN_GRACE).await;
 }
 
 /// Reads frames until the input ends. Answers to what is already here leave together.

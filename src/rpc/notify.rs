@@ -160,12 +160,21 @@ impl Server {
             .push(super::convert::on_one_line(message), class);
     }
 
-    pub fn summary_delta(&self, open: &OpenSession, navigation_id: &str, index: u64, delta: &str) {
-        let wanted = self.client().is_some_and(|client| client.summary_deltas);
-        if wanted && self.wants("summary_delta") {
+    /// False if the client does not want them.
+    pub fn summary_delta(
+        &self,
+        open: &OpenSession,
+        navigation_id: &str,
+        index: u64,
+        delta: &str,
+    ) -> bool {
+        let declared = self.client().is_some_and(|client| client.summary_deltas);
+        let wanted = declared && self.wants("summary_delta");
+        if wanted {
             self.outbox
                 .push_delta(&open.id, navigation_id, index, delta);
         }
+        wanted
     }
 
     /// Tells how far long work has come, to clients that want it.

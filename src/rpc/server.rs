@@ -276,6 +276,13 @@ impl Server {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Cancels whatever waits.
+    pub fn cancel_all(&self) {
+        for call in self.in_flight().values() {
+            call.cancel.cancel();
+        }
+    }
+
     /// How to abort the navigations of a session that are in flight.
     pub fn asked_navigations(
         &self,

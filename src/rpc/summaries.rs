@@ -23,7 +23,7 @@ pub(super) struct Writing<'a> {
 
 /// What the client hears while a summary is being written.
 pub(super) enum Listener<'a> {
-    /// The text, piece by piece.
+    /// The text, piece by piece; how many characters there are, if the client does not want that.
     Deltas { navigation_id: &'a str },
     /// How many characters there are, of all that is written for one request.
     Progress {
@@ -89,6 +89,7 @@ struct Teller<'a> {
 struct Told {
     /// Pieces passed on.
     pieces: u64,
+    characters: u64,
     /// White space that belongs to the text only if more text follows.
     space: String,
 }
@@ -133,12 +134,16 @@ impl<'a> Teller<'a> {
 
     fn tell(&self, told: &mut Told, delta: &str) {
         let Writing { server, open, .. } = self.writing;
+        let more = delta.chars().count() as u64;
         match self.writing.listener {
             Listener::Deltas { navigation_id } => {
-                server.summary_delta(open, navigation_id, told.pieces, delta);
+                told.characters += more;
+                if !server.summary_delta(open, navigation_id, told.pieces, delta) {
+                    let token = RequestId::Text(navigation_id.to_owned());
+                    server.progress(&token, told.characters);
+                }
             }
             Listener::Progress { token, written } => {
-                let more = delta.chars().count() as u64;
                 let characters = written.fetch_add(more, Ordering::Relaxed) + more;
                 if let Some(token) = token {
                     server.progress(token, characters);

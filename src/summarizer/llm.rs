@@ -3,6 +3,11 @@
 //! Owns which model is asked, time limits, retries, and what counts as an answer. How a provider's
 //! requests and streams look is [`anthropic`]'s and [`openai`]'s. Nothing a server says but short
 //! identifiers goes into an error, and a key in those or in an answer is left out ([`secret`]).
+//!
+//! Over `reqwest`, not a client of models: whether an answer is a summary depends on why it ended, on
+//! limits of time and size while it comes, and on `Retry-After`, none of which may be lost on the way.
+//! `rig` loses the first while streaming (its issue 2248), `async-openai` knows one API, `genai` brings
+//! a dozen; what is needed of two APIs are two requests and two streams of events.
 
 mod anthropic;
 mod events;

@@ -1,6 +1,7 @@
 //! The `command` summarizer: what it reads and writes, and how it fails. semantics.md §3.4.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -157,6 +158,44 @@ fn an_abort_kills_the_program_and_its_children_within_100_ms() {
         eventually("its child is dead", || !runs(&child));
         took
     });
+}
+
+/// A daemon that was told to end dropped what took longer than 5 s: nobody answered the request, and what
+/// waited for the end of a turn was lost.
+#[test]
+fn a_summary_that_runs_too_long_at_the_end_is_aborted_and_says_so() {
+    for after_eof in [false, true] {
+        let home = Home::new();
+        let child = home.files().join("child");
+        let mut d = commanded(&home, &with_child(&child));
+        let first = d.ok("list_sessions", json!({}))["sessions"][0]["sessionId"].clone();
+        let second = d.create();
+        let waiting =
+            json!({"sessionId": second, "customType": "x", "content": "late", "display": true});
+        d.ok("begin_turn", json!({"sessionId": second}));
+        assert_eq!(d.ok("send_message", waiting)["disposition"], "queued");
+        let id = d.send(
+            "navigate_tree",
+            json!({"sessionId": first, "targetId": "a1", "summarize": true}),
+        );
+        eventually("the program runs", || child.exists());
+        if after_eof {
+            d.close_stdin();
+        }
+        d.signal(rustix::process::Signal::TERM);
+        let before = Instant::now();
+        assert_eq!(d.exited(), Some(0));
+        assert!(before.elapsed() >= Duration::from_secs(4), "it has 5 s");
+        let result = d.response(&id).unwrap();
+        assert_eq!(
+            (&result["cancelled"], &result["reason"]),
+            (&json!(true), &json!("aborted"))
+        );
+        let second = second.as_str();
+        let is_second = |path: &PathBuf| path.to_string_lossy().contains(second);
+        let file = home.session_files().into_iter().find(is_second).unwrap();
+        assert_eq!(file_lines(&file).last().unwrap()["content"], "late");
+    }
 }
 
 #[test]

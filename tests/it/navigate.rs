@@ -871,6 +871,22 @@ fn outline_writes_a_summary_in_the_right_place() {
 }
 
 #[test]
+fn who_wants_no_deltas_hears_how_far_the_summary_is() {
+    let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.init(json!({"progress": {}}));
+    d.create();
+    d.chain(&CONVERSATION);
+    let params = json!({"targetId": "a1", "summarize": true, "navigationId": "n1"});
+    let summary = d.ok("navigate_tree", params)["summaryEntry"]["summary"].clone();
+    let progress = d.heard("progress");
+    let last = progress.last().expect("progress");
+    assert_eq!(last["token"], "n1");
+    let characters = summary.as_str().unwrap().chars().count();
+    assert_eq!(last["progress"].as_f64(), Some(characters as f64));
+}
+
+#[test]
 fn outline_is_deterministic() {
     let once = || {
         let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
