@@ -357,40 +357,50 @@ fn answer(call: &Call, raw_id: Option<&[u8]>, done: Done) {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let is_error = done.as_ref().is_none_or(MethodResponse::is_error);
-        let response = match (done, result) {
-            (Some(done), Some(result)) if done.is_success() => success_response(raw_id, result),
-            (Some(done), _) => with_id(done.as_ref(), raw_id),
-            (None, _) => {
-                let error = Error::new(Kind::InternalError, "the handler failed");
-                error_response(raw_id, &error)
+        let limit = call.server.client_frame_bytes();
+        let error = match (done, result) {
+            (Some(done), Some(result)) if done.is_success() => {
+                let response = success_response(raw_id, result);
+                if response.len() <= limit {
+                    // On one line already, and not to be looked through again: it may be large.
+                    call.server.outbox.push(response, Class::Keep);
+                    None
+                } else {
+                    Some(error_response(raw_id, &too_large(response.len(), limit)))
+                }
+            }
+            (done, _) => {
+                let error = match done {
+                    Some(done) => with_id(done.as_ref(), raw_id),
+                    None => {
+                        let error = Error::new(Kind::InternalError, "the handler failed");
+                        error_response(raw_id, &error)
+                    }
+                };
+                // The kind is the contract; details are what there is room for.
+                let error = match error.len() > limit {
+                    true => without_details(&error),
+                    false => error,
+                };
+                Some(match error.len() > limit {
+                    true => error_response(raw_id, &too_large(error.len(), limit)),
+                    false => error,
+                })
             }
         };
-        let limit = call.server.client_frame_bytes();
-        // The kind is the contract; details are what there is room for.
-        let response = if response.len() > limit && is_error {
-            without_details(&response)
-        } else {
-            response
-        };
-        let response = if response.len() > limit {
-            let error = Error::new(
-                Kind::ResponseTooLarge,
-                format!(
-                    "the response has {} bytes, the client takes {limit}",
-                    response.len()
-                ),
-            );
-            error_response(raw_id, &error)
-        } else {
-            response
-        };
-        call.server.send(response, Class::Keep);
+        if let Some(error) = error {
+            call.server.send(error, Class::Keep);
+        }
     }
     let after = std::mem::take(&mut *call.after.lock().unwrap_or_else(PoisonError::into_inner));
     for say in after {
         say();
     }
+}
+
+fn too_large(bytes: usize, limit: usize) -> Error {
+    let message = format!("the response has {bytes} bytes, the client takes {limit}");
+    Error::new(Kind::ResponseTooLarge, message)
 }
 
 fn without_details(response: &[u8]) -> Vec<u8> {
@@ -404,7 +414,7 @@ fn without_details(response: &[u8]) -> Vec<u8> {
 fn success_response(raw_id: &[u8], mut result: Vec<u8>) -> Vec<u8> {
     let mut head = Vec::with_capacity(raw_id.len() + 40);
     head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    head.extend_from_slice(raw_id);
+    json::push_raw(&mut head, raw_id);
     head.extend_from_slice(b",\"result\":");
     result.reserve(head.len() + 1);
     result.push(b'}');

@@ -1,5 +1,6 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
+use super::convert;
 use super::method::Reply;
 use super::server::{Call, Client, MAX_ANSWER};
 use crate::error::{Error, Kind, Result};
@@ -59,7 +60,8 @@ pub async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply>
 }
 
 pub async fn discover(_: Arc<Call>, _: wire::DiscoverParams) -> Result<Reply> {
-    Ok(Reply::Bytes(schema::openrpc().as_bytes().to_vec()))
+    let document = schema::openrpc().as_bytes().to_vec();
+    Ok(Reply::Bytes(convert::on_one_line(document)))
 }
 
 pub async fn cancel_request(call: Arc<Call>, params: wire::CancelRequestParams) -> Result<Reply> {

@@ -57,7 +57,8 @@ pub(super) struct Navigator {
 struct Preparation {
     plan: Plan,
     entries: Vec<Vec<u8>>,
-    entry_ids: Vec<String>,
+    /// Of the abandoned entries, as a JSON array: there may be very many.
+    entry_ids: wire::Raw,
     previous_summary: Option<String>,
     model: Option<ModelName>,
     draft: Option<Draft>,
@@ -174,10 +175,7 @@ impl Navigator {
         let nodes = plan.abandoned.clone();
         let size = super::read::size_of(&turn, &nodes);
         let read = move || {
-            let entry_ids = nodes
-                .iter()
-                .map(|node| turn.tree.id(*node).to_owned())
-                .collect();
+            let entry_ids = convert::id_array(nodes.iter().map(|node| turn.tree.id(*node)));
             let entries = if needs_bodies {
                 let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
                 let mut reader = bodies.reader();
@@ -225,7 +223,7 @@ impl Navigator {
     fn preparation(&self, prepared: &Preparation, whole: bool) -> wire::TreePreparation {
         let request = &self.request;
         let size: usize = prepared.entries.iter().map(Vec::len).sum();
-        let has_bodies = prepared.entries.len() == prepared.entry_ids.len();
+        let has_bodies = prepared.entries.len() == prepared.plan.abandoned.len();
         let fits = has_bodies && (whole || size as u64 <= self.bodies_limit());
         wire::TreePreparation {
             target_id: prepared.plan.target_id.as_str().to_owned(),
