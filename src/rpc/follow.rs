@@ -89,6 +89,7 @@ impl Server {
         if !turn.has_arrivals() {
             return turn.has_predecessor();
         }
+        let name = turn.tree.name().map(str::to_owned);
         // A commit of nothing: it carries over what is there.
         let nothing = |_: &Core| Ok(Planned::default());
         let (turn, changes, committed) = turn.commit(&Cancel::new(), nothing).await;
@@ -97,6 +98,7 @@ impl Server {
         };
         if !open.session.is_closed() {
             self.announce(open, &turn, changes);
+            self.announce_name(open, &turn, name.as_deref());
         }
         let goes_on = turn.has_predecessor();
         drop(turn);
@@ -148,9 +150,14 @@ impl Watched {
         let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
             return;
         };
+        let Ok(turn) = open.session.next_turn().await else {
+            return;
+        };
+        let name = turn.tree.name().map(str::to_owned);
         // What is wrong with the file, the next call is told.
-        if let Ok((mut turn, changes)) = open.session.fresh_turn(&Cancel::new()).await {
+        if let Ok((mut turn, changes)) = turn.refreshed().await {
             server.announce(&open, &turn, changes);
+            server.announce_name(&open, &turn, name.as_deref());
             server.watch_predecessors(&open, &mut turn);
         }
     }

@@ -158,11 +158,14 @@ async fn opened_before(
     open: Arc<OpenSession>,
     policy: Option<wire::DurabilityPolicy>,
 ) -> Result<Reply> {
-    let (turn, changes) = open.session.fresh_turn(&call.cancel).await?;
+    let turn = open.session.turn(&call.cancel).await?;
+    let name = turn.tree.name().map(str::to_owned);
+    let (turn, changes) = turn.refreshed().await?;
     if policy.is_some() {
         open.session.syncer.set_durability(durability(call, policy));
     }
     call.server.announce(&open, &turn, changes);
+    call.server.announce_name(&open, &turn, name.as_deref());
     Reply::of(&wire::OpenSessionResult {
         session: convert::session(&open, &turn),
         diagnostics: Vec::new(),
