@@ -166,7 +166,8 @@ impl Session {
         cancel.guard(self.next_turn()).await?
     }
 
-    /// A turn for those who know each other's order: it is not counted as asked for.
+    /// A turn for those whose order among requests is known otherwise or does not matter: it is not
+    /// counted as asked for.
     pub async fn next_turn(&self) -> Result<Turn> {
         let turn = self.turn_though_closed().await;
         if self.is_closed() {
@@ -185,12 +186,6 @@ impl Session {
     /// How often a turn has been asked for: as long as it is the same, nobody has come between.
     pub fn turns_asked(&self) -> u64 {
         self.asked.load(Ordering::Acquire)
-    }
-
-    /// A turn that has taken in what others have appended: the way to read.
-    pub async fn fresh_turn(&self, cancel: &Cancel) -> Result<(Turn, Changes)> {
-        let turn = self.turn(cancel).await?;
-        turn.refreshed().await
     }
 
     /// The log and tree, for a thread that may wait.

@@ -158,7 +158,7 @@ impl Watched {
         let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
             return;
         };
-        if let Ok(turn) = open.session.turn(&Cancel::new()).await {
+        if let Ok(turn) = open.session.next_turn().await {
             // What is wrong with the file, the next call is told.
             let _unreadable = server.caught_up(&open, turn).await;
         }

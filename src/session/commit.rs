@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// How long an append waits for a lock that another process holds (storage.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two attempts. The lock goes to whoever asks at the right moment, so one who asks seldom may
+/// find it taken for long where many append.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// What is committed: one operation, or several that are planned in turn and written together.
 pub trait Work: Send + 'static {
@@ -137,7 +140,7 @@ impl Turn {
             }
             work.wait(self.contended_since)?;
             std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(5));
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }
