@@ -1,0 +1,362 @@
+//! Which daemon to start or to attach to, and what the client tells it at first.
+
+use crate::call;
+use crate::client::{Client, Life, close};
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::generated::{
+    EventAnswer, InitializeResult, PROTOCOL_VERSION, SessionBeforeCompact, SessionBeforeFork,
+    SessionBeforeTree,
+};
+use crate::json::Json;
+use crate::process::{OnLog, attend, supervise};
+use crate::question::{Answerers, Question};
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
+use std::future::Future;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
+
+/// How long a daemon may take to introduce itself.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+
+/// What a daemon is started with. Nothing has to be told.
+///
+/// A builder can be used again: after the daemon has died, `spawn` once more and open the sessions again.
+#[derive(Clone)]
+pub struct Builder {
+    program: OsString,
+    args: Vec<OsString>,
+    session_dir: Option<PathBuf>,
+    summarizer: Option<String>,
+    current_dir: Option<PathBuf>,
+    env: Vec<(OsString, OsString)>,
+    on_log: Option<OnLog>,
+    name: Option<String>,
+    version: Option<String>,
+    answerers: Answerers,
+    capabilities: Map<String, Value>,
+    deadline: Option<Duration>,
+    grace: Duration,
+    capacity: usize,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Builder {
+        Builder {
+            program: "treelined".into(),
+            args: Vec::new(),
+            session_dir: None,
+            summarizer: None,
+            current_dir: None,
+            env: Vec::new(),
+            on_log: None,
+            name: None,
+            version: None,
+            answerers: Answerers::default(),
+            capabilities: Map::new(),
+            deadline: None,
+            grace: Duration::from_secs(10),
+            capacity: 1024,
+        }
+    }
+
+    /// The daemon's program; `treelined` on the `PATH` if not told.
+    pub fn program(mut self, program: impl Into<OsString>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// One more argument for it.
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// More arguments for it.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Where sessions are kept.
+    pub fn session_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.session_dir = Some(folder.into());
+        self
+    }
+
+    /// Who writes summaries when no client does, such as `outline`.
+    pub fn summarizer(mut self, summarizer: impl Into<String>) -> Self {
+        self.summarizer = Some(summarizer.into());
+        self
+    }
+
+    /// The daemon's working directory, and so that of new sessions; this process's own if not told.
+    pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.current_dir = Some(folder.into());
+        self
+    }
+
+    /// A variable in the daemon's environment, which is otherwise this process's own.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Takes each line that the daemon logs (stderr), without its line break.
+    pub fn on_log(mut self, on_log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_log = Some(Arc::new(on_log));
+        self
+    }
+
+    /// Who is calling: the name and version of the program.
+    pub fn client_info(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self.version = Some(version.into());
+        self
+    }
+
+    /// Answers `session_before_tree`, which the daemon asks before it goes elsewhere in a tree, and
+    /// waits for.
+    ///
+    /// Each question gets a task of its own. An answerer that panics has no opinion. When the question is
+    /// over ([`Question::over`]), what is answered is of no interest any more.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), treelined_client::Error> {
+    /// use treelined_client::{Client, EventAnswer};
+    ///
+    /// let client = Client::builder()
+    ///     .answer_tree(|event, question| async move {
+    ///         tokio::select! {
+    ///             () = question.over() => EventAnswer::none(),
+    ///             agreed = ask_the_user(event.preparation.target_id) => match agreed {
+    ///                 true => EventAnswer::none(),
+    ///                 false => EventAnswer::cancel(),
+    ///             },
+    ///         }
+    ///     })
+    ///     .spawn()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// # async fn ask_the_user(target: String) -> bool { true }
+    /// ```
+    pub fn answer_tree<F, A>(mut self, answerer: F) -> Self
+    where
+        F: Fn(SessionBeforeTree, Question) -> A + Send + Sync + 'static,
+        A: Future<Output = EventAnswer> + Send + 'static,
+    {
+        self.answerers.set("session_before_tree", answerer);
+        self
+    }
+
+    /// Answers `session_before_fork`, as [`answer_tree`](Builder::answer_tree) does. All it can say is
+    /// `cancel`.
+    pub fn answer_fork<F, A>(mut self, answerer: F) -> Self
+    where
+        F: Fn(SessionBeforeFork, Question) -> A + Send + Sync + 'static,
+        A: Future<Output = EventAnswer> + Send + 'static,
+    {
+        self.answerers.set("session_before_fork", answerer);
+        self
+    }
+
+    /// Answers `session_before_compact`, as [`answer_tree`](Builder::answer_tree) does.
+    pub fn answer_compact<F, A>(mut self, answerer: F) -> Self
+    where
+        F: Fn(SessionBeforeCompact, Question) -> A + Send + Sync + 'static,
+        A: Future<Output = EventAnswer> + Send + 'static,
+    {
+        self.answerers.set("session_before_compact", answerer);
+        self
+    }
+
+    /// Send `summary_delta` while summaries are written.
+    pub fn summary_deltas(self) -> Self {
+        self.capability("summaryDeltas", json!({}))
+    }
+
+    /// Send `progress` while long work goes on.
+    pub fn progress(self) -> Self {
+        self.capability("progress", json!({}))
+    }
+
+    /// Notifications not to send, by name.
+    pub fn opt_out(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        self.capability("optOut", names.into())
+    }
+
+    /// Bytes of the longest message the client wants; the daemon divides into pages what would be longer.
+    pub fn max_frame_bytes(self, bytes: u64) -> Self {
+        self.capability("maxFrameBytes", bytes.into())
+    }
+
+    /// How long calls that are not told otherwise wait for their answer; 30 s if not told, and 11 minutes
+    /// for those that wait for people and models.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.deadline = Some(timeout);
+        self
+    }
+
+    /// How long the daemon may take to end before it is killed; 10 s if not told.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How many unread notifications a stream holds; 1024 if not told.
+    pub fn capacity(mut self, notifications: usize) -> Self {
+        self.capacity = notifications;
+        self
+    }
+
+    /// Starts the daemon and introduces this client.
+    ///
+    /// The daemon ends when its input does, when this process dies, and when the last [`Client`] is
+    /// dropped.
+    pub async fn spawn(&self) -> Result<Client, Error> {
+        let cannot_start = |error: std::io::Error| Error::CannotStart {
+            program: self.program.to_string_lossy().into_owned(),
+            message: error.to_string(),
+        };
+        let mut child = self.command().spawn().map_err(cannot_start)?;
+        let pid = child.id();
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(cannot_start(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        let stderr = child.stderr.take();
+        let connection = Connection::new(self.answerers.questions(), self.capacity);
+        tokio::spawn(supervise(
+            child,
+            stderr,
+            self.on_log.clone(),
+            Arc::clone(&connection),
+            self.grace,
+        ));
+        // Elsewhere the number would belong to another process.
+        let process_id = Some(std::process::id());
+        self.connect(connection, stdout, stdin, pid, process_id)
+            .await
+    }
+
+    /// Speaks with a daemon that somebody else has started: `reader` reads what it writes, `writer` writes
+    /// what it reads.
+    pub async fn attach<R, W>(&self, reader: R, writer: W) -> Result<Client, Error>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let connection = Connection::new(self.answerers.questions(), self.capacity);
+        tokio::spawn(attend(Arc::clone(&connection)));
+        self.connect(connection, reader, writer, None, None).await
+    }
+
+    async fn connect<R, W>(
+        &self,
+        connection: Arc<Connection>,
+        reader: R,
+        writer: W,
+        pid: Option<u32>,
+        process_id: Option<u32>,
+    ) -> Result<Client, Error>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let life = Life {
+            _rpc: connection.start(reader, writer).await,
+            connection,
+            deadline: self.deadline,
+            grace: self.grace,
+            pid,
+        };
+        match self.introduce(&life.connection, process_id).await {
+            Ok(server) => Ok(Client::new(life, server)),
+            Err(error) => {
+                // No process is left behind by what failed.
+                let _ = close(&life.connection, self.grace).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn introduce(
+        &self,
+        connection: &Arc<Connection>,
+        process_id: Option<u32>,
+    ) -> Result<InitializeResult, Error> {
+        let answers: Map<String, Value> = self
+            .answerers
+            .events()
+            .map(|event| (event.to_owned(), json!({})))
+            .collect();
+        let mut capabilities = self.capabilities.clone();
+        capabilities.insert("answers".into(), answers.into());
+        let mut params = json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "processId": process_id,
+            "capabilities": capabilities,
+        });
+        if let (Some(name), Some(params)) = (&self.name, params.as_object_mut()) {
+            let info = json!({ "name": name, "version": self.version });
+            params.insert("clientInfo".into(), info);
+        }
+        let deadline = self.deadline.unwrap_or(HANDSHAKE);
+        let answer: Json =
+            call::request(connection, "initialize", Json::new(&params), deadline, None).await?;
+        // Of another version nothing but the version is known.
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spoken {
+            protocol_version: u64,
+        }
+        let unexpected = |error: serde_json::Error| Error::Unexpected {
+            method: "initialize".into(),
+            message: error.to_string(),
+        };
+        let spoken = answer
+            .parse::<Spoken>()
+            .map_err(unexpected)?
+            .protocol_version;
+        if spoken != PROTOCOL_VERSION {
+            return Err(Error::VersionMismatch {
+                expected: PROTOCOL_VERSION,
+                spoken,
+            });
+        }
+        answer.parse().map_err(unexpected)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        if let Some(folder) = &self.session_dir {
+            command.arg("--session-dir").arg(folder);
+        }
+        if let Some(summarizer) = &self.summarizer {
+            command.arg("--summarizer").arg(summarizer);
+        }
+        if let Some(folder) = &self.current_dir {
+            command.current_dir(folder);
+        }
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // When the runtime ends before the client is closed.
+            .kill_on_drop(true);
+        command
+    }
+
+    fn capability(mut self, name: &str, value: Value) -> Self {
+        self.capabilities.insert(name.to_owned(), value);
+        self
+    }
+}
