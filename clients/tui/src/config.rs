@@ -71,7 +71,7 @@ mod tests {
         for (text, error) in [
             ("backgruond = \"dark\"", "backgruond"),
             ("background = \"blue\"", "blue"),
-            ("[keys.tree]\nundo = 1", "keys"),
+            ("[keys.tree]\nundo = 1", "undo"),
         ] {
             std::fs::write(&path, text).unwrap();
             let found = Config::read(Some(&path)).unwrap_err();

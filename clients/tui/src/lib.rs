@@ -11,14 +11,14 @@
 //! Around them: [`daemon`] carries effects out and brings answers back, [`terminal`] gives the terminal back
 //! whatever happens, [`app`] is the loop between the two, [`args`] and [`config`] what the user says first.
 
-//pub mod app;
-//pub mod args;
+pub mod app;
+pub mod args;
 pub mod config;
-//pub mod daemon;
+pub mod daemon;
 pub mod keys;
 pub mod message;
 pub mod model;
-//pub mod terminal;
+pub mod terminal;
 pub mod text;
 pub mod theme;
 pub mod time;

@@ -250,7 +250,6 @@ pub struct Session {
     pub path: Option<String>,
     pub cwd: String,
     pub name: Option<String>,
-    pub entries: u64,
     pub read_only: bool,
     /// Lines of the file that are damaged.
     pub damaged: usize,

@@ -83,12 +83,15 @@ pub fn lines(text: &str) -> impl Iterator<Item = String> {
 
 fn expand_tabs(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + TAB);
+    let mut column = 0;
     for (at, piece) in text.split('\t').enumerate() {
         if at > 0 {
-            let columns = TAB - width(&out) % TAB;
-            out.extend(std::iter::repeat_n(' ', columns));
+            let spaces = TAB - column % TAB;
+            out.extend(std::iter::repeat_n(' ', spaces));
+            column += spaces;
         }
         out.push_str(piece);
+        column += width(piece);
     }
     out
 }

@@ -338,6 +338,7 @@ impl Model {
         self.opening = None;
         match result {
             Ok(session) => {
+                self.notice = None;
                 if session.damaged > 0 {
                     let lines = if session.damaged == 1 {
                         "line is"

@@ -265,7 +265,7 @@ mod tests {
             row("b", Some("a")),
             row("a", Some("a")),
         ];
-        assert_eq!(guides(&rows), ["", "└─ ", "   └─ "]);
+        assert_eq!(guides(&rows), ["", "├─ ", "└─ "]);
     }
 
     fn page(ids: &[&str], next: Option<&str>) -> SessionPage {
