@@ -130,8 +130,9 @@ impl Loop {
 
     /// Whether the user has quit.
     fn handle(&mut self, message: Message, terminal: &mut Terminal) -> io::Result<bool> {
-        self.model.update(Message::Tick(self.began.elapsed()));
-        for effect in self.model.update(message) {
+        let mut effects = self.model.update(Message::Tick(self.began.elapsed()));
+        effects.extend(self.model.update(message));
+        for effect in effects {
             match effect {
                 Effect::Quit => return Ok(true),
                 Effect::Copy(text) => terminal.copy(&text)?,

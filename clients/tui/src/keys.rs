@@ -44,7 +44,7 @@ actions! {
     UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",
     ToggleFold "toggle-fold" "fold or unfold",
     ToActive "to-active" "to where the conversation stands",
-    ToNews "to-news" "to what others appended last",
+    ToNews "to-news" "to where others are",
     FilterDefault "filter-default" "show the conversation",
     FilterNoTools "filter-no-tools" "hide tool results",
     FilterUserOnly "filter-user-only" "only user messages",
@@ -318,6 +318,10 @@ impl Key {
 
     pub fn code(self) -> KeyCode {
         self.code
+    }
+
+    pub fn modifiers(self) -> KeyModifiers {
+        self.modifiers
     }
 
     pub fn is(self, code: KeyCode) -> bool {

@@ -209,7 +209,12 @@ pub enum Daemon {
 #[derive(Debug)]
 pub enum Event {
     /// Entries were appended.
-    Appended { by_others: bool, ids: Vec<String> },
+    Appended {
+        by_others: bool,
+        count: usize,
+        /// Where others are, if it is elsewhere.
+        others_at: Option<String>,
+    },
     /// The conversation stands elsewhere.
     Moved,
     /// The session has another name.

@@ -129,7 +129,11 @@ pub fn event(notification: &Notification) -> Option<Event> {
     Some(match notification {
         Notification::EntriesAppended(said) => Event::Appended {
             by_others: said.origin == Origin::Other,
-            ids: said.entry_ids.clone(),
+            count: said.entry_ids.len(),
+            others_at: said
+                .file_leaf_id
+                .clone()
+                .filter(|id| Some(id) != said.leaf_id.as_ref()),
         },
         Notification::SessionTree(_) | Notification::SessionCompact(_) => Event::Moved,
         Notification::SessionInfoChanged(said) => {

@@ -113,10 +113,13 @@ impl Model {
             Action::UnfoldOrDown => self.tree.unfold_or_down(),
             Action::ToggleFold => self.tree.toggle_fold(),
             Action::ToActive => self.tree.load(Place::Leaf),
-            Action::ToNews => match self.tree.news.take() {
-                Some((_, id)) => self.tree.load(Place::Around(id)),
+            Action::ToNews => match self.tree.others_at.clone() {
+                Some(id) => {
+                    self.tree.news = 0;
+                    self.tree.load(Place::Around(id))
+                }
                 None => {
-                    self.say("Nothing new by others.");
+                    self.say("Nobody else is elsewhere in this session.");
                     Vec::new()
                 }
             },

@@ -11,8 +11,10 @@ pub struct Panes {
     pub list: Rect,
     /// The rows of the tree.
     pub tree: Rect,
-    /// The line over the preview, or left of it.
+    /// Left of the preview, if it stands beside the tree.
     pub divider: Rect,
+    /// The line over the text of the preview.
+    pub preview_title: Rect,
     /// The text of the preview.
     pub preview: Rect,
     /// The title of the editor, and its text.
@@ -58,7 +60,7 @@ pub fn panes(model: &Model) -> Panes {
     }
     let alone = model.preview_focused && (rows < LOW || !model.half);
     if alone && model.editor.is_none() {
-        (panes.divider, panes.preview) = cut_top(rest, 1);
+        (panes.preview_title, panes.preview) = cut_top(rest, 1);
     } else if !model.half || rest.height < LOW - 4 || model.editor.is_some() && columns < WIDE {
         panes.tree = rest;
     } else if columns >= WIDE {
@@ -69,15 +71,22 @@ pub fn panes(model: &Model) -> Panes {
             width: 1,
             ..rest
         };
-        panes.preview = Rect {
-            x: rest.x + width + 2,
-            width: rest.width - width - 2,
+        let beside = Rect {
+            x: rest.x + width + 1,
+            width: rest.width - width - 1,
             ..rest
+        };
+        let (title, below) = cut_top(beside, 1);
+        panes.preview_title = title;
+        panes.preview = Rect {
+            x: below.x + 1,
+            width: below.width - 1,
+            ..below
         };
     } else {
         let (tree, below) = cut_top(rest, rest.height - rest.height / 2);
         panes.tree = tree;
-        (panes.divider, panes.preview) = cut_top(below, 1);
+        (panes.preview_title, panes.preview) = cut_top(below, 1);
     }
     panes
 }

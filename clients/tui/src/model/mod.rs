@@ -301,6 +301,9 @@ impl Model {
 
     fn connected(&mut self, server: Server) -> Vec<Effect> {
         self.link = Link::Up(server);
+        // What was asked before has not been heard.
+        self.sessions.failed();
+        self.tree.abandon_questions();
         self.preview.forget();
         let reopened = self.session.as_ref().map(|open| match &open.path {
             Some(path) => Target::Path(path.clone()),
@@ -380,11 +383,15 @@ impl Model {
 
     fn event(&mut self, event: Event) -> Vec<Effect> {
         match event {
-            Event::Appended { by_others, ids } => {
-                if by_others && let Some(last) = ids.last() {
-                    let before = self.tree.news.as_ref().map_or(0, |(count, _)| *count);
-                    self.tree.news = Some((before + ids.len(), last.clone()));
+            Event::Appended {
+                by_others,
+                count,
+                others_at,
+            } => {
+                if by_others {
+                    self.tree.news += count;
                 }
+                self.tree.others_at = others_at;
                 self.tree.reload()
             }
             Event::Moved | Event::Missed => self.tree.reload(),
@@ -495,7 +502,6 @@ impl Model {
                 ..draft
             }));
         }
-        self.tree.news = None;
         self.tree.load(Place::Leaf)
     }
 

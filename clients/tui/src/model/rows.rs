@@ -69,8 +69,9 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Takes a page in. Rows of another revision are no longer true and go.
-    pub fn insert(&mut self, page: TreePage, view: &Range<usize>) {
+    /// Takes a page in. Rows of another revision are no longer true and go; of too many, those farthest
+    /// from `focus` go.
+    pub fn insert(&mut self, page: TreePage, focus: usize) {
         if page.revision != self.revision || page.total != self.total {
             self.rows.clear();
         }
@@ -81,11 +82,10 @@ impl Rows {
         let rows = page.rows.into_iter().enumerate();
         self.rows
             .extend(rows.map(|(at, row)| (page.offset + at, row)));
-        self.forget_far(view);
+        self.forget_far(focus);
     }
 
-    fn forget_far(&mut self, view: &Range<usize>) {
-        let middle = view.start / 2 + view.end / 2;
+    fn forget_far(&mut self, focus: usize) {
         while self.rows.len() > KEPT {
             let (Some(first), Some(last)) = (
                 self.rows.first_key_value().map(|(at, _)| *at),
@@ -93,7 +93,7 @@ impl Rows {
             ) else {
                 return;
             };
-            let farthest = if middle.saturating_sub(first) > last.saturating_sub(middle) {
+            let farthest = if focus.saturating_sub(first) > last.saturating_sub(focus) {
                 first
             } else {
                 last
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn holes_are_found() {
         let mut rows = Rows::default();
-        rows.insert(page("r", 10..20), &(10..20));
-        rows.insert(page("r", 30..40), &(10..20));
+        rows.insert(page("r", 10..20), 15);
+        rows.insert(page("r", 30..40), 15);
         assert_eq!(rows.missing(12..18), None);
         assert_eq!(rows.missing(5..35), Some(5..10));
         assert_eq!(rows.missing(10..50), Some(20..30));
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn rows_of_an_older_tree_go() {
         let mut rows = Rows::default();
-        rows.insert(page("r", 0..10), &(0..10));
+        rows.insert(page("r", 0..10), 5);
         rows.insert(page("s", 50..60), &(50..60));
         assert_eq!(rows.get(0), None);
         assert_eq!(rows.len(), 10);
@@ -196,7 +196,7 @@ mod tests {
     fn what_is_kept_is_bounded_and_near() {
         let mut rows = Rows::default();
         for at in (0..100_000).step_by(500) {
-            rows.insert(page("r", at..at + 500), &(at..at + 50));
+            rows.insert(page("r", at..at + 500), at + 25);
             assert!(rows.get(at).is_some());
             assert!(rows.len() <= KEPT);
         }

@@ -36,11 +36,15 @@ pub struct TreeView {
     pub leaf: Option<String>,
     /// Entries to compare, at most two: id and what they say.
     pub marks: Vec<(String, String)>,
-    /// What others appended since the user last moved there: how many, and the last.
-    pub news: Option<(usize, String)>,
+    /// Entries that others appended and the user has not gone to.
+    pub news: usize,
+    /// Where others are, if it is elsewhere.
+    pub others_at: Option<String>,
     generation: u64,
     /// Where the next page about an entry shall lie.
     wanted: Option<Place>,
+    /// Where the cursor is to go, until it is there.
+    going: Option<Place>,
     /// Such a page is under way.
     pub reloading: bool,
     /// Pages of rows that are under way.
@@ -74,9 +78,11 @@ impl TreeView {
             label_times: false,
             leaf: None,
             marks: Vec::new(),
-            news: None,
+            news: 0,
+            others_at: None,
             generation: 0,
             wanted: None,
+            going: None,
             reloading: false,
             in_flight: Vec::new(),
             seek: None,
@@ -96,6 +102,14 @@ impl TreeView {
         self.folded.iter().any(|folded| folded == id)
     }
 
+    /// The row whose neighbours are needed most.
+    fn focus(&self) -> usize {
+        match self.seek {
+            Some(Seek::Up(at) | Seek::Down(at)) => at,
+            None => self.top + self.height / 2,
+        }
+    }
+
     /// Rows on the screen.
     pub fn view(&self) -> Range<usize> {
         self.top..self.top + self.height
@@ -106,16 +120,22 @@ impl TreeView {
     /// The tree, about the cursor's entry, for it has changed or is to be seen otherwise.
     pub fn reload(&mut self) -> Vec<Effect> {
         let id = self.anchor.clone().or_else(|| self.cursor_id.clone());
-        let place = match id {
-            Some(id) => Place::Around(id),
-            None if self.rows.is_known() => Place::Offset(self.top),
-            None => Place::Leaf,
+        let place = match (&self.going, id) {
+            (Some(place), _) => place.clone(),
+            (None, Some(id)) => Place::Around(id),
+            (None, None) if self.rows.is_known() => Place::Offset(self.top),
+            (None, None) => Place::Leaf,
         };
-        self.load(place)
+        self.ask_about(place)
     }
 
     /// The tree about `place`, the cursor going there.
     pub fn load(&mut self, place: Place) -> Vec<Effect> {
+        self.going = Some(place.clone());
+        self.ask_about(place)
+    }
+
+    fn ask_about(&mut self, place: Place) -> Vec<Effect> {
         self.generation += 1;
         self.seek = None;
         self.in_flight.clear();
@@ -217,6 +237,7 @@ impl TreeView {
             Err(failure) if failure.kind == "entryNotFound" && query.place != Place::Leaf => {
                 // What was folded, or where the cursor was, is no longer in the file.
                 self.folded.clear();
+                self.going = None;
                 self.cursor_id = None;
                 self.anchor = None;
                 return Ok(self.load(Place::Leaf));
@@ -226,8 +247,9 @@ impl TreeView {
         self.leaf = page.leaf.clone();
         let at = page.at;
         let moved_on = self.rows.is_known() && page.revision != self.rows.revision();
-        self.rows.insert(page, &self.view());
+        self.rows.insert(page, self.focus());
         if query.reload {
+            self.going = None;
             let at = at.or(asked_at.map(|_| self.cursor)).unwrap_or(0);
             self.place_cursor(at, query.place == Place::Leaf);
         } else if moved_on {
@@ -240,6 +262,7 @@ impl TreeView {
 
     /// What is under way will not be answered.
     pub fn abandon_questions(&mut self) {
+        self.going = None;
         self.generation += 1;
         self.reloading = false;
         self.wanted = None;
@@ -271,6 +294,7 @@ impl TreeView {
 
     pub fn move_to(&mut self, to: usize) {
         self.cursor = to;
+        self.going = None;
         self.seek = None;
         self.anchor = None;
         self.show_cursor();

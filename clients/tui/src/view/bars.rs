@@ -167,9 +167,10 @@ fn tree_status(model: &Model) -> Vec<String> {
         0 => String::new(),
         hidden => format!("{hidden} hidden"),
     };
-    let news = match &tree.news {
-        Some((count, _)) => format!("{count} new ({})", hint(model, Action::ToNews)),
-        None => String::new(),
+    let news = match (tree.news, &tree.others_at) {
+        (_, None) => String::new(),
+        (0, Some(_)) => format!("others are elsewhere ({})", hint(model, Action::ToNews)),
+        (count, Some(_)) => format!("{count} new by others ({})", hint(model, Action::ToNews)),
     };
     let seeking = if tree.is_seeking() { "looking…" } else { "" };
     let folded = match tree.folded.len() {

@@ -3,7 +3,7 @@
 use super::popup;
 use crate::config::Settings;
 use crate::keys::{Context, Key};
-use crate::model::Model;
+use crate::model::{Model, Screen};
 use crate::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -16,7 +16,7 @@ const KEYS: usize = 26;
 
 /// Lines there are.
 pub fn lines_of(settings: &Settings) -> usize {
-    lines(settings, usize::from(COLUMNS)).len()
+    lines(settings, Context::Tree, usize::from(COLUMNS)).len()
 }
 
 /// Lines on the screen.
@@ -27,7 +27,13 @@ pub fn height(size: (u16, u16)) -> usize {
 pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
-    let lines = lines(&model.settings, usize::from(columns));
+    let first = match (model.screen, &model.compare, model.preview_focused) {
+        (_, Some(_), _) => Context::Compare,
+        (Screen::Sessions, ..) => Context::Sessions,
+        (Screen::Tree, None, true) => Context::Preview,
+        (Screen::Tree, None, false) => Context::Tree,
+    };
+    let lines = lines(&model.settings, first, usize::from(columns));
     let shown = height(model.size).min(lines.len());
     let area = popup::area(screen, columns, shown);
     let more = lines.len() > shown;
@@ -47,17 +53,14 @@ pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     );
 }
 
-fn lines(settings: &Settings, columns: usize) -> Vec<Line<'static>> {
+/// Those of `first` come first.
+fn lines(settings: &Settings, first: Context, columns: usize) -> Vec<Line<'static>> {
     let theme = &settings.theme;
     let wide = KEYS.min(columns / 2);
     let mut out = Vec::new();
-    for context in [
-        Context::Tree,
-        Context::Preview,
-        Context::Editor,
-        Context::Sessions,
-        Context::Compare,
-    ] {
+    let mut contexts = Context::ALL;
+    contexts.sort_by_key(|context| *context != first);
+    for context in contexts {
         if !out.is_empty() {
             out.push(Line::default());
         }

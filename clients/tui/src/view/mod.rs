@@ -34,7 +34,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         sessions::draw(model, frame, panes.list);
     } else {
         tree::draw(model, frame, panes.tree);
-        preview::draw(model, frame, panes.divider, panes.preview);
+        preview::draw(model, frame, &panes);
         editor::draw(model, frame, panes.editor_title, panes.editor);
     }
     bars::search(model, frame, panes.search);

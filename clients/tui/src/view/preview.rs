@@ -3,47 +3,39 @@
 use super::put;
 use crate::model::Model;
 use crate::model::document::LineStyle;
+use crate::model::layout::Panes;
 use crate::text;
 use ratatui::Frame;
-use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-pub fn draw(model: &Model, frame: &mut Frame, divider: Rect, area: Rect) {
+pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
+    let area = panes.preview;
     if area.height == 0 {
         return;
     }
     let theme = &model.settings.theme;
     let preview = &model.preview;
-    let selected = model.tree.selected();
-    let arrived = preview.id().is_some() && preview.id() == selected.map(|row| row.id.as_str());
+    let selected = model.tree.selected().map(|row| row.id.as_str());
+    let arrived = preview.id().is_some() && preview.id() == selected;
     let border = if model.preview_focused {
         theme.active
     } else {
         theme.border
     };
-    let mut text_area = area;
-    if divider.width == 1 && divider.height > 1 {
-        for line in 0..usize::from(divider.height) {
-            put(frame, divider, line, Line::styled("│", border));
-        }
-    } else {
-        let columns = usize::from(divider.width);
-        let title = format!("── {} ", title(model, columns.saturating_sub(12)));
-        let rest = columns.saturating_sub(text::width(&title));
-        let rule = format!("{title}{}", "─".repeat(rest));
-        put(
-            frame,
-            divider,
-            0,
-            Line::styled(text::cut(&rule, columns), border),
-        );
+    for line in 0..usize::from(panes.divider.height) {
+        let piece = if line == 0 { "┬" } else { "│" };
+        put(frame, panes.divider, line, Line::styled(piece, border));
     }
+    let columns = usize::from(panes.preview_title.width);
+    let title = title(model, arrived, columns.saturating_sub(4));
+    let rest = columns.saturating_sub(text::width(&title) + 4);
+    let rule = format!("── {title} {}", "─".repeat(rest));
+    put(frame, panes.preview_title, 0, Line::styled(rule, border));
     if !arrived {
         // What stood here is of another entry.
-        text_area.height = text_area.height.min(1);
         if selected.is_some() {
-            put(frame, text_area, 0, Line::styled("…", theme.dim));
+            put(frame, area, 0, Line::styled("…", theme.dim));
         }
         return;
     }
@@ -67,7 +59,10 @@ pub fn draw(model: &Model, frame: &mut Frame, divider: Rect, area: Rect) {
 }
 
 /// What is shown, and how far it is scrolled.
-fn title(model: &Model, columns: usize) -> String {
+fn title(model: &Model, arrived: bool, columns: usize) -> String {
+    if !arrived {
+        return "…".to_owned();
+    }
     let preview = &model.preview;
     let last = preview.last_top();
     let scrolled = if last == 0 {

@@ -18,6 +18,7 @@ const GUTTER: usize = 3;
 const NARROW: usize = 60;
 
 const ACTIVE: &str = " ← active";
+const OTHERS: &str = " ← others";
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     if area.height == 0 {
@@ -59,13 +60,18 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     spans.push(Span::styled(guides, theme.guide));
     let mut content = content(model, row, theme, columns < NARROW);
     let active = row.is_leaf && model.tree.leaf.is_some();
-    let tail = if active { ACTIVE } else { "" };
+    let tail = match active {
+        true => ACTIVE,
+        false if model.tree.others_at.as_ref() == Some(&row.id) => OTHERS,
+        false => "",
+    };
     let used: usize = spans.iter().map(Span::width).sum();
     let room = columns.saturating_sub(used + text::width(tail));
     cut_spans(&mut content, room);
     spans.extend(content);
-    if active {
-        spans.push(Span::styled(tail, theme.active));
+    if !tail.is_empty() {
+        let style = if active { theme.active } else { theme.mark };
+        spans.push(Span::styled(tail, style));
     }
     if !selected {
         return Line::from(spans);
