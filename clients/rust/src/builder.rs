@@ -39,6 +39,7 @@ pub struct Builder {
     name: Option<String>,
     version: Option<String>,
     answerers: Answerers,
+    opt_out: Vec<String>,
     capabilities: Map<String, Value>,
     deadline: Option<Duration>,
     grace: Duration,
@@ -58,6 +59,7 @@ impl Builder {
             name: None,
             version: None,
             answerers: Answerers::default(),
+            opt_out: Vec::new(),
             capabilities: Map::new(),
             deadline: None,
             grace: Duration::from_secs(10),
@@ -186,10 +188,10 @@ impl Builder {
         self.capability("progress", json!({}))
     }
 
-    /// Notifications not to send, by name.
-    pub fn opt_out(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        self.capability("optOut", names.into())
+    /// Notifications not to send, by name. What answering takes is sent all the same.
+    pub fn opt_out(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.opt_out = names.into_iter().map(Into::into).collect();
+        self
     }
 
     /// Bytes of the longest message the client wants; the daemon divides into pages what would be longer.
@@ -210,7 +212,7 @@ impl Builder {
         self
     }
 
-    /// How many unread notifications a stream holds; 1024 if not told.
+    /// How many unread notifications a stream holds, or a few more; 1024 if not told, at most a million.
     pub fn capacity(mut self, notifications: usize) -> Self {
         self.capacity = notifications;
         self
@@ -223,7 +225,7 @@ impl Builder {
     pub async fn spawn(&self) -> Result<Client, Error> {
         let cannot_start = |error: std::io::Error| Error::CannotStart {
             program: self.program.to_string_lossy().into_owned(),
-            message: error.to_string(),
+            source: Arc::new(error),
         };
         let mut child = self.command().spawn().map_err(cannot_start)?;
         let pid = child.id();
@@ -296,7 +298,13 @@ impl Builder {
             .events()
             .map(|event| (event.to_owned(), json!({})))
             .collect();
+        let is_needed = |name: &String| {
+            answers.contains_key(name) || (name == "event_resolved" && !answers.is_empty())
+        };
+        let mut unwanted = self.opt_out.clone();
+        unwanted.retain(|name| !is_needed(name));
         let mut capabilities = self.capabilities.clone();
+        capabilities.insert("optOut".into(), unwanted.into());
         capabilities.insert("answers".into(), answers.into());
         let mut params = json!({
             "protocolVersion": PROTOCOL_VERSION,

@@ -27,6 +27,9 @@ use tokio_util::sync::CancellationToken;
 /// jsonrpsee's own deadline, which none of ours reaches. Its timers overflow at `Duration::MAX`.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
+/// Room for unread notifications is made at once.
+const MAX_CAPACITY: usize = 1 << 20;
+
 /// A notification as it came.
 #[derive(Debug)]
 pub(crate) struct Said {
@@ -69,7 +72,9 @@ impl Connection {
             last_id: AtomicU64::new(0),
             unanswered: Mutex::default(),
             writer: tokio::sync::Mutex::new(None),
-            feed: Mutex::new(Some(broadcast::Sender::new(capacity.max(1)))),
+            feed: Mutex::new(Some(broadcast::Sender::new(
+                capacity.clamp(1, MAX_CAPACITY),
+            ))),
             questions,
             is_closing: AtomicBool::new(false),
             is_read: CancellationToken::new(),
@@ -245,6 +250,17 @@ impl Connection {
             let _ = feed.send(Arc::clone(&said));
         }
         self.questions.heard(self, &said);
+    }
+}
+
+/// Ends the connection with the task that looks after the daemon: when the runtime does before the client,
+/// the task is dropped, and nobody else would notice the end.
+pub(crate) struct EndsWith(pub(crate) Arc<Connection>);
+
+impl Drop for EndsWith {
+    fn drop(&mut self) {
+        self.0
+            .end(Disconnected::because("the runtime of the client has ended"));
     }
 }
 

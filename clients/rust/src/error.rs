@@ -6,7 +6,9 @@ use jsonrpsee::types::ErrorObject;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::io;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a call failed.
@@ -45,12 +47,12 @@ pub enum Error {
     },
 
     /// The daemon could not be started.
-    #[error("cannot start {program}: {message}")]
+    #[error("cannot start {program}: {source}")]
     CannotStart {
         /// What was to be started.
         program: String,
-        /// What the system said.
-        message: String,
+        /// What the system said; `NotFound` if there is no such program.
+        source: Arc<io::Error>,
     },
 
     /// The answer is not what this client expects, or nested too deep for it (more than some 60 levels in

@@ -81,7 +81,7 @@ pub struct Content(Json);
 impl Content {
     /// The text, or the text blocks one after the other. Empty if there is none.
     pub fn text(&self) -> String {
-        text_of(&self.0.parse().unwrap_or_default())
+        text_of(&self.0)
     }
 
     /// As it is.
@@ -129,12 +129,12 @@ impl From<Json> for Content {
 #[serde(transparent)]
 pub struct Message(Json);
 
-/// What [`Message`] looks into.
+/// What [`Message`] looks into. The parts stay JSON, so that what is odd about one spoils no other.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct MessageParts {
-    role: String,
-    content: Value,
+    role: Json,
+    content: Json,
 }
 
 impl Message {
@@ -163,7 +163,7 @@ impl Message {
 
     /// Who speaks; empty if the message does not say.
     pub fn role(&self) -> String {
-        self.parts().role
+        self.parts().role.parse().unwrap_or_default()
     }
 
     /// The text of its content, or its text blocks one after the other. Empty if there is none.
@@ -193,16 +193,24 @@ impl From<Json> for Message {
     }
 }
 
-fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter(|block| block.get("type").is_some_and(|kind| kind == "text"))
-            .filter_map(|block| block.get("text")?.as_str())
-            .collect(),
-        _ => String::new(),
+/// However deep the blocks are nested that are no text.
+fn text_of(content: &Json) -> String {
+    #[derive(Deserialize)]
+    struct Block {
+        #[serde(default)]
+        r#type: Json,
+        #[serde(default)]
+        text: Json,
     }
+    if let Ok(text) = content.parse() {
+        return text;
+    }
+    let blocks: Vec<Block> = content.parse().unwrap_or_default();
+    blocks
+        .iter()
+        .filter(|block| block.r#type.get() == "\"text\"")
+        .filter_map(|block| block.text.parse::<String>().ok())
+        .collect()
 }
 
 /// The id of a request.

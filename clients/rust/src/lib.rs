@@ -37,6 +37,9 @@
 //! jsonrpsee does, `pipe` makes messages of bytes, `process` looks after the daemon. `generated` is made by
 //! `tools/generate` from `schema/`.
 
+#![warn(missing_docs)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod builder;
 mod call;
 mod client;

@@ -15,13 +15,16 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 
 /// After writing has failed: how long to wait for the daemon's own last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How much of a line that is no message is shown, in bytes.
 const MAX_ECHO: usize = 200;
+
+/// Longest line of what may not be a daemon at all, in bytes. Its first one is an introduction.
+const MAX_FIRST_LINE: u64 = 1024 * 1024;
 
 /// Bytes read at once.
 const BUFFER: usize = 64 * 1024;
@@ -135,11 +138,19 @@ impl<R: AsyncRead + Send + Unpin + 'static> TransportReceiverT for Receiver<R> {
     async fn receive(&mut self) -> Result<ReceivedMessage, Disconnected> {
         loop {
             let mut line = Vec::new();
-            match self.reader.read_until(b'\n', &mut line).await {
+            let most = match self.is_daemon {
+                true => u64::MAX,
+                false => MAX_FIRST_LINE,
+            };
+            let mut reader = (&mut self.reader).take(most);
+            match reader.read_until(b'\n', &mut line).await {
                 Ok(0) | Err(_) => break,
                 Ok(_) if line.iter().all(u8::is_ascii_whitespace) => (),
                 Ok(_) if self.is_answer(&line) => return Ok(ReceivedMessage::Bytes(line)),
                 Ok(_) => (),
+            }
+            if self.connection.is_over() {
+                break;
             }
         }
         self.connection.is_read.cancel();

@@ -1,11 +1,11 @@
 //! The daemon as a process: what it writes to stderr, and its end.
 
-use crate::connection::{Connection, lock};
+use crate::connection::{Connection, EndsWith, lock};
 use crate::error::Disconnected;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr};
 
 /// Takes a line of the daemon's log.
@@ -13,6 +13,9 @@ pub(crate) type OnLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How much of what the daemon last wrote to stderr goes into an error, in bytes.
 const LAST_WORDS: usize = 4096;
+
+/// Longest line of the log, in bytes.
+const MAX_LINE: u64 = 64 * 1024;
 
 /// After the end of the process: how long its output may still be on its way.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -28,6 +31,7 @@ pub(crate) async fn supervise(
     connection: Arc<Connection>,
     grace: Duration,
 ) {
+    let EndsWith(connection) = &EndsWith(connection);
     let words = Arc::new(Mutex::new(VecDeque::new()));
     let logged = tokio::spawn(log(stderr, on_log, Arc::clone(&words)));
     let ended = tokio::select! {
@@ -73,7 +77,12 @@ async fn log(stderr: Option<ChildStderr>, on_log: Option<OnLog>, words: Arc<Mute
     let Some(stderr) = stderr else { return };
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(1..) = stderr.read_until(b'\n', &mut line).await {
+    // A longer line is given in pieces.
+    while let Ok(1..) = (&mut stderr)
+        .take(MAX_LINE)
+        .read_until(b'\n', &mut line)
+        .await
+    {
         {
             let mut words = lock(&words);
             words.extend(&line);
@@ -94,6 +103,7 @@ fn last_words(words: &VecDeque<u8>) -> String {
 
 /// Waits for the end of a connection to a daemon that somebody else started.
 pub(crate) async fn attend(connection: Arc<Connection>) {
+    let EndsWith(connection) = &EndsWith(connection);
     tokio::select! {
         () = connection.is_read.cancelled() => {
             connection.end(Disconnected::because(CLOSED));

@@ -144,6 +144,10 @@ impl Questions {
                 over: CancellationToken::new(),
             };
             lock(&self.open).insert(question.event_id.clone(), question.over.clone());
+            // The end may have come between, and have missed it.
+            if connection.is_over() {
+                question.over.cancel();
+            }
             tokio::spawn(answer(Arc::clone(answerer), question, Arc::clone(said)));
         }
     }

@@ -1,8 +1,9 @@
 //! Daemons to test with, and what they are told.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 use treelined_client::{Builder, Client, Message};
 
 /// The daemon: `TREELINED_BIN`, else what cargo has built beside these tests, built now if it is not there.
@@ -41,6 +42,11 @@ impl Fixture {
         }
     }
 
+    /// One without anything special.
+    pub async fn spawn(&self) -> Client {
+        self.builder().spawn().await.unwrap()
+    }
+
     pub fn builder(&self) -> Builder {
         Client::builder()
             .program(program())
@@ -62,4 +68,34 @@ pub async fn conversation(client: &Client) -> String {
         client.append_message(message).entry_id(id).await.unwrap();
     }
     session.session_id
+}
+
+/// Fails, rather than hang, if it takes longer than anything here should.
+pub async fn soon<T>(what: impl IntoFuture<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), what.into_future())
+        .await
+        .expect("it should have come long ago")
+}
+
+/// Whether there is a process of that number.
+pub fn is_alive(pid: u32) -> bool {
+    let mut kill = Command::new("kill");
+    kill.args(["-0", &pid.to_string()]).stderr(Stdio::null());
+    kill.status().unwrap().success()
+}
+
+/// Kills it, without a chance to say anything.
+pub fn kill(pid: u32) {
+    let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Waits for the end of a process that nobody here waits for otherwise.
+pub async fn gone(pid: u32) {
+    soon(async {
+        while is_alive(pid) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
 }

@@ -1,0 +1,180 @@
+//! Functions for methods and for their params.
+
+use crate::NOTICE;
+use crate::schema::{Definitions, Property, last};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Params that choose the shape of the result, which src/call.rs does by hand.
+const CHOOSING: &[(&str, &str)] = &[
+    ("NavigateTreeParams", "dryRun"),
+    ("GetTreeParams", "format"),
+];
+
+/// The methods that get a function: name, params, and the method itself.
+fn callable(table: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let methods = table["methods"].as_array().expect("methods");
+    methods
+        .iter()
+        .map(|method| {
+            let params = method["params"]["$ref"].as_str().expect("params");
+            let name = method["name"].as_str().expect("name");
+            (name, last(params), method)
+        })
+        .filter(|(name, _, method)| *name != "initialize" && method["notification"] == false)
+}
+
+pub fn methods(definitions: &Definitions, table: &Value) -> String {
+    let mut functions = String::new();
+    for (name, params, method) in callable(table) {
+        let result = match last(method["result"]["$ref"].as_str().expect("result")) {
+            "NavigateTreeResult" => "Navigation",
+            "GetTreeResult" => "FlatTree",
+            result => result,
+        };
+        functions += &function(definitions, method, name, params, result);
+    }
+    format!(
+        "//! A function for each method of the protocol.\n//!\n{NOTICE}\
+         use super::{{params::*, results::*, types::*}};\n\
+         use crate::{{Call, Client, Content, Json, Message}};\n\n\
+         /// The version of the protocol that these functions speak.\n\
+         pub const PROTOCOL_VERSION: u64 = {};\n\n\
+         /// The schema they were made from: the `schema_hash` of a daemon of the same one.\n\
+         pub const SCHEMA_HASH: &str = {};\n\n\
+         impl Client {{\n{functions}}}\n",
+        table["protocolVersion"], table["schemaHash"],
+    )
+}
+
+pub fn setters(definitions: &Definitions, table: &Value) -> String {
+    let mut text = String::from("//! A function for each param that may be left out.\n//!\n")
+        + NOTICE
+        + "use super::{enums::*, params::*, types::*};\nuse crate::{Call, Json};\n\n";
+    for (_, params, _) in callable(table) {
+        text += &setters_of(definitions, params);
+    }
+    text
+}
+
+fn function(
+    definitions: &Definitions,
+    method: &Value,
+    name: &str,
+    params: &str,
+    result: &str,
+) -> String {
+    let mut text = String::new();
+    let summary = method["summary"].as_str().expect("summary");
+    let description = definitions.0[params]["description"].as_str().unwrap_or("");
+    writeln!(text, "    /// {summary} `{name}`\n    ///").unwrap();
+    if description.trim_end_matches('.') != summary.trim_end_matches('.') {
+        writeln!(text, "    /// {description}\n    ///").unwrap();
+    }
+    let required: Vec<_> = definitions
+        .properties(params)
+        .into_iter()
+        .filter(|property| property.required)
+        .collect();
+    for property in &required {
+        let description = property.schema["description"].as_str().unwrap_or("");
+        writeln!(text, "    /// - `{}`: {description}", property.field()).unwrap();
+    }
+    if !required.is_empty() {
+        text += "    ///\n";
+    }
+    let errors: Vec<String> = method["errors"]
+        .as_array()
+        .expect("errors")
+        .iter()
+        .map(|kind| format!("`{}`", kind.as_str().expect("kind")))
+        .collect();
+    if !errors.is_empty() {
+        writeln!(text, "    /// Errors: {}.", errors.join(", ")).unwrap();
+    }
+    let own = name.strip_prefix("rpc.").unwrap_or(name);
+    write!(text, "    pub fn {own}(&self").unwrap();
+    for property in &required {
+        write!(text, ", {}: {}", property.field(), argument(property).0).unwrap();
+    }
+    writeln!(text, ") -> Call<{params}, {result}> {{").unwrap();
+    let properties = definitions.properties(params);
+    let mut fields = Vec::new();
+    for property in &properties {
+        let field = property.field();
+        fields.push(if property.required {
+            let value = argument(property).1;
+            if value == field {
+                field
+            } else {
+                format!("{field}: {value}")
+            }
+        } else if is_session(property) {
+            format!("{field}: self.session_id()")
+        } else {
+            format!("{field}: None")
+        });
+    }
+    let fields = fields.join(", ");
+    writeln!(
+        text,
+        "        let params = {params} {{ {fields} }};\n        self.call({name:?}, params)\n    }}\n"
+    )
+    .unwrap();
+    text
+}
+
+/// Names the session that the method works on, not one to be made or opened.
+fn is_session(property: &Property) -> bool {
+    property.member == "sessionId"
+        && property.schema["description"]
+            .as_str()
+            .is_some_and(|text| text.contains("may be left out while exactly one is open"))
+}
+
+fn setters_of(definitions: &Definitions, params: &str) -> String {
+    let properties = definitions.properties(params);
+    let optional: Vec<_> = properties
+        .iter()
+        .filter(|property| !property.required)
+        .filter(|property| !CHOOSING.contains(&(params, property.member)))
+        .collect();
+    if optional.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("impl<R> Call<{params}, R> {{\n");
+    for property in optional {
+        let field = property.field();
+        let (shape, value) = argument(property);
+        text += &property.docs("    ");
+        writeln!(
+            text,
+            "    pub fn {field}(mut self, {field}: {shape}) -> Self {{\n        self.params.{field} = Some({value});\n        self\n    }}\n"
+        )
+        .unwrap();
+    }
+    text + "}\n\n"
+}
+
+/// The type of an argument for a param, and the expression that makes the field's value of it.
+fn argument(property: &Property) -> (String, String) {
+    let field = property.field();
+    let (shape, nullable) = property.shape();
+    if property.null_differs() || (property.required && nullable) {
+        assert_eq!(shape, "String", "{field}");
+        return ("Option<&str>".into(), format!("{field}.map(str::to_owned)"));
+    }
+    match shape.as_str() {
+        "String" | "Json" | "Message" | "Content" | "GivenSummary" => {
+            (format!("impl Into<{shape}>"), format!("{field}.into()"))
+        }
+        "Vec<String>" | "Vec<Json>" => {
+            let item = shape.trim_start_matches("Vec<").trim_end_matches('>');
+            (
+                format!("impl IntoIterator<Item = impl Into<{item}>>"),
+                format!("{field}.into_iter().map(Into::into).collect()"),
+            )
+        }
+        _ => (shape, field),
+    }
+}

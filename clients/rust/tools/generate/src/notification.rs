@@ -1,0 +1,59 @@
+//! The enum of what the daemon says unasked.
+
+use crate::NOTICE;
+use crate::schema::{last, pascal};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+pub fn notification(table: &Value) -> String {
+    let all: Vec<(&str, String, &str, &str)> = table["notifications"]
+        .as_array()
+        .expect("notifications")
+        .iter()
+        .map(|notification| {
+            let name = notification["name"].as_str().expect("name");
+            let params = last(notification["params"]["$ref"].as_str().expect("params"));
+            let summary = notification["summary"].as_str().expect("summary");
+            (name, pascal(name), params, summary)
+        })
+        .collect();
+    let mut text = String::from("//! What the daemon says unasked.\n//!\n")
+        + NOTICE
+        + "use super::types::*;\nuse crate::Json;\n\n\
+           /// What the daemon says unasked, by its name.\n\
+           #[derive(Debug, Clone, PartialEq)]\n\
+           #[non_exhaustive]\n\
+           pub enum Notification {\n";
+    for (name, variant, params, summary) in &all {
+        writeln!(text, "    /// {summary} `{name}`\n    {variant}({params}),").unwrap();
+    }
+    text += "    /// One that this client does not know.\n    Unknown {\n        /// Its name.\n        method: String,\n        /// What came with it.\n        params: Json,\n    },\n\
+             \n    /// So many were dropped here, because this stream was not read while more than its capacity came.\n\
+             /// What they said must be asked for again.\n    Missed {\n        /// How many.\n        count: u64,\n    },\n}\n\n";
+    text += "impl Notification {\n    fn unknown(method: &str, params: &Json) -> Notification {\n        Notification::Unknown { method: method.to_owned(), params: params.clone() }\n    }\n\n    /// One that is unknown, or has not the members expected of it, is `Unknown`.\n    pub(crate) fn parse(method: &str, params: &Json) -> Notification {\n        let known = match method {\n";
+    for (name, variant, _, _) in &all {
+        writeln!(
+            text,
+            "            {name:?} => params.parse().map(Notification::{variant}),"
+        )
+        .unwrap();
+    }
+    text += "            _ => return Notification::unknown(method, params),\n        };\n        known.unwrap_or_else(|_| Notification::unknown(method, params))\n    }\n\n";
+    text += "    /// Its name in the protocol; none for `Missed`.\n    pub fn method(&self) -> Option<&str> {\n        Some(match self {\n";
+    for (name, variant, _, _) in &all {
+        writeln!(text, "            Notification::{variant}(_) => {name:?},").unwrap();
+    }
+    text += "            Notification::Unknown { method, .. } => method,\n            Notification::Missed { .. } => return None,\n        })\n    }\n\n";
+    text += "    /// The session it is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
+    for (name, variant, _, _) in &all {
+        if *name != "progress" {
+            writeln!(
+                text,
+                "            Notification::{variant}(said) => &said.session_id,"
+            )
+            .unwrap();
+        }
+    }
+    text += "            _ => return None,\n        })\n    }\n}\n";
+    text
+}

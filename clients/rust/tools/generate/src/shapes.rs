@@ -1,0 +1,184 @@
+//! Structs and enums.
+
+use crate::NOTICE;
+use crate::schema::{Definitions, docs, last, pascal};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// What src/ has by hand, and what nothing here needs.
+const BY_HAND: &[&str] = &[
+    "Answers",
+    "ClientCapabilities",
+    "ClientInfo",
+    "Content",
+    "ContentBlock",
+    "Entry",
+    "InitializeParams",
+    "Message",
+    "NavigateTreeResult",
+    "NewEntry",
+    "OtherEntry",
+    "RequestId",
+    "TreeNodes",
+];
+
+pub fn types(definitions: &Definitions) -> String {
+    let mut text = String::from("//! What results and notifications are made of.\n//!\n")
+        + NOTICE
+        + "use super::enums::*;\n\
+           use crate::{Entry, Json, RequestId};\n\
+           use serde::{Deserialize, Serialize};\n\n";
+    text += &structures(definitions, |name| !name.ends_with("Result"));
+    text
+}
+
+pub fn results(definitions: &Definitions) -> String {
+    let mut text = String::from("//! What methods answer.\n//!\n")
+        + NOTICE
+        + "use super::{enums::*, types::*};\n\
+           use crate::{Entry, Json, Message};\n\
+           use serde::{Deserialize, Serialize};\n\
+           use std::collections::BTreeMap;\n\n";
+    text += &structures(definitions, |name| name.ends_with("Result"));
+    text
+}
+
+fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> String {
+    let mut text = String::new();
+    for (name, schema) in definitions.sorted() {
+        let is_entry = schema["properties"]["type"]["const"].is_string();
+        let elsewhere = is_entry || name == "Replacement" || schema["enum"].is_array();
+        if BY_HAND.contains(&name) || name.ends_with("Params") || elsewhere || !are_wanted(name) {
+            continue;
+        }
+        text += &docs(schema, "");
+        if let Some(other) = schema["allOf"][0]["$ref"].as_str() {
+            writeln!(text, "pub type {name} = {};\n", last(other)).unwrap();
+        } else if schema["additionalProperties"] == true {
+            writeln!(text, "pub type {name} = Json;\n").unwrap();
+        } else {
+            // What clients send may be written as a literal; what they get may grow.
+            let sent = schema["additionalProperties"] == false;
+            text += if sent {
+                "#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]\n"
+            } else {
+                "#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]\n#[non_exhaustive]\n"
+            };
+            text += &structure(definitions, name, false);
+        }
+    }
+    text
+}
+
+pub fn params(definitions: &Definitions) -> String {
+    let mut text = String::from("//! What methods are called with.\n//!\n")
+        + NOTICE
+        + "use super::{enums::*, types::*};\n\
+           use crate::{Content, Json, Message};\n\
+           use serde::Serialize;\n\n";
+    for (name, schema) in definitions.sorted() {
+        if BY_HAND.contains(&name) || !name.ends_with("Params") || name.contains("CancelRequest") {
+            continue;
+        }
+        text += &docs(schema, "");
+        text += "#[derive(Debug, Clone, Serialize)]\n";
+        text += &structure(definitions, name, true);
+    }
+    text
+}
+
+/// An object; params have `Option<Option<…>>` where null is not the same as nothing.
+fn structure(definitions: &Definitions, name: &str, is_params: bool) -> String {
+    let mut text = format!("#[serde(rename_all = \"camelCase\")]\npub struct {name} {{\n");
+    for property in definitions.properties(name) {
+        // What tells an entry from others, and is told by the type here.
+        if property.schema["const"].is_string() {
+            continue;
+        }
+        let (shape, nullable) = property.shape();
+        text += &property.docs("    ");
+        let shape = match (property.required, nullable) {
+            (false, _) if is_params && property.null_differs() => {
+                format!("Option<Option<{shape}>>")
+            }
+            (false, _) | (true, true) => format!("Option<{shape}>"),
+            (true, false) => shape,
+        };
+        if !property.required {
+            text += "    #[serde(skip_serializing_if = \"Option::is_none\")]\n";
+        }
+        writeln!(text, "    pub {}: {shape},", property.field()).unwrap();
+    }
+    text + "}\n\n"
+}
+
+pub fn enums(definitions: &Definitions) -> String {
+    let mut text = String::from("//! Words that stand for one of several things.\n//!\n")
+        + NOTICE
+        + "use crate::json::string_enum;\n\n";
+    for (name, schema) in definitions.sorted() {
+        if let Some(values) = schema["enum"].as_array() {
+            text += &string_enum(name, schema, values);
+        }
+    }
+    text
+}
+
+fn string_enum(name: &str, schema: &Value, values: &[Value]) -> String {
+    let documentation = docs(schema, "    ");
+    let mut text = format!("string_enum! {{\n{documentation}    pub enum {name} {{\n");
+    for value in values {
+        let value = value.as_str().expect("a string");
+        // `Self` is a word of the language.
+        let variant = if value == "self" {
+            "Own".into()
+        } else {
+            pascal(value)
+        };
+        assert_ne!(variant, "Unknown", "{name}");
+        writeln!(text, "        {variant} = {value:?},").unwrap();
+    }
+    text + "    }\n}\n\n"
+}
+
+pub fn entries(definitions: &Definitions) -> String {
+    let mut text = String::from("//! The types of entries.\n//!\n")
+        + NOTICE
+        + "use crate::{Content, Json, Message};\n\
+           use serde::{Deserialize, Serialize};\n\n";
+    let union = definitions.0["Entry"]["oneOf"].as_array().expect("oneOf");
+    let known: Vec<&str> = union
+        .iter()
+        .map(|shape| last(shape["$ref"].as_str().expect("$ref")))
+        .filter(|name| *name != "OtherEntry")
+        .collect();
+    text += "/// What an entry says, by its type.\n#[derive(Debug, Clone, PartialEq)]\n#[non_exhaustive]\npub enum EntryBody {\n";
+    for name in &known {
+        text += &docs(&definitions.0[*name], "    ");
+        writeln!(text, "    {}({name}),", variant_of(name)).unwrap();
+    }
+    text += "    /// An entry of a type that this client does not know.\n    Other(Json),\n}\n\n";
+    text += "impl EntryBody {\n    /// Fails if the entry has not the members that its type asks for.\n    pub(crate) fn parse(r#type: &str, json: &Json) -> Result<EntryBody, serde_json::Error> {\n        Ok(match r#type {\n";
+    for name in &known {
+        let tag = definitions.0[*name]["properties"]["type"]["const"]
+            .as_str()
+            .expect("const");
+        writeln!(
+            text,
+            "            {tag:?} => EntryBody::{}(json.parse()?),",
+            variant_of(name)
+        )
+        .unwrap();
+    }
+    text += "            _ => EntryBody::Other(json.clone()),\n        })\n    }\n}\n\n";
+    for name in known.into_iter().chain(["Replacement"]) {
+        text += &docs(&definitions.0[name], "");
+        text += "#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]\n#[non_exhaustive]\n";
+        text += &structure(definitions, name, false);
+    }
+    text
+}
+
+fn variant_of(name: &str) -> &str {
+    name.strip_suffix("Entry").expect(name)
+}
