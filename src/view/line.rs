@@ -75,7 +75,11 @@ impl Line {
     /// Appends what a string literal says; `cut` if its end is missing, and then without the last
     /// character, which may be in pieces.
     pub fn push_literal(&mut self, raw: &[u8], cut: bool) {
-        let mut chars = json::chars(raw);
+        self.push_chars(json::chars(raw), cut);
+    }
+
+    /// Appends what is left of a string literal; `cut` as of [`push_literal`](Self::push_literal).
+    pub fn push_chars(&mut self, mut chars: impl Iterator<Item = char>, cut: bool) {
         let mut held = None;
         while !self.is_full()
             && let Some(char) = chars.next()

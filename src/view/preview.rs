@@ -8,6 +8,7 @@ use super::line::Line;
 use super::snapshot::Entry;
 use crate::json::{self, Elements, Malformed, Members, Span};
 use crate::log::scan::{Kind, Role};
+use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
 use crate::tree::Flags;
 
 /// Bytes of a stored line worth reading first.
@@ -89,6 +90,17 @@ impl From<Malformed> for Stop {
     fn from(_: Malformed) -> Self {
         Stop::Malformed
     }
+}
+
+/// Characters of the line that opens every summary of a branch. It tells nothing in a row that is known to
+/// be one.
+fn preamble(raw: &[u8]) -> usize {
+    let text = raw.strip_prefix(b"\"").unwrap_or_default();
+    let mut known = [PREAMBLE, MERGE_PREAMBLE].into_iter();
+    // Neither has a character that JSON escapes, nor one beyond ASCII.
+    known
+        .find(|line| text.starts_with(line.as_bytes()))
+        .map_or(0, str::len)
 }
 
 struct Walk<'a> {
@@ -419,7 +431,12 @@ impl<'a> Walk<'a> {
     fn say(&mut self, at: usize) -> Result<usize, Stop> {
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
-        self.said.push_literal(raw, end.is_err());
+        let known = match self.subject.kind {
+            Kind::BranchSummary => preamble(raw),
+            _ => 0,
+        };
+        self.said
+            .push_chars(json::chars(raw).skip(known), end.is_err());
         self.settle()?;
         Ok(end?)
     }
