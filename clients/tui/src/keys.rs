@@ -39,7 +39,7 @@ actions! {
     Last "last" "to the last",
     Accept "accept" "go here, open, choose",
     Back "back" "clear the search, then leave",
-    Search "search" "search (so does any other letter)",
+    Search "search" "search; so does any letter that is no command",
     FoldOrUp "fold-or-up" "fold, or to the start of the branch",
     UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",
     ToggleFold "toggle-fold" "fold or unfold",
@@ -124,21 +124,24 @@ impl Context {
 
 type Defaults = &'static [(Action, &'static [&'static str])];
 
+// Where typing searches, commands are on capital letters; only the few that everybody has in the fingers
+// are on small ones.
+
 const TREE: Defaults = &[
     (Action::Up, &["up", "k"]),
     (Action::Down, &["down", "j"]),
     (Action::PageUp, &["pageup", "left"]),
     (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home", "g"]),
+    (Action::First, &["home"]),
     (Action::Last, &["end", "G"]),
     (Action::Accept, &["enter"]),
     (Action::Back, &["esc"]),
     (Action::Search, &["/"]),
-    (Action::FoldOrUp, &["ctrl+left", "alt+left", "h"]),
-    (Action::UnfoldOrDown, &["ctrl+right", "alt+right", "l"]),
+    (Action::FoldOrUp, &["ctrl+left", "alt+left"]),
+    (Action::UnfoldOrDown, &["ctrl+right", "alt+right"]),
     (Action::ToggleFold, &["space"]),
-    (Action::ToActive, &["a"]),
-    (Action::ToNews, &["n"]),
+    (Action::ToActive, &["A"]),
+    (Action::ToNews, &["N"]),
     (Action::FilterDefault, &["ctrl+d"]),
     (Action::FilterNoTools, &["ctrl+t"]),
     (Action::FilterUserOnly, &["ctrl+u"]),
@@ -150,17 +153,17 @@ const TREE: Defaults = &[
     (Action::Undo, &["u"]),
     (Action::Redo, &["ctrl+r"]),
     (Action::Copy, &["y"]),
-    (Action::Compose, &["i"]),
-    (Action::Rewind, &["e"]),
-    (Action::Mark, &["m"]),
-    (Action::Compare, &["c"]),
-    (Action::TogglePreview, &["f"]),
+    (Action::Compose, &["I"]),
+    (Action::Rewind, &["E"]),
+    (Action::Mark, &["M"]),
+    (Action::Compare, &["C"]),
+    (Action::TogglePreview, &["F"]),
     (Action::FocusPreview, &["tab"]),
-    (Action::Sessions, &["s"]),
+    (Action::Sessions, &["S"]),
     (Action::Reconnect, &["R"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
-    (Action::Quit, &["q", "ctrl+c"]),
+    (Action::Quit, &["Q", "ctrl+c"]),
 ];
 
 const SESSIONS: Defaults = &[
@@ -168,7 +171,7 @@ const SESSIONS: Defaults = &[
     (Action::Down, &["down", "j", "ctrl+n"]),
     (Action::PageUp, &["pageup", "left"]),
     (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home", "g"]),
+    (Action::First, &["home"]),
     (Action::Last, &["end", "G"]),
     (Action::Accept, &["enter"]),
     (Action::Back, &["esc"]),
@@ -176,12 +179,11 @@ const SESSIONS: Defaults = &[
     (Action::Scope, &["tab"]),
     (Action::NextSort, &["ctrl+s"]),
     (Action::NamedOnly, &["ctrl+o"]),
-    (Action::Rename, &["r", "f2"]),
-    (Action::Trash, &["d", "delete"]),
-    (Action::Reconnect, &["R"]),
+    (Action::Rename, &["R", "f2"]),
+    (Action::Trash, &["D", "delete"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
-    (Action::Quit, &["q", "ctrl+c"]),
+    (Action::Quit, &["Q", "ctrl+c"]),
 ];
 
 const PREVIEW: Defaults = &[
@@ -193,10 +195,10 @@ const PREVIEW: Defaults = &[
     (Action::Last, &["end", "G"]),
     (Action::Copy, &["y"]),
     (Action::FocusPreview, &["tab", "esc"]),
-    (Action::TogglePreview, &["f"]),
+    (Action::TogglePreview, &["F"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
-    (Action::Quit, &["q", "ctrl+c"]),
+    (Action::Quit, &["Q", "q", "ctrl+c"]),
 ];
 
 const COMPARE: Defaults = &[
@@ -206,10 +208,10 @@ const COMPARE: Defaults = &[
     (Action::PageDown, &["pagedown", "right", "space"]),
     (Action::First, &["home", "g"]),
     (Action::Last, &["end", "G"]),
-    (Action::Back, &["esc", "c"]),
+    (Action::Back, &["esc", "C"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
-    (Action::Quit, &["q", "ctrl+c"]),
+    (Action::Quit, &["Q", "q", "ctrl+c"]),
 ];
 
 const EDITOR: Defaults = &[

@@ -248,6 +248,13 @@ pub struct Failure {
     pub message: String,
 }
 
+impl Failure {
+    /// The daemon is gone, which is told by itself.
+    pub fn is_of_connection(&self) -> bool {
+        self.kind == "disconnected"
+    }
+}
+
 /// The open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {

@@ -9,7 +9,7 @@
 //! joiners are left out, so that every terminal draws the parts, with widths all agree on.
 
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns of a tab stop.
 const TAB: usize = 4;
@@ -31,12 +31,12 @@ pub const fn is_control(char: char) -> bool {
     )
 }
 
-/// Takes no column and says nothing: soft hyphen, zero-width space, word joiners, byte order mark, emoji
-/// style selectors.
+/// Takes no column of its own and says nothing that all terminals draw: soft hyphen, zero-width space, word
+/// joiners, byte order mark, the style and the skin tone of emoji.
 const fn is_invisible(char: char) -> bool {
     matches!(
         char,
-        '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fe0e}' | '\u{fe0f}'
+        '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'
     )
 }
 
@@ -160,7 +160,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut current = String::new();
     let mut taken = 0;
-    for word in text.split_word_bounds() {
+    for word in text.split_inclusive(' ').flat_map(pieces) {
         let wide = width(word);
         if taken + wide <= columns {
             current.push_str(word);
@@ -196,6 +196,21 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     out
 }
 
+/// What a word with the space behind it may be broken into. Scripts that are written without spaces have
+/// wide characters, and may be broken anywhere.
+fn pieces(word: &str) -> Vec<&str> {
+    let is_plain = word.chars().all(|char| char.width().unwrap_or(0) < 2);
+    if !is_plain {
+        return word.split_word_bounds().collect();
+    }
+    let bare = word.trim_end_matches(' ');
+    let (bare, space) = word.split_at(bare.len());
+    [bare, space]
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .collect()
+}
+
 fn flush(out: &mut Vec<String>, current: &mut String, indent: &str) {
     let full = std::mem::replace(current, indent.to_owned());
     out.push(full.trim_end().to_owned());
@@ -205,21 +220,20 @@ fn flush(out: &mut Vec<String>, current: &mut String, indent: &str) {
 pub fn fold(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
-    let mut rest = text;
-    while width(rest) > columns {
-        let piece = head(rest, columns);
+    let mut current = String::new();
+    let mut taken = 0;
+    for grapheme in text.graphemes(true) {
+        let wide = width(grapheme);
         // A grapheme wider than the pane goes through alone.
-        let at = if piece.is_empty() {
-            rest.graphemes(true).next().map_or(rest.len(), str::len)
-        } else {
-            piece.len()
-        };
-        let (piece, tail) = rest.split_at(at);
-        out.push(piece.to_owned());
-        rest = tail;
+        if taken + wide > columns && taken > 0 {
+            out.push(std::mem::take(&mut current));
+            taken = 0;
+        }
+        current.push_str(grapheme);
+        taken += wide;
     }
-    if !rest.is_empty() || out.is_empty() {
-        out.push(rest.to_owned());
+    if !current.is_empty() || out.is_empty() {
+        out.push(current);
     }
     out
 }
@@ -247,7 +261,7 @@ mod tests {
             ("\u{1b}]52;c;cm0=\u{7}", "␛]52;c;cm0=␇"),
             ("\u{9b}2J\u{7f}\r\n", "\u{fffd}2J␡␍␊"),
             ("user\u{202e}txt.exe\u{2066}", "user\u{fffd}txt.exe\u{fffd}"),
-            ("👩\u{200d}💻 ❤\u{fe0f}", "👩💻 ❤"),
+            ("👩🏽\u{200d}💻 ❤\u{fe0f}", "👩💻 ❤"),
             ("क\u{94d}\u{200d}ष", "क\u{94d}\u{200d}ष"),
         ] {
             assert_eq!(line(text), shown, "{text:?}");
@@ -287,6 +301,8 @@ mod tests {
         check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
         check("a abcdefghij", 4, &["a ab", "cdef", "ghij"]);
         check("漢字漢字漢字", 5, &["漢字", "漢字", "漢字"]);
+        check("see (the) end", 9, &["see (the)", "end"]);
+        check("漢字 (かな)", 9, &["漢字 (か", "な)"]);
         check("", 4, &[""]);
         check("abc", 0, &["a", "b", "c"]);
     }

@@ -27,6 +27,9 @@ impl Model {
         if let Link::Down(_) = self.link {
             return self.key_when_down(key);
         }
+        if !self.is_ready() {
+            return self.key_while_waiting(key);
+        }
         if self.navigating.is_some() {
             return self.key_while_navigating(key);
         }
@@ -52,11 +55,7 @@ impl Model {
 
     /// The tree can still be looked at, as far as it is here.
     fn key_when_down(&mut self, key: Key) -> Vec<Effect> {
-        let context = match self.screen {
-            Screen::Sessions => Context::Sessions,
-            Screen::Tree => Context::Tree,
-        };
-        match self.action(context, key) {
+        match self.action(Context::Tree, key) {
             Some(Action::Quit) => vec![Effect::Quit],
             Some(Action::Reconnect | Action::Accept) => {
                 self.link = Link::Connecting;
@@ -68,6 +67,16 @@ impl Model {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// What would be asked now would be lost.
+    fn key_while_waiting(&mut self, key: Key) -> Vec<Effect> {
+        match self.action(Context::Tree, key) {
+            Some(Action::Quit) => return vec![Effect::Quit],
+            Some(action) if self.screen == Screen::Tree && self.move_cursor(action) => {}
+            _ => self.say("One moment: the session is not open yet."),
+        }
+        Vec::new()
     }
 
     fn key_while_navigating(&mut self, key: Key) -> Vec<Effect> {
@@ -112,11 +121,11 @@ impl Model {
             Action::FoldOrUp => self.tree.fold_or_up(),
             Action::UnfoldOrDown => self.tree.unfold_or_down(),
             Action::ToggleFold => self.tree.toggle_fold(),
-            Action::ToActive => self.tree.load(Place::Leaf),
+            Action::ToActive => self.tree.go_to(Place::Leaf),
             Action::ToNews => match self.tree.others_at.clone() {
                 Some(id) => {
                     self.tree.news = 0;
-                    self.tree.load(Place::Around(id))
+                    self.tree.go_to(Place::Around(id))
                 }
                 None => {
                     self.say("Nobody else is elsewhere in this session.");
@@ -166,7 +175,7 @@ impl Model {
                 self.preview_focused = true;
                 Vec::new()
             }
-            Action::Sessions => self.to_sessions(),
+            Action::Sessions => self.show_sessions(),
             Action::Help => self.help(),
             Action::Suspend => vec![Effect::Suspend],
             Action::Quit => vec![Effect::Quit],
@@ -208,6 +217,11 @@ impl Model {
     }
 
     fn leave_tree(&mut self) -> Vec<Effect> {
+        if self.tree.is_going() {
+            self.held.clear();
+            self.tree.stay();
+            return Vec::new();
+        }
         if let Some(effects) = self.tree.clear_search() {
             return effects;
         }
@@ -216,13 +230,13 @@ impl Model {
             return Vec::new();
         }
         if self.came_from_list {
-            self.to_sessions()
+            self.show_sessions()
         } else {
             vec![Effect::Quit]
         }
     }
 
-    fn to_sessions(&mut self) -> Vec<Effect> {
+    fn show_sessions(&mut self) -> Vec<Effect> {
         self.screen = Screen::Sessions;
         self.came_from_list = true;
         self.sessions.reload()
@@ -613,7 +627,7 @@ impl Model {
         let path = row.path.clone();
         self.came_from_list = true;
         self.say("Opening…");
-        vec![Effect::OpenSession(crate::message::Target::Path(path))]
+        vec![self.open(crate::message::Target::Path(path))]
     }
 
     // Pasted text and the mouse.
@@ -674,7 +688,7 @@ impl Model {
     }
 
     fn click(&mut self, at: Position) -> Vec<Effect> {
-        if !matches!(self.link, Link::Up(_)) || self.navigating.is_some() {
+        if !self.is_ready() || self.navigating.is_some() {
             return Vec::new();
         }
         self.notice = None;

@@ -21,10 +21,12 @@ use crate::message::{
     Daemon, Draft, Effect, Event, Failure, Message, Navigation, Place, Server, Session, Target,
 };
 use compare::CompareView;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use dialog::{Dialog, Failed, Navigating};
 use editor::Editor;
 use preview::Preview;
 use sessions::SessionList;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tree::TreeView;
 
@@ -58,6 +60,10 @@ pub struct Model {
     pub notice: Option<Notice>,
     /// What to open once the daemon is there.
     opening: Option<Target>,
+    /// Keys that are about where the cursor is going.
+    held: VecDeque<KeyEvent>,
+    /// A session is being opened; until then nothing can be asked of it.
+    awaiting: bool,
     navigations: u64,
     /// The last click, to know a double one: column, row, when.
     last_click: Option<(u16, u16, Duration)>,
@@ -117,6 +123,8 @@ impl Model {
             navigating: None,
             notice: None,
             opening: target,
+            awaiting: false,
+            held: VecDeque::new(),
             navigations: 0,
             last_click: None,
             came_from_list: false,
@@ -130,9 +138,24 @@ impl Model {
         self.navigating.is_some()
     }
 
+    /// The daemon is there and has what is on the screen.
+    fn is_ready(&self) -> bool {
+        matches!(self.link, Link::Up(_)) && !self.awaiting
+    }
+
+    /// A session is to be opened.
+    fn open(&mut self, target: Target) -> Effect {
+        self.awaiting = true;
+        Effect::OpenSession(target)
+    }
+
     /// Something happened: what is to be done.
     pub fn update(&mut self, message: Message) -> Vec<Effect> {
         let mut effects = match message {
+            Message::Key(event) if self.holds(event) => {
+                self.held.push_back(event);
+                Vec::new()
+            }
             Message::Key(event) => self.key(event),
             Message::Mouse(event) => self.mouse(event),
             Message::Paste(text) => self.paste(&text),
@@ -144,10 +167,41 @@ impl Model {
                 self.now = now;
                 Vec::new()
             }
-            Message::Daemon(message) => self.daemon(message),
+            Message::Daemon(message) => {
+                let mut effects = self.daemon(message);
+                effects.extend(self.release());
+                effects
+            }
         };
         self.arrange();
         effects.extend(self.fill());
+        effects
+    }
+
+    /// Whether the key is about the entry that the cursor is on its way to. Esc is not: it stays here.
+    fn holds(&self, event: KeyEvent) -> bool {
+        self.screen == Screen::Tree
+            && self.is_ready()
+            && self.tree.is_going()
+            && self.dialog.is_none()
+            && self.editor.is_none()
+            && self.compare.is_none()
+            && self.navigating.is_none()
+            && event.code != KeyCode::Esc
+            && !event.modifiers.contains(KeyModifiers::CONTROL)
+    }
+
+    /// The keys that were held, once the cursor is there.
+    fn release(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        while let Some(event) = self.held.front().copied() {
+            if self.holds(event) {
+                break;
+            }
+            self.held.pop_front();
+            self.arrange();
+            effects.extend(self.key(event));
+        }
         effects
     }
 
@@ -181,10 +235,7 @@ impl Model {
 
     /// Asks for what the screen lacks.
     fn fill(&mut self) -> Vec<Effect> {
-        if self.screen != Screen::Tree
-            || self.session.is_none()
-            || !matches!(self.link, Link::Up(_))
-        {
+        if self.screen != Screen::Tree || self.session.is_none() || !self.is_ready() {
             return Vec::new();
         }
         let mut effects = self.tree.fill();
@@ -214,7 +265,9 @@ impl Model {
                 Err(failure) => self.fail("The tree cannot be read", failure),
             },
             Daemon::Entry { id, result } => {
-                if let Err(failure) = &result {
+                if let Err(failure) = &result
+                    && !failure.is_of_connection()
+                {
                     self.say_error(format!("The entry cannot be read: {}", failure.message));
                 }
                 self.preview.arrived(id, result.ok());
@@ -311,7 +364,7 @@ impl Model {
         });
         match self.opening.clone().or(reopened) {
             Some(target) => {
-                let mut effects = vec![Effect::OpenSession(target)];
+                let mut effects = vec![self.open(target)];
                 if self.screen == Screen::Sessions {
                     effects.extend(self.sessions.reload());
                 }
@@ -327,6 +380,8 @@ impl Model {
     /// The daemon is gone. What was under way will not be answered; what is on the screen stays.
     fn lost(&mut self, reason: String) -> Vec<Effect> {
         self.link = Link::Down(reason);
+        self.awaiting = false;
+        self.held.clear();
         self.sessions.failed();
         self.tree.abandon_questions();
         self.preview.forget();
@@ -339,6 +394,7 @@ impl Model {
 
     fn opened(&mut self, result: Result<Session, Failure>) -> Vec<Effect> {
         self.opening = None;
+        self.awaiting = false;
         match result {
             Ok(session) => {
                 self.notice = None;
@@ -521,7 +577,7 @@ impl Model {
 
     /// Tells of a failure, in a dialog of its own. Where there is no daemon, that is said already.
     fn fail(&mut self, what: &str, failure: Failure) -> Vec<Effect> {
-        if failure.kind != "disconnected" {
+        if !failure.is_of_connection() {
             self.dialog = Some(Dialog::Failed(Failed {
                 what: what.to_owned(),
                 failure,

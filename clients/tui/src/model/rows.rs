@@ -111,9 +111,9 @@ impl Rows {
         self.rows.get(&at)
     }
 
-    /// The index of an entry that is here.
-    pub fn find(&self, id: &str) -> Option<usize> {
-        let found = self.rows.iter().find(|(_, row)| row.id == id);
+    /// The index of the first such row that is here.
+    pub fn find(&self, is_it: impl Fn(&Row) -> bool) -> Option<usize> {
+        let found = self.rows.iter().find(|(_, row)| is_it(row));
         found.map(|(at, _)| *at)
     }
 
@@ -180,14 +180,14 @@ mod tests {
         assert_eq!(rows.missing(5..35), Some(5..10));
         assert_eq!(rows.missing(10..50), Some(20..30));
         assert_eq!(rows.missing(99_990..100_010), Some(99_990..100_000));
-        assert_eq!(rows.find("e31"), Some(31));
+        assert_eq!(rows.find(|row| row.id == "e31"), Some(31));
     }
 
     #[test]
     fn rows_of_an_older_tree_go() {
         let mut rows = Rows::default();
         rows.insert(page("r", 0..10), 5);
-        rows.insert(page("s", 50..60), &(50..60));
+        rows.insert(page("s", 50..60), 55);
         assert_eq!(rows.get(0), None);
         assert_eq!(rows.len(), 10);
     }

@@ -98,6 +98,17 @@ impl TreeView {
         self.seek.is_some()
     }
 
+    /// The cursor is on its way to an entry that is not here yet.
+    pub fn is_going(&self) -> bool {
+        self.rows.is_known() && (self.going.is_some() || self.is_seeking())
+    }
+
+    /// The cursor stays where it is.
+    pub fn stay(&mut self) {
+        let here = self.cursor;
+        self.move_to(here);
+    }
+
     pub fn is_folded(&self, id: &str) -> bool {
         self.folded.iter().any(|folded| folded == id)
     }
@@ -133,6 +144,22 @@ impl TreeView {
     pub fn load(&mut self, place: Place) -> Vec<Effect> {
         self.going = Some(place.clone());
         self.ask_about(place)
+    }
+
+    /// The cursor to an entry: at once if its row is here, for the next key may be about it.
+    pub fn go_to(&mut self, place: Place) -> Vec<Effect> {
+        let at = match &place {
+            Place::Leaf => self.rows.find(|row| row.is_leaf),
+            Place::Around(id) => self.rows.find(|row| row.id == *id),
+            Place::Offset(at) => Some(*at),
+        };
+        match at.filter(|_| !self.reloading) {
+            Some(at) => {
+                self.move_to(at);
+                Vec::new()
+            }
+            None => self.load(place),
+        }
     }
 
     fn ask_about(&mut self, place: Place) -> Vec<Effect> {
@@ -242,7 +269,11 @@ impl TreeView {
                 self.anchor = None;
                 return Ok(self.load(Place::Leaf));
             }
-            Err(failure) => return Err(failure),
+            Err(failure) => {
+                self.going = None;
+                self.seek = None;
+                return Err(failure);
+            }
         };
         self.leaf = page.leaf.clone();
         let at = page.at;
@@ -321,7 +352,7 @@ impl TreeView {
         if row.heads_branch()
             && let Some(parent) = row.parent.clone()
         {
-            return self.load(Place::Around(parent));
+            return self.go_to(Place::Around(parent));
         }
         self.seek = Some(Seek::Up(self.cursor.saturating_sub(1)));
         self.seek_on();

@@ -147,7 +147,7 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
         (false, false) => "Moving",
     };
     let title = format!("{spinner} {what} · {}", time::elapsed(elapsed));
-    let height = usize::from(screen.height).saturating_sub(4).clamp(2, 18);
+    let most = usize::from(screen.height).saturating_sub(4).clamp(2, 18);
     let mut said: Vec<Line> = text::lines(&navigating.summary)
         .flat_map(|line| text::wrap(&line, usize::from(columns)))
         .map(|line| Line::styled(line, theme.summary))
@@ -160,8 +160,8 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
         said = wrapped(waiting, columns, theme.dim).collect();
     }
     // The end is what is being written.
-    let mut lines = said.split_off(said.len().saturating_sub(height - 1));
-    lines.resize(height - 1, Line::default());
+    let mut lines = said.split_off(said.len().saturating_sub(most - 1));
+    lines.resize(lines.len().max(4.min(most - 1)), Line::default());
     let hint = if navigating.aborting {
         ""
     } else {
@@ -172,7 +172,7 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
         Span::styled(key, theme.key),
         Span::styled(hint, theme.dim),
     ]));
-    let area = popup::area(screen, columns, height);
+    let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &title, theme.active, lines);
 }
 

@@ -6,7 +6,7 @@ use crate::model::document::LineStyle;
 use crate::model::layout::Panes;
 use crate::text;
 use ratatui::Frame;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
@@ -28,9 +28,12 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
         put(frame, panes.divider, line, Line::styled(piece, border));
     }
     let columns = usize::from(panes.preview_title.width);
-    let title = title(model, arrived, columns.saturating_sub(4));
-    let rest = columns.saturating_sub(text::width(&title) + 4);
-    let rule = format!("── {title} {}", "─".repeat(rest));
+    let title = match selected {
+        Some(_) => format!("── {} ", title(model, arrived, columns.saturating_sub(4))),
+        None => String::new(),
+    };
+    let rest = columns.saturating_sub(text::width(&title));
+    let rule = format!("{title}{}", "─".repeat(rest));
     put(frame, panes.preview_title, 0, Line::styled(rule, border));
     if !arrived {
         // What stood here is of another entry.
@@ -49,12 +52,7 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
             LineStyle::Note => theme.dim,
             LineStyle::Error => theme.error,
         };
-        put(
-            frame,
-            area,
-            at,
-            Line::styled(line.text.clone(), Style::from(style)),
-        );
+        put(frame, area, at, Line::styled(line.text.clone(), style));
     }
 }
 
@@ -64,12 +62,9 @@ fn title(model: &Model, arrived: bool, columns: usize) -> String {
         return "…".to_owned();
     }
     let preview = &model.preview;
-    let last = preview.last_top();
-    let scrolled = if last == 0 {
-        String::new()
-    } else {
-        format!(" {}%", preview.top * 100 / last)
-    };
+    let scrolled = (preview.top * 100)
+        .checked_div(preview.last_top())
+        .map_or_else(String::new, |percent| format!(" {percent}%"));
     let room = columns.saturating_sub(text::width(&scrolled));
     format!("{}{scrolled}", text::cut(preview.title(), room))
 }

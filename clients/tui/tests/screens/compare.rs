@@ -41,11 +41,11 @@ fn compared() -> Comparison {
 #[test]
 fn marked_entries_are_compared() {
     let mut screen = Screen::tree(80, 24, tour());
-    screen.keys("m c");
+    screen.keys("M C");
     assert!(screen.text().contains("compare it with another"));
-    screen.keys("down down m");
+    screen.keys("down down M");
     screen.check("marks");
-    screen.keys("c");
+    screen.keys("C");
     assert_eq!(
         screen.asked,
         [Effect::Compare {
@@ -71,7 +71,7 @@ fn marked_entries_are_compared() {
 #[test]
 fn one_mark_is_compared_with_the_cursor() {
     let mut screen = Screen::tree(80, 24, tour());
-    screen.keys("m up c");
+    screen.keys("M up C");
     assert_eq!(
         screen.asked,
         [Effect::Compare {

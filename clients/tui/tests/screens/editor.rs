@@ -6,7 +6,7 @@ use treelined_tui::message::{Daemon, Draft, Effect, Failure, Message};
 
 fn open() -> Screen {
     let mut screen = Screen::tree(60, 20, tour());
-    screen.keys("i");
+    screen.keys("I");
     screen
 }
 
@@ -39,8 +39,8 @@ fn what_is_not_sent_is_not_lost() {
     };
     screen.daemon(Daemon::Sent(Err(failure)));
     screen.keys("esc esc");
-    assert!(screen.text().contains("i takes it up again"));
-    screen.keys("i");
+    assert!(screen.text().contains("I takes it up again"));
+    screen.keys("I");
     assert!(screen.text().contains("precious"));
 }
 

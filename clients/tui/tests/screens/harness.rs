@@ -103,6 +103,13 @@ impl Screen {
         }
     }
 
+    /// Has an effect carried out that was kept back.
+    pub fn ask(&mut self, effect: Effect) {
+        if let Some(answer) = self.answer(effect) {
+            self.daemon(answer);
+        }
+    }
+
     fn answer(&mut self, effect: Effect) -> Option<Daemon> {
         if self.silent {
             self.asked.push(effect);

@@ -30,7 +30,7 @@ fn no_control_reaches_the_screen() {
     screen.entries.insert("a".into(), entry);
     screen.daemon(Daemon::Event(Event::Missed));
     harmless(&screen);
-    for keys in ["L", "esc", "i", "/"] {
+    for keys in ["L", "esc", "I", "/"] {
         screen.keys(keys);
         screen.send(treelined_tui::message::Message::Paste(NASTY.into()));
         harmless(&screen);
@@ -47,7 +47,7 @@ fn no_control_reaches_the_screen() {
         }],
     );
     harmless(&list);
-    list.keys("tab d");
+    list.keys("tab D");
     harmless(&list);
 }
 

@@ -1,6 +1,7 @@
 //! 100,000 entries: what is fetched is what is looked at.
 
 use crate::harness::{Screen, row};
+use treelined_tui::message::Effect;
 use treelined_tui::model::rows::Row;
 
 fn chain(count: usize) -> Vec<Row> {
@@ -60,4 +61,34 @@ fn rows_that_are_under_way_are_marked() {
     screen.silent = true;
     screen.keys("home");
     assert!(screen.text().lines().nth(1).unwrap().contains('·'));
+}
+
+/// What is typed while the cursor is on its way is about where it goes.
+#[test]
+fn keys_wait_for_the_cursor() {
+    let mut screen = Screen::tree(80, 24, chain(20_000));
+    screen.keys("home");
+    screen.silent = true;
+    screen.keys("ctrl+o A M y");
+    assert!(screen.model.tree.marks.is_empty());
+    screen.silent = false;
+    for effect in std::mem::take(&mut screen.asked) {
+        screen.ask(effect);
+    }
+    assert_eq!(screen.model.tree.marks[0].0, "e19999");
+    assert_eq!(
+        screen.asked,
+        [Effect::GetText {
+            id: "e19999".into()
+        }]
+    );
+    // Esc stays.
+    screen.asked.clear();
+    screen.keys("home");
+    screen.silent = true;
+    screen.keys("ctrl+o A M esc");
+    assert_eq!(
+        (screen.model.tree.cursor, screen.model.tree.marks.len()),
+        (0, 1)
+    );
 }

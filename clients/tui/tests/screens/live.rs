@@ -2,7 +2,7 @@
 
 use crate::harness::{Screen, row};
 use crate::tree::tour;
-use treelined_tui::message::{Daemon, Effect, Event};
+use treelined_tui::message::{Daemon, Effect, Event, Failure};
 use treelined_tui::model::rows::Row;
 
 /// Another client appends, and the cursor stays on its entry and on its line.
@@ -26,7 +26,7 @@ fn entries_of_others_appear_and_the_cursor_stays() {
     screen.check("live");
     assert_eq!(screen.model.tree.selected().unwrap().id, "q2");
     assert_eq!(screen.model.tree.cursor - screen.model.tree.top, line);
-    screen.keys("n");
+    screen.keys("N");
     assert_eq!(screen.model.tree.selected().unwrap().id, "x1");
 }
 
@@ -68,10 +68,23 @@ fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
     screen.daemon(Daemon::Lost(
         "the daemon has ended (signal: 9 (SIGKILL))".into(),
     ));
+    // What was under way fails with it, and says nothing of its own.
+    let failure = Failure {
+        kind: "disconnected".into(),
+        message: "the daemon has ended".into(),
+    };
+    screen.daemon(Daemon::Entry {
+        id: "c1".into(),
+        result: Err(failure.clone()),
+    });
+    screen.daemon(Daemon::Labelled(Err(failure)));
     screen.check("lost");
     screen.keys("x R");
     assert_eq!(screen.asked, [Effect::Connect]);
     screen.asked.clear();
+    // Until the session is open again, nothing can be asked that would be lost.
+    screen.keys("L enter");
+    assert!(screen.model.dialog.is_none());
     screen.connect();
     assert_eq!(screen.model.tree.cursor, 1);
     assert!(!screen.text().contains("has ended"));
@@ -82,7 +95,7 @@ fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
 fn what_was_asked_of_a_dead_daemon_is_asked_again() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.silent = true;
-    screen.keys("ctrl+u s");
+    screen.keys("ctrl+u S");
     screen.daemon(Daemon::Lost("killed".into()));
     screen.keys("R");
     screen.silent = false;

@@ -1,5 +1,6 @@
 //! Every feature as the screen it makes: the pure part of the program, driven by messages, drawn on
 //! ratatui's test backend. The screens are in `expected/`; `UPDATE_SCREENS=1` writes them anew.
+#![cfg(test)]
 
 mod compare;
 mod dialogs;
@@ -9,6 +10,7 @@ mod hostile;
 mod large;
 mod live;
 mod preview;
+mod readme;
 mod sessions;
 mod styles;
 mod tree;

@@ -76,7 +76,7 @@ fn typing_searches() {
 #[test]
 fn a_session_is_renamed_and_trashed_with_confirmation() {
     let mut screen = Screen::list(80, 16, some());
-    screen.keys("r");
+    screen.keys("R");
     screen.check("sessions-rename");
     screen.typed("!").keys("enter");
     assert_eq!(
@@ -86,11 +86,11 @@ fn a_session_is_renamed_and_trashed_with_confirmation() {
             name: "Fix the build!".into()
         }]
     );
-    screen.keys("d");
+    screen.keys("D");
     screen.check("sessions-trash");
     screen.keys("enter");
     assert_eq!(screen.asked.len(), 1, "Enter does not confirm");
-    screen.keys("d y");
+    screen.keys("D y");
     assert_eq!(
         screen.asked.last(),
         Some(&Effect::Trash {

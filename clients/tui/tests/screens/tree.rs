@@ -119,7 +119,7 @@ fn tiny_screens_have_what_matters() {
     for (columns, rows) in [(1, 1), (3, 2), (10, 4), (20, 3), (300, 2)] {
         screen.send(treelined_tui::message::Message::Resize(columns, rows));
         for keys in [
-            "down", "tab", "?", "esc", "i", "esc", "L", "esc", "enter", "esc", "tab",
+            "down", "tab", "?", "esc", "I", "esc", "L", "esc", "enter", "esc", "tab",
         ] {
             screen.keys(keys);
             screen.text();
@@ -129,7 +129,7 @@ fn tiny_screens_have_what_matters() {
 
 #[test]
 fn full_screen_has_no_preview() {
-    Screen::tree(80, 16, tour()).keys("f").check("tree-full");
+    Screen::tree(80, 16, tour()).keys("F").check("tree-full");
 }
 
 #[test]
