@@ -13,11 +13,11 @@ pub const SCHEMA_HASH: &str =
     "sha256:7a6ae28fe56b271799c90946f534566b1e4a177702079ec38c24b369b4253096";
 
 impl Client {
-    /// Makes a new session and opens it. `create_session`
-    ///
     /// Makes a new session and opens it. Nothing is written before its first entry.
+    /// `create_session`
     ///
-    /// Errors: `invalidParams`, `sessionExists`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`.
+    /// Errors: `invalidParams`, `sessionExists`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`.
     pub fn create_session(&self) -> Call<CreateSessionParams, CreateSessionResult> {
         let params = CreateSessionParams {
             cwd: None,
@@ -29,11 +29,10 @@ impl Client {
         self.call("create_session", params)
     }
 
-    /// Opens a session. `open_session`
+    /// Opens a session by its id or by the path of its file: one of the two. `open_session`
     ///
-    /// Opens a session by its id or by the path of its file: one of the two.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionExists`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionExists`, `storageIo`,
+    /// `pathDenied`, `cancelled`.
     pub fn open_session(&self) -> Call<OpenSessionParams, OpenSessionResult> {
         let params = OpenSessionParams {
             session_id: None,
@@ -43,9 +42,7 @@ impl Client {
         self.call("open_session", params)
     }
 
-    /// Closes a session. `close_session`
-    ///
-    /// Closes a session; a waiting navigation is aborted.
+    /// Closes a session; a waiting navigation is aborted. `close_session`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
     pub fn close_session(&self) -> Call<CloseSessionParams, CloseSessionResult> {
@@ -70,13 +67,13 @@ impl Client {
         self.call("list_sessions", params)
     }
 
-    /// Moves a session to the trash folder. `delete_session`
-    ///
-    /// Moves the file of a session to the trash folder of the session directory.
+    /// Moves a session to the trash folder. Moves the file of a session to the trash folder of the
+    /// session directory. `delete_session`
     ///
     /// - `session_id`: The session, open or not. Always to be named.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `storageFull`, `storageIo`, `pathDenied`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `storageFull`, `storageIo`,
+    /// `pathDenied`.
     pub fn delete_session(
         &self,
         session_id: impl Into<String>,
@@ -87,13 +84,13 @@ impl Client {
         self.call("delete_session", params)
     }
 
-    /// Names a session. `set_session_name`
-    ///
-    /// Names a session by appending a session_info entry.
+    /// Names a session by appending a session_info entry. `set_session_name`
     ///
     /// - `name`: Trimmed, line breaks become spaces; empty clears the name.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
+    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn set_session_name(
         &self,
         name: impl Into<String>,
@@ -106,13 +103,14 @@ impl Client {
         self.call("set_session_name", params)
     }
 
-    /// Appends a message. `append_message`
-    ///
-    /// Appends one message at the leaf, or elsewhere.
+    /// Appends a message. Appends one message at the leaf, or elsewhere. `append_message`
     ///
     /// - `message`: Stored byte for byte.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn append_message(
         &self,
         message: impl Into<Message>,
@@ -131,7 +129,10 @@ impl Client {
     ///
     /// - `entries`: In order; each stored with its members byte for byte.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn append_entries(
         &self,
         entries: impl IntoIterator<Item = impl Into<Json>>,
@@ -144,14 +145,15 @@ impl Client {
         self.call("append_entries", params)
     }
 
-    /// Labels an entry. `append_label`
-    ///
-    /// Labels an entry by appending a label entry.
+    /// Labels an entry by appending a label entry. `append_label`
     ///
     /// - `target_id`: The entry to label.
     /// - `label`: Null or empty clears the label.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn append_label(
         &self,
         target_id: impl Into<String>,
@@ -169,7 +171,8 @@ impl Client {
 
     /// Where the session stands. `get_leaf`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_leaf(&self) -> Call<GetLeafParams, GetLeafResult> {
         let params = GetLeafParams {
             session_id: self.session_id(),
@@ -177,13 +180,14 @@ impl Client {
         self.call("get_leaf", params)
     }
 
-    /// Moves the leaf. `set_leaf`
-    ///
-    /// Moves the leaf, without asking anybody.
+    /// Moves the leaf, without asking anybody. `set_leaf`
     ///
     /// - `leaf_id`: Null: before the first entry.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn set_leaf(&self, leaf_id: Option<&str>) -> Call<SetLeafParams, SetLeafResult> {
         let params = SetLeafParams {
             session_id: self.session_id(),
@@ -193,13 +197,14 @@ impl Client {
         self.call("set_leaf", params)
     }
 
-    /// Moves the leaf to an entry. `branch`
-    ///
-    /// Moves the leaf to an entry, optionally leaving a summary of what is left behind.
+    /// Moves the leaf to an entry, optionally leaving a summary of what is left behind. `branch`
     ///
     /// - `entry_id`: The new leaf.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn branch(&self, entry_id: impl Into<String>) -> Call<BranchParams, BranchResult> {
         let params = BranchParams {
             session_id: self.session_id(),
@@ -210,13 +215,15 @@ impl Client {
         self.call("branch", params)
     }
 
-    /// Goes to another place of the tree; summarizes what is left behind. `navigate_tree`
-    ///
-    /// Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+    /// Goes to another place of the tree; summarizes what is left behind. Goes to another place of
+    /// the tree: asks the clients, summarizes what is left behind, moves. `navigate_tree`
     ///
     /// - `target_id`: Where to go. A user message goes to its parent and comes back for editing.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`,
+    /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn navigate_tree(
         &self,
         target_id: impl Into<String>,
@@ -238,9 +245,7 @@ impl Client {
         self.call("navigate_tree", params)
     }
 
-    /// Ends a running navigation. `abort_navigation`
-    ///
-    /// Ends a running navigation; leaf and file stay as they were.
+    /// Ends a running navigation; leaf and file stay as they were. `abort_navigation`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`.
     pub fn abort_navigation(&self) -> Call<AbortNavigationParams, AbortNavigationResult> {
@@ -251,11 +256,12 @@ impl Client {
         self.call("abort_navigation", params)
     }
 
-    /// Moves the leaf back. `undo_navigation`
+    /// Moves the leaf back to where the last move came from. `undo_navigation`
     ///
-    /// Moves the leaf back to where the last move came from.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn undo_navigation(&self) -> Call<UndoNavigationParams, UndoNavigationResult> {
         let params = UndoNavigationParams {
             session_id: self.session_id(),
@@ -266,7 +272,10 @@ impl Client {
 
     /// Takes the last undo back. `redo_navigation`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn redo_navigation(&self) -> Call<RedoNavigationParams, RedoNavigationResult> {
         let params = RedoNavigationParams {
             session_id: self.session_id(),
@@ -275,9 +284,7 @@ impl Client {
         self.call("redo_navigation", params)
     }
 
-    /// The moves of the leaf. `get_navigation_log`
-    ///
-    /// The moves of the leaf, newest first.
+    /// The moves of the leaf, newest first. `get_navigation_log`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`.
     pub fn get_navigation_log(&self) -> Call<GetNavigationLogParams, GetNavigationLogResult> {
@@ -288,9 +295,8 @@ impl Client {
         self.call("get_navigation_log", params)
     }
 
-    /// Answers a question of the daemon. `answer_event`
-    ///
-    /// Answers a *before* event, or asks for more time: `result` or `extendMs`.
+    /// Answers a question of the daemon. Answers a *before* event, or asks for more time: `result`
+    /// or `extendMs`. `answer_event`
     ///
     /// - `event_id`: As in the event.
     ///
@@ -307,11 +313,10 @@ impl Client {
         self.call("answer_event", params)
     }
 
-    /// The tree. `get_tree`
+    /// The tree, filtered, in depth-first order, page by page. `get_tree`
     ///
-    /// The tree, filtered, in depth-first order, page by page.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `treeChanged`, `nestingTooDeep`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `treeChanged`, `nestingTooDeep`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_tree(&self) -> Call<GetTreeParams, FlatTree> {
         let params = GetTreeParams {
             session_id: self.session_id(),
@@ -332,11 +337,10 @@ impl Client {
         self.call("get_tree", params)
     }
 
-    /// The branches of the tree. `list_branches`
+    /// The branches of the tree. One row for each tip of the tree. `list_branches`
     ///
-    /// One row for each tip of the tree.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
     pub fn list_branches(&self) -> Call<ListBranchesParams, ListBranchesResult> {
         let params = ListBranchesParams {
             session_id: self.session_id(),
@@ -344,11 +348,10 @@ impl Client {
         self.call("list_branches", params)
     }
 
-    /// All entries in file order. `get_entries`
+    /// All entries in file order, page by page. `get_entries`
     ///
-    /// All entries in file order, page by page.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_entries(&self) -> Call<GetEntriesParams, GetEntriesResult> {
         let params = GetEntriesParams {
             session_id: self.session_id(),
@@ -363,7 +366,8 @@ impl Client {
     ///
     /// - `entry_id`: The entry.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_entry(&self, entry_id: impl Into<String>) -> Call<GetEntryParams, GetEntryResult> {
         let params = GetEntryParams {
             session_id: self.session_id(),
@@ -372,13 +376,12 @@ impl Client {
         self.call("get_entry", params)
     }
 
-    /// The children of an entry. `get_children`
-    ///
-    /// The children of an entry, in file order.
+    /// The children of an entry, in file order. `get_children`
     ///
     /// - `entry_id`: Null: the roots.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_children(
         &self,
         entry_id: Option<&str>,
@@ -392,7 +395,8 @@ impl Client {
 
     /// The entries from the root to an entry. `get_path`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_path(&self) -> Call<GetPathParams, GetPathResult> {
         let params = GetPathParams {
             session_id: self.session_id(),
@@ -414,11 +418,10 @@ impl Client {
         self.call("get_label", params)
     }
 
-    /// What a model sees. `get_context`
+    /// What a model sees at a position. `get_context`
     ///
-    /// What a model sees at a position.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_context(&self) -> Call<GetContextParams, GetContextResult> {
         let params = GetContextParams {
             session_id: self.session_id(),
@@ -430,7 +433,8 @@ impl Client {
 
     /// Numbers about the whole session. `get_stats`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_stats(&self) -> Call<GetStatsParams, GetStatsResult> {
         let params = GetStatsParams {
             session_id: self.session_id(),
@@ -438,11 +442,12 @@ impl Client {
         self.call("get_stats", params)
     }
 
-    /// Copies a path into a new session. `fork_session`
+    /// Copies a path into a new session. Copies the path to an entry into a new session and opens
+    /// that. `fork_session`
     ///
-    /// Copies the path to an entry into a new session and opens that.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
         let params = ForkSessionParams {
             session_id: self.session_id(),
@@ -453,11 +458,10 @@ impl Client {
         self.call("fork_session", params)
     }
 
-    /// The user messages of all branches. `get_fork_messages`
+    /// The user messages of all branches, for choosing where to fork. `get_fork_messages`
     ///
-    /// The user messages of all branches, for choosing where to fork.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_fork_messages(&self) -> Call<GetForkMessagesParams, GetForkMessagesResult> {
         let params = GetForkMessagesParams {
             session_id: self.session_id(),
@@ -465,11 +469,10 @@ impl Client {
         self.call("get_fork_messages", params)
     }
 
-    /// What a compaction would do. `prepare_compaction`
+    /// What a compaction would do. What a compaction would summarize and keep. `prepare_compaction`
     ///
-    /// What a compaction would summarize and keep.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`, `nothingToCompact`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `nothingToCompact`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn prepare_compaction(&self) -> Call<PrepareCompactionParams, PrepareCompactionResult> {
         let params = PrepareCompactionParams {
             session_id: self.session_id(),
@@ -479,11 +482,14 @@ impl Client {
         self.call("prepare_compaction", params)
     }
 
-    /// Replaces the older part of the context by a summary. `compact`
-    ///
     /// Replaces the older part of the context by a summary, by appending a compaction entry.
+    /// `compact`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `nothingToCompact`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`,
+    /// `nothingToCompact`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn compact(&self) -> Call<CompactParams, CompactResult> {
         let params = CompactParams {
             session_id: self.session_id(),
@@ -494,11 +500,13 @@ impl Client {
         self.call("compact", params)
     }
 
-    /// Goes back before a user message. `pop`
+    /// Goes back before a user message, which comes back for editing. `pop`
     ///
-    /// Goes back before a user message, which comes back for editing.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `notAUserMessage`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `notAUserMessage`, `summarizerUnavailable`,
+    /// `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn pop(&self) -> Call<PopParams, PopResult> {
         let params = PopParams {
             session_id: self.session_id(),
@@ -509,13 +517,15 @@ impl Client {
         self.call("pop", params)
     }
 
-    /// Appends copies of messages of other branches. `cherry_pick`
-    ///
-    /// Appends copies of messages of other branches at the leaf, tool calls only with their results.
+    /// Appends copies of messages of other branches at the leaf, tool calls only with their
+    /// results. `cherry_pick`
     ///
     /// - `entry_ids`: What to copy, in this order.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
+    /// `leafMoved`, `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn cherry_pick(
         &self,
         entry_ids: impl IntoIterator<Item = impl Into<String>>,
@@ -528,13 +538,14 @@ impl Client {
         self.call("cherry_pick", params)
     }
 
-    /// Appends a summary of another branch. `merge_branch`
-    ///
-    /// Appends a summary of another branch at the leaf.
+    /// Appends a summary of another branch at the leaf. `merge_branch`
     ///
     /// - `tip_id`: The last entry of the other branch.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`,
+    /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn merge_branch(
         &self,
         tip_id: impl Into<String>,
@@ -548,9 +559,8 @@ impl Client {
         self.call("merge_branch", params)
     }
 
-    /// The client's agent begins to run. `begin_turn`
-    ///
-    /// The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`.
+    /// The client's agent begins to run: the leaf only moves by appending and compaction until
+    /// `end_turn`. `begin_turn`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
     pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {
@@ -560,11 +570,11 @@ impl Client {
         self.call("begin_turn", params)
     }
 
-    /// The client's agent has stopped. `end_turn`
+    /// The client's agent has stopped: queued messages are appended. `end_turn`
     ///
-    /// The client's agent has stopped: queued messages are appended.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
+    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn end_turn(&self) -> Call<EndTurnParams, EndTurnResult> {
         let params = EndTurnParams {
             session_id: self.session_id(),
@@ -572,15 +582,17 @@ impl Client {
         self.call("end_turn", params)
     }
 
-    /// Appends a message of a plugin. `send_message`
-    ///
-    /// Appends a custom_message, during a turn when it ends.
+    /// Appends a message of a plugin. Appends a custom_message, during a turn when it ends.
+    /// `send_message`
     ///
     /// - `custom_type`: Who the message is from or what it is, in the sender's own terms.
     /// - `content`: A text or content blocks; stored byte for byte.
     /// - `display`: Show it to the user.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`, `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
+    /// `entryInvalid`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn send_message(
         &self,
         custom_type: impl Into<String>,
@@ -600,9 +612,8 @@ impl Client {
         self.call("send_message", params)
     }
 
-    /// The OpenRPC document of this daemon. `rpc.discover`
-    ///
-    /// Asks for the OpenRPC document of exactly this daemon.
+    /// The OpenRPC document of this daemon. Asks for the OpenRPC document of exactly this daemon.
+    /// `rpc.discover`
     ///
     /// Errors: `invalidParams`.
     pub fn discover(&self) -> Call<DiscoverParams, DiscoverResult> {
@@ -610,9 +621,7 @@ impl Client {
         self.call("rpc.discover", params)
     }
 
-    /// Ends the daemon. `shutdown`
-    ///
-    /// Ends the daemon as the end of its input does.
+    /// Ends the daemon as the end of its input does. `shutdown`
     ///
     /// Errors: `invalidParams`.
     pub fn shutdown(&self) -> Call<ShutdownParams, ShutdownResult> {

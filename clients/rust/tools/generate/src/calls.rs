@@ -67,10 +67,14 @@ fn function(
     let mut text = String::new();
     let summary = method["summary"].as_str().expect("summary");
     let description = definitions.0[params]["description"].as_str().unwrap_or("");
-    writeln!(text, "    /// {summary} `{name}`\n    ///").unwrap();
-    if description.trim_end_matches('.') != summary.trim_end_matches('.') {
-        writeln!(text, "    /// {description}\n    ///").unwrap();
-    }
+    // Most descriptions begin with the summary and go on.
+    let opening = summary.trim_end_matches('.');
+    let told = match description.starts_with(opening) {
+        true => description.to_owned(),
+        false => format!("{summary} {description}"),
+    };
+    text += &wrapped(&format!("{told} `{name}`"));
+    text += "    ///\n";
     let required: Vec<_> = definitions
         .properties(params)
         .into_iter()
@@ -90,7 +94,7 @@ fn function(
         .map(|kind| format!("`{}`", kind.as_str().expect("kind")))
         .collect();
     if !errors.is_empty() {
-        writeln!(text, "    /// Errors: {}.", errors.join(", ")).unwrap();
+        text += &wrapped(&format!("Errors: {}.", errors.join(", ")));
     }
     let own = name.strip_prefix("rpc.").unwrap_or(name);
     write!(text, "    pub fn {own}(&self").unwrap();
@@ -122,6 +126,26 @@ fn function(
     )
     .unwrap();
     text
+}
+
+/// A comment of lines that are not longer than others here.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + word.len() < 92 {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+        .iter()
+        .map(|line| format!("    /// {line}\n"))
+        .collect()
 }
 
 /// Names the session that the method works on, not one to be made or opened.
