@@ -190,6 +190,38 @@ impl Default for SessionList {
     }
 }
 
+impl Sort {
+    /// As the protocol and the list call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sort::Threaded => "threaded",
+            Sort::Recent => "recent",
+            Sort::Created => "created",
+            Sort::Name => "name",
+        }
+    }
+
+    pub const fn next(self) -> Self {
+        match self {
+            Sort::Threaded => Sort::Recent,
+            Sort::Recent => Sort::Created,
+            Sort::Created => Sort::Name,
+            Sort::Name => Sort::Threaded,
+        }
+    }
+}
+
+impl SessionRow {
+    /// Its name, else how it begins.
+    pub fn title(&self) -> &str {
+        match (&self.name, self.first_message.is_empty()) {
+            (Some(name), _) => name,
+            (None, false) => &self.first_message,
+            (None, true) => "(empty)",
+        }
+    }
+}
+
 /// `├─ └─ │` before each row of a threaded list.
 fn guides(rows: &[SessionRow]) -> Vec<String> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();

@@ -45,6 +45,8 @@ pub struct TreeView {
     wanted: Option<Place>,
     /// Where the cursor is to go, until it is there.
     going: Option<Place>,
+    /// The user has moved the cursor since a page about an entry was asked for.
+    moved: bool,
     /// Such a page is under way.
     pub reloading: bool,
     /// Pages of rows that are under way.
@@ -83,6 +85,7 @@ impl TreeView {
             generation: 0,
             wanted: None,
             going: None,
+            moved: false,
             reloading: false,
             in_flight: Vec::new(),
             seek: None,
@@ -164,6 +167,7 @@ impl TreeView {
 
     fn ask_about(&mut self, place: Place) -> Vec<Effect> {
         self.generation += 1;
+        self.moved = false;
         self.seek = None;
         self.in_flight.clear();
         self.wanted = Some(place);
@@ -277,18 +281,39 @@ impl TreeView {
         };
         self.leaf = page.leaf.clone();
         let at = page.at;
-        let moved_on = self.rows.is_known() && page.revision != self.rows.revision();
-        self.rows.insert(page, self.focus());
         if query.reload {
-            self.going = None;
-            let at = at.or(asked_at.map(|_| self.cursor)).unwrap_or(0);
-            self.place_cursor(at, query.place == Place::Leaf);
-        } else if moved_on {
+            // The same tree, seen otherwise, has the same revision.
+            self.rows.clear();
+            self.rows.insert(page, self.focus());
+            return Ok(self.arrive(at.or(asked_at.map(|_| self.cursor)), &query.place));
+        }
+        let moved_on = page.revision != self.rows.revision();
+        self.rows.insert(page, self.focus());
+        if moved_on {
             // The rows before and behind are of an older tree.
             return Ok(self.reload());
         }
         self.seek_on();
         Ok(Vec::new())
+    }
+
+    /// The page about an entry is here, and its row is `at`: the cursor goes there, unless the user has
+    /// moved it since that was asked.
+    fn arrive(&mut self, at: Option<usize>, place: &Place) -> Vec<Effect> {
+        if !std::mem::take(&mut self.moved) {
+            self.going = None;
+            self.place_cursor(at.unwrap_or(0), *place == Place::Leaf);
+            return Vec::new();
+        }
+        let Some(id) = self.cursor_id.clone() else {
+            self.show_cursor();
+            return Vec::new();
+        };
+        match self.rows.find(|row| row.id == id) {
+            Some(at) => self.place_cursor(at, false),
+            None => return self.reload(),
+        }
+        Vec::new()
     }
 
     /// What is under way will not be answered.
@@ -325,6 +350,7 @@ impl TreeView {
 
     pub fn move_to(&mut self, to: usize) {
         self.cursor = to;
+        self.moved = true;
         self.going = None;
         self.seek = None;
         self.anchor = None;

@@ -47,6 +47,36 @@ fn a_move_made_elsewhere_appears() {
     assert_eq!(screen.model.tree.cursor, 0);
 }
 
+/// While entries stream in, each event has the page about the cursor asked for anew; a key pressed before
+/// the answer was lost, for the cursor went back to where it had been.
+#[test]
+fn a_move_while_the_tree_is_read_again_counts() {
+    for (keys, id) in [
+        ("down", "c1"),
+        ("down down end up", "p1"),
+        ("pagedown", "m1"),
+    ] {
+        let mut screen = Screen::tree(80, 30, tour());
+        screen.keys("home");
+        screen.silent = true;
+        let event = || Event::Appended {
+            by_others: true,
+            count: 1,
+            others_at: None,
+        };
+        screen.daemon(Daemon::Event(event()));
+        screen.keys(keys);
+        screen.revision += 1;
+        screen.rows.insert(1, row("x1", "", "new"));
+        screen.silent = false;
+        for effect in std::mem::take(&mut screen.asked) {
+            screen.ask(effect);
+        }
+        assert_eq!(screen.model.tree.selected().unwrap().id, id, "{keys}");
+        assert!(!screen.model.tree.reloading);
+    }
+}
+
 #[test]
 fn a_burst_of_events_asks_no_more_than_twice() {
     let mut screen = Screen::tree(80, 24, tour());

@@ -320,3 +320,19 @@ fn keys_can_be_remapped() {
     assert_eq!(screen.model.tree.cursor, 1);
     assert_eq!(screen.asked, [Effect::Undo]);
 }
+
+/// Another filter with as many rows: the revision of the tree is the same, its rows are not.
+#[test]
+fn rows_of_another_filter_do_not_stay() {
+    let chain = |name: &str| -> Vec<Row> {
+        (0..1000)
+            .map(|at| row(&format!("{name}{at}"), "", &format!("{name} {at}")))
+            .collect()
+    };
+    let mut screen = Screen::tree(80, 24, chain("old"));
+    screen.keys("end home");
+    screen.rows = chain("new");
+    screen.keys("ctrl+o end");
+    assert!(screen.text().contains("new 999"));
+    assert!(!screen.text().contains("old"), "{}", screen.text());
+}

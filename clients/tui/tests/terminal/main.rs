@@ -209,6 +209,37 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.is_given_back();
 }
 
+/// As a terminal reports it: press and release of the left button, and the wheel.
+#[test]
+fn the_mouse_works() {
+    if is_missing() {
+        return;
+    }
+    let tmux = tour(80, 24);
+    tmux.start("tour");
+    tmux.wait_for("← active");
+    let click = |column: u8, row: u8| {
+        tmux.typed(&format!(
+            "\u{1b}[<0;{column};{row}M\u{1b}[<0;{column};{row}m"
+        ));
+    };
+    click(20, 2);
+    tmux.wait_for("›• user: Why does the build fail?");
+    click(5, 6);
+    tmux.wait_for("└⊞ user: Clear the cache.");
+    click(5, 6);
+    tmux.wait_for("└⊟ user: Clear the cache.");
+    tmux.wait_for("It still fails.");
+    tmux.typed("\u{1b}[<65;20;4M");
+    // Twice at once: a double click.
+    tmux.typed(&"\u{1b}[<0;20;3M\u{1b}[<0;20;3m".repeat(2));
+    tmux.wait_for("Go to");
+    click(20, 10);
+    tmux.wait_for("Moved.");
+    tmux.keys("Q");
+    tmux.is_given_back();
+}
+
 /// Another program appends to the file.
 #[test]
 fn what_others_append_appears_by_itself() {
