@@ -139,7 +139,8 @@ impl Model {
 
     /// The daemon is gone. What was under way will not be answered; what is on the screen stays.
     fn lost(&mut self, reason: String) -> Vec<Effect> {
-        self.link = Link::Down(reason);
+        let was_up = matches!(self.link, Link::Up(_));
+        self.link = Link::Down { reason, was_up };
         self.awaiting = false;
         self.held.clear();
         self.sessions.failed();

@@ -75,8 +75,13 @@ pub struct Model {
 pub enum Link {
     Connecting,
     Up(Server),
-    /// It is gone, and why.
-    Down(String),
+    /// There is none, or none any more.
+    Down {
+        /// Why.
+        reason: String,
+        /// There was one.
+        was_up: bool,
+    },
 }
 
 /// What fills the screen.

@@ -13,7 +13,7 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     let columns = usize::from(area.width);
     let right = match &model.link {
         Link::Connecting => "starting the daemon…".to_owned(),
-        Link::Down(_) => "no daemon".to_owned(),
+        Link::Down { .. } => "no daemon".to_owned(),
         Link::Up(_) => match (&model.session, model.screen) {
             (Some(session), Screen::Tree) if session.read_only => "read-only".to_owned(),
             _ => String::new(),
@@ -50,7 +50,7 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     let used = text::width(&name) + text::width(&place);
     let gap = " ".repeat(columns.saturating_sub(used + text::width(&right)));
     let right_style = match model.link {
-        Link::Down(_) => theme.error,
+        Link::Down { .. } => theme.error,
         _ => theme.dim,
     };
     let line = Line::from(vec![

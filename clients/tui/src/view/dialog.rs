@@ -246,8 +246,8 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &Failed) {
     popup::draw(frame, theme, area, &failed.what, theme.error, lines);
 }
 
-/// The daemon is gone.
-pub fn lost(model: &Model, frame: &mut Frame, reason: &str) {
+/// The daemon is gone, or there was none.
+pub fn lost(model: &Model, frame: &mut Frame, reason: &str, was_up: bool) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
@@ -256,25 +256,22 @@ pub fn lost(model: &Model, frame: &mut Frame, reason: &str) {
     for line in text::lines(reason) {
         lines.extend(wrapped(&line, columns, theme.text));
     }
-    lines.extend(wrapped(
-        "What was answered is in the session's file. Nothing is lost.",
-        columns,
-        theme.dim,
-    ));
+    let (title, advice, again) = if was_up {
+        let advice = "What was answered is in the session's file. Nothing is lost.";
+        ("The daemon has ended", advice, " starts it again   ")
+    } else {
+        let advice =
+            "--daemon or TREELINED_BIN names its program; else it is looked for on the PATH.";
+        ("No daemon", advice, " tries again   ")
+    };
+    lines.extend(wrapped(advice, columns, theme.dim));
     lines.push(Line::default());
     lines.push(Line::from(vec![
         Span::styled(hint(Action::Reconnect), theme.key),
-        Span::styled(" starts it again   ", theme.dim),
+        Span::styled(again, theme.dim),
         Span::styled(hint(Action::Quit), theme.key),
         Span::styled(" quits", theme.dim),
     ]));
     let area = popup::area(screen, columns, lines.len());
-    popup::draw(
-        frame,
-        theme,
-        area,
-        "The daemon has ended",
-        theme.error,
-        lines,
-    );
+    popup::draw(frame, theme, area, title, theme.error, lines);
 }

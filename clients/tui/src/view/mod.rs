@@ -39,8 +39,8 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
     bars::search(model, frame, panes.search);
     bars::status(model, frame, panes.status);
-    if let Link::Down(reason) = &model.link {
-        dialog::lost(model, frame, reason);
+    if let Link::Down { reason, was_up } = &model.link {
+        dialog::lost(model, frame, reason, *was_up);
     } else if let Some(navigating) = model
         .navigating
         .as_ref()

@@ -62,6 +62,11 @@ impl Screen {
         screen
     }
 
+    /// The list of sessions, before there is a daemon.
+    pub fn unconnected(columns: u16, rows: u16) -> Self {
+        Self::begin(columns, rows, None)
+    }
+
     fn begin(columns: u16, rows: u16, target: Option<Target>) -> Self {
         let settings = Settings {
             keymap: Keymap::default(),

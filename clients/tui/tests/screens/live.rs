@@ -133,3 +133,14 @@ fn what_was_asked_of_a_dead_daemon_is_asked_again() {
     assert!(!screen.model.tree.reloading);
     assert!(!screen.model.sessions.loading);
 }
+
+#[test]
+fn a_daemon_that_cannot_be_started_is_told() {
+    let mut screen = Screen::unconnected(60, 14);
+    screen.daemon(Daemon::Lost(
+        "cannot start treelined: No such file or directory".into(),
+    ));
+    screen.check("no-daemon");
+    screen.keys("R");
+    assert_eq!(screen.asked, [Effect::Connect]);
+}

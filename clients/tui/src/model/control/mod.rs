@@ -19,7 +19,7 @@ impl Model {
         if key.is_ctrl('c') {
             return vec![Effect::Quit];
         }
-        if let Link::Down(_) = self.link {
+        if let Link::Down { .. } = self.link {
             return self.key_when_down(key);
         }
         if !self.is_ready() {
