@@ -1,7 +1,7 @@
 //! The README shows screens as they are, and keys as they are.
 
 use std::path::Path;
-use treelined_tui::keys::{Context, Keymap};
+use treelined_tui::keys::{Action, Context, Keymap};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -35,4 +35,17 @@ fn its_keys_are_those_of_the_program() {
         let row = format!("| {keys} | `{name}` | {about} |");
         assert!(readme.contains(&row), "the README lacks\n{row}");
     }
+}
+
+#[test]
+fn its_configuration_is_one() {
+    let readme = readme();
+    let (_, rest) = readme.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let config: treelined_tui::config::Config = toml::from_str(text).unwrap();
+    let keymap = config.keymap().unwrap();
+    let hint = |action| keymap.hint(Context::Tree, action);
+    assert_eq!(hint(Action::Undo), "ctrl+x");
+    assert_eq!(hint(Action::NextFilter), "F");
+    assert_eq!(hint(Action::TogglePreview), "(no key)");
 }
