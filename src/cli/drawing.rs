@@ -4,7 +4,6 @@
 //! (protocol.md §6).
 
 use super::screen::{Screen, Style};
-use crate::summarizer::PREAMBLE;
 use crate::terminal;
 use serde::Deserialize;
 use std::io::{self, Write};
@@ -151,9 +150,7 @@ impl Row {
         if let Some(tokens) = self.tokens {
             said.push_str(&format!("{tokens} tokens before: "));
         }
-        // The line that opens every summary tells nothing in a tree that says `summary`.
-        let preview = self.preview.strip_prefix(PREAMBLE);
-        said.push_str(preview.unwrap_or(&self.preview).trim_start());
+        said.push_str(&self.preview);
         for flag in &self.flags {
             said.push_str(&format!(" ({flag})"));
         }

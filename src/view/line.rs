@@ -77,7 +77,11 @@ impl Line {
     /// Appends what a string literal says; `cut` if its end is missing, and then without what may be
     /// a character in pieces there.
     pub fn push_literal(&mut self, raw: &[u8], cut: bool) {
-        let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
+        self.push_inside(raw.strip_prefix(b"\"").unwrap_or_default(), cut);
+    }
+
+    /// Appends what is left of a string literal, as [`push_literal`](Self::push_literal) does.
+    pub fn push_inside(&mut self, mut rest: &[u8], cut: bool) {
         while !self.is_full() {
             rest = self.push_plain(rest);
             let in_pieces = cut

@@ -8,6 +8,7 @@ use super::line::Line;
 use super::snapshot::Entry;
 use crate::json::{self, Elements, Malformed, Members, Span};
 use crate::log::scan::{Kind, Role};
+use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
 use crate::tree::Flags;
 
 /// Bytes of a stored line worth reading first.
@@ -423,7 +424,8 @@ impl<'a> Walk<'a> {
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
             let before = self.said.clone();
-            self.said.push_literal(self.raw(at..self.text.len()), true);
+            let said = self.inside(self.raw(at..self.text.len()));
+            self.said.push_inside(said, true);
             self.settle()?;
             if self.said.is_full() {
                 return Ok(json::skip_value(self.text, at)?);
@@ -432,9 +434,22 @@ impl<'a> Walk<'a> {
         }
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
-        self.said.push_literal(raw, end.is_err());
+        self.said.push_inside(self.inside(raw), end.is_err());
         self.settle()?;
         Ok(end?)
+    }
+
+    /// What a string literal says that is worth a row: all of it, save the line that opens every
+    /// summary of a branch.
+    fn inside(&self, raw: &'a [u8]) -> &'a [u8] {
+        let text = raw.strip_prefix(b"\"").unwrap_or_default();
+        if self.subject.kind != Kind::BranchSummary {
+            return text;
+        }
+        // Neither has a character that JSON escapes.
+        let known = [PREAMBLE, MERGE_PREAMBLE].into_iter();
+        let mut rests = known.filter_map(|line| text.strip_prefix(line.as_bytes()));
+        rests.next().unwrap_or(text)
     }
 
     /// A string that is needed whole; `None` for any other value.

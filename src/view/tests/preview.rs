@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::log::scan::{Kind, Role};
+use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
 use proptest::prelude::*;
 
 #[track_caller]
@@ -151,6 +152,15 @@ fn other_entries() {
         r#","fromId":"root","summary":"a\n\nb""#,
         "a b",
     );
+    for preamble in [PREAMBLE, MERGE_PREAMBLE] {
+        let summary = format!(r#","summary":"{preamble}\n\n## Goal\n{preamble}""#);
+        check_entry("branch_summary", &summary, &format!("## Goal {preamble}"));
+        check_entry(
+            "compaction",
+            &summary,
+            &format!("{preamble} ## Goal {preamble}"),
+        );
+    }
     check_entry("model_change", r#","provider":"p","modelId":"m""#, "p/m");
     check_entry("model_change", r#","modelId":"m","provider":null"#, "m");
     check_entry(

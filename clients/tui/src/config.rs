@@ -1,0 +1,95 @@
+//! The configuration file: keys, colours, how the daemon is started.
+//!
+//! `treelined/tui.toml` in the platform's configuration folder, or `--config FILE`. All of it may be left
+//! out; what is not known is an error, for a typo must not pass silently.
+
+use crate::keys::{Keymap, Remaps};
+use crate::theme::{Background, Theme};
+use etcetera::BaseStrategy;
+use std::path::{Path, PathBuf};
+
+/// The file.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub background: Option<Background>,
+    /// The preview is there from the start; true if left out.
+    pub preview: Option<bool>,
+    /// Clicks and the wheel; true if left out. Without, the terminal selects text as ever.
+    pub mouse: Option<bool>,
+    /// The daemon's program and its arguments.
+    pub daemon: Option<Vec<String>>,
+    #[serde(default)]
+    pub keys: Remaps,
+}
+
+/// What the model needs to know of all that.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub keymap: Keymap,
+    pub theme: Theme,
+    /// The preview is there from the start.
+    pub half: bool,
+    /// The directory whose sessions are listed first.
+    pub cwd: String,
+}
+
+impl Config {
+    /// Reads `file`, or the usual place, where it need not be. The error names the file and the line.
+    pub fn read(file: Option<&Path>) -> Result<Self, String> {
+        let path = match file {
+            Some(path) => path.to_owned(),
+            None => match usual_path() {
+                Some(path) if path.exists() => path,
+                _ => return Ok(Self::default()),
+            },
+        };
+        let shown = path.display();
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
+        toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))
+    }
+
+    /// The keys; the error says what is wrong with them.
+    pub fn keymap(&self) -> Result<Keymap, String> {
+        Keymap::remapped(&self.keys)
+    }
+}
+
+fn usual_path() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    Some(strategy.config_dir().join("treelined").join("tui.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_does_not_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tui.toml");
+        for (text, error) in [
+            ("backgruond = \"dark\"", "backgruond"),
+            ("background = \"blue\"", "blue"),
+            ("[keys.tree]\nundo = 1", "undo"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let found = Config::read(Some(&path)).unwrap_err();
+            assert!(
+                found.contains(error) && found.contains("tui.toml"),
+                "{found}"
+            );
+        }
+        assert!(Config::read(Some(&folder.path().join("none"))).is_err());
+    }
+
+    #[test]
+    fn a_whole_file_is_read() {
+        let text = "background = \"light\"\npreview = false\nmouse = false\n\
+                    daemon = [\"treelined\", \"--summarizer\", \"outline\"]\n\
+                    [keys.tree]\nundo = \"U\"\n[keys.sessions]\ntrash = [\"x\"]";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.background, Some(Background::Light));
+        assert!(config.keymap().is_ok());
+    }
+}

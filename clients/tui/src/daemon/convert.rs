@@ -1,0 +1,157 @@
+//! From the types of `treelined-client` to those of the model; every text is made safe here.
+
+use crate::message::{Draft, Event, Filter, Navigation, Session, SessionRow, TreePage};
+use crate::model::document::Document;
+use crate::model::rows::{Kind, Row};
+use crate::{text, time};
+use serde_json::Value;
+use treelined_client::{
+    self as client, Entry, FlatTree, Notification, OpenSessionResult, Origin, RequestId,
+    TreeFilter, TreeNode,
+};
+
+pub fn filter(filter: Filter) -> TreeFilter {
+    match filter {
+        Filter::Default => TreeFilter::Default,
+        Filter::NoTools => TreeFilter::NoTools,
+        Filter::UserOnly => TreeFilter::UserOnly,
+        Filter::Labeled => TreeFilter::LabeledOnly,
+        Filter::All => TreeFilter::All,
+    }
+}
+
+/// The entry as a value; where it is nested too deep for that, its text.
+pub fn value(entry: &Entry) -> Value {
+    let text = || Value::from(entry.json().get());
+    entry.json().parse().unwrap_or_else(|_| text())
+}
+
+pub fn document(entry: &Entry) -> Document {
+    Document::of(&value(entry))
+}
+
+pub fn session(opened: OpenSessionResult) -> Session {
+    let session = opened.session;
+    Session {
+        id: session.session_id,
+        path: session.path,
+        cwd: text::line(&session.cwd),
+        name: session.name.as_deref().map(text::line),
+        read_only: session.read_only,
+        damaged: opened.diagnostics.len(),
+    }
+}
+
+pub fn session_row(row: client::SessionRow) -> SessionRow {
+    SessionRow {
+        id: row.session_id,
+        path: row.path,
+        cwd: text::line(&row.cwd),
+        name: row.name.as_deref().map(text::line),
+        modified: time::seconds(&row.modified),
+        messages: row.message_count,
+        first_message: text::line(&row.first_message),
+        parent: row.parent_session,
+        damage: row.diagnostic.map(|found| text::line(&found.message)),
+    }
+}
+
+pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {
+    TreePage {
+        offset: tree.offset as usize,
+        rows: tree.nodes.into_iter().map(row).collect(),
+        total: tree.total as usize,
+        hidden: tree.hidden as usize,
+        revision: tree.revision,
+        leaf: tree.leaf_id,
+        at,
+    }
+}
+
+fn row(node: TreeNode) -> Row {
+    Row {
+        kind: kind(&node.r#type, node.role.as_deref()),
+        id: node.id,
+        parent: node.parent_id,
+        preview: text::line(&node.preview),
+        label: node.label.as_deref().map(text::line),
+        label_time: node.label_timestamp.as_deref().map(time::local),
+        children: node.child_count,
+        on_active_path: node.on_active_path,
+        is_leaf: node.is_leaf,
+        is_branch_point: node.is_branch_point,
+        tokens: node.tokens,
+        tool: node.tool_name.as_deref().map(text::line),
+        is_error: node.is_error.unwrap_or_default(),
+        prefix: node.prefix.as_deref().map(text::line).unwrap_or_default(),
+        flags: node
+            .flags
+            .iter()
+            .flatten()
+            .map(|flag| text::line(flag))
+            .collect(),
+    }
+}
+
+/// What an entry is, by its type and its role.
+pub fn kind(entry_type: &str, role: Option<&str>) -> Kind {
+    match (entry_type, role) {
+        ("message", Some("user")) => Kind::User,
+        ("message", Some("assistant")) => Kind::Assistant,
+        ("message", Some("toolResult")) => Kind::Tool,
+        ("message", Some("bashExecution")) => Kind::Bash,
+        ("compaction", _) => Kind::Compaction,
+        ("branch_summary", _) => Kind::Summary,
+        ("custom_message", _) => Kind::Plugin,
+        ("message", Some(role)) => Kind::Other(text::line(role)),
+        (other, _) => Kind::Other(text::line(&other.replace('_', " "))),
+    }
+}
+
+pub fn navigation(ended: client::Navigation) -> Navigation {
+    let images = ended.editor_images.into_iter().flatten();
+    let images = images.filter_map(|image| image.parse().ok());
+    Navigation {
+        cancelled: ended.cancelled,
+        reason: ended.reason.map(|reason| text::line(reason.as_str())),
+        draft: ended.editor_text.map(|text| Draft {
+            text,
+            images: images.collect(),
+            expected_leaf: None,
+        }),
+        new_leaf: ended.new_leaf_id,
+        summarized: ended.summary_entry.is_some(),
+    }
+}
+
+/// What the model wants to hear; `None` for the rest.
+pub fn event(notification: &Notification) -> Option<Event> {
+    Some(match notification {
+        Notification::EntriesAppended(said) => Event::Appended {
+            by_others: said.origin == Origin::Other,
+            count: said.entry_ids.len(),
+            others_at: said
+                .file_leaf_id
+                .clone()
+                .filter(|id| Some(id) != said.leaf_id.as_ref()),
+        },
+        Notification::SessionTree(_) | Notification::SessionCompact(_) => Event::Moved,
+        Notification::SessionInfoChanged(said) => {
+            Event::Named(said.name.as_deref().map(text::line))
+        }
+        Notification::SessionClosed(_) => Event::Closed,
+        Notification::SummaryDelta(said) => Event::Delta {
+            navigation_id: said.navigation_id.clone(),
+            text: said.delta.clone(),
+        },
+        Notification::Progress(said) => match (&said.token, &said.message) {
+            (RequestId::Text(token), Some(message)) => Event::Progress {
+                navigation_id: token.clone(),
+                message: text::line(message),
+            },
+            _ => return None,
+        },
+        Notification::EventsLost(_) | Notification::Missed { .. } => Event::Missed,
+        _ => return None,
+    })
+}

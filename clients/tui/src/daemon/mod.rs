@@ -1,0 +1,426 @@
+//! Carries effects out through `treelined-client`, and brings what the daemon answers and says back as
+//! messages. Each call runs in a task of its own, so nothing here waits.
+
+mod compare;
+mod convert;
+
+use crate::message::{self, Effect, Failure, Message, Place, Sort, Target};
+use crate::model::document;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc::UnboundedSender;
+use treelined_client::{
+    Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort,
+    TreeOrder, TreeRender,
+};
+
+/// The connection, and what it takes to make it again.
+#[derive(Clone)]
+pub struct Daemon {
+    builder: Arc<Builder>,
+    /// The directory whose sessions are listed first.
+    cwd: String,
+    messages: UnboundedSender<Message>,
+    state: Arc<Mutex<State>>,
+}
+
+/// What tasks share. A std mutex: held for memory work only.
+#[derive(Default)]
+struct State {
+    client: Option<Client>,
+    /// The open session.
+    session: Option<String>,
+    /// The end of the connection is no news.
+    closing: bool,
+}
+
+impl Daemon {
+    pub fn new(builder: Builder, cwd: String, messages: UnboundedSender<Message>) -> Self {
+        Self {
+            builder: Arc::new(builder.summary_deltas().progress()),
+            cwd,
+            messages,
+            state: Arc::default(),
+        }
+    }
+
+    /// Begins to carry out `effect`, if it is the daemon's business.
+    pub fn run(&self, effect: Effect) {
+        let daemon = self.clone();
+        tokio::spawn(async move {
+            if let Some(message) = daemon.carry_out(effect).await {
+                daemon.say(message);
+            }
+        });
+    }
+
+    /// Ends the daemon in good order.
+    pub async fn close(&self) {
+        let client = {
+            let mut state = self.state();
+            state.closing = true;
+            state.client.take()
+        };
+        if let Some(client) = client {
+            // What it has accepted it has done; how it ended is nobody's interest any more.
+            let _ended = client.close().await;
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, message: message::Daemon) {
+        // Nobody listens any more only when the program ends.
+        let _sent = self.messages.send(Message::Daemon(message));
+    }
+
+    /// The client, whose calls are about the open session.
+    fn client(&self) -> Option<Client> {
+        let state = self.state();
+        let client = state.client.as_ref()?;
+        Some(match &state.session {
+            Some(session) => client.with_session(session),
+            None => client.clone(),
+        })
+    }
+
+    async fn carry_out(&self, effect: Effect) -> Option<message::Daemon> {
+        use message::Daemon as Said;
+        if effect == Effect::Connect {
+            return Some(self.connect().await);
+        }
+        let Some(client) = self.client() else {
+            // The end of the connection has been told.
+            return None;
+        };
+        Some(match effect {
+            Effect::Quit | Effect::Suspend | Effect::Copy(_) | Effect::Connect => return None,
+            Effect::ListSessions(query) => Said::Sessions {
+                generation: query.generation,
+                result: self.list(&client, query).await.map_err(failure),
+            },
+            Effect::OpenSession(target) => Said::Opened(self.open(target).await.map_err(failure)),
+            Effect::GetTree(query) => {
+                let result = get_tree(&client, &query).await.map_err(failure);
+                Said::Tree { query, result }
+            }
+            Effect::GetEntry { id } => {
+                let result = client
+                    .get_entry(&id)
+                    .await
+                    .map(|found| convert::document(&found.entry));
+                Said::Entry {
+                    id,
+                    result: result.map_err(failure),
+                }
+            }
+            Effect::GetText { id } => {
+                let found = client.get_entry(&id).await;
+                Said::Text(
+                    found
+                        .map(|found| document::plain_text(&convert::value(&found.entry)))
+                        .map_err(failure),
+                )
+            }
+            Effect::Prepare { target, rewind } => {
+                let result = prepare(&client, &target, rewind).await.map_err(failure);
+                Said::Prepared { target, result }
+            }
+            Effect::Navigate(navigate) => {
+                let navigation_id = navigate.navigation_id.clone();
+                let result = navigate_tree(&client, navigate).await.map_err(failure);
+                Said::Navigated {
+                    navigation_id,
+                    result,
+                }
+            }
+            Effect::AbortNavigation { navigation_id } => {
+                // The navigation itself answers.
+                let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
+                return None;
+            }
+            Effect::Undo => Said::Moved {
+                undo: true,
+                result: client.undo_navigation().await.map(drop).map_err(failure),
+            },
+            Effect::Redo => Said::Moved {
+                undo: false,
+                result: client.redo_navigation().await.map(drop).map_err(failure),
+            },
+            Effect::Label { id, label } => {
+                let label = Some(&*label).filter(|label| !label.is_empty());
+                Said::Labelled(
+                    client
+                        .append_label(id, label)
+                        .await
+                        .map(drop)
+                        .map_err(failure),
+                )
+            }
+            Effect::Rename { session_id, name } => Said::Renamed(
+                self.rename(&client, &session_id, name)
+                    .await
+                    .map_err(failure),
+            ),
+            Effect::Trash { session_id } => {
+                let result = client
+                    .delete_session(&session_id)
+                    .await
+                    .map(drop)
+                    .map_err(failure);
+                Said::Trashed { session_id, result }
+            }
+            Effect::Send(draft) => {
+                let call = client.append_message(user_message(&draft));
+                let sent = call.expected_leaf_id(draft.expected_leaf.as_deref()).await;
+                Said::Sent(sent.map(drop).map_err(failure))
+            }
+            Effect::Compare { left, right } => {
+                let compared = compare::compare(&client, &left, &right).await;
+                Said::Compared(compared.map(Box::new).map_err(failure))
+            }
+        })
+    }
+
+    async fn connect(&self) -> message::Daemon {
+        let client = match self.builder.spawn().await {
+            Ok(client) => client,
+            Err(error) => return message::Daemon::Lost(crate::text::line(&error.to_string())),
+        };
+        let server = message::Server {
+            version: crate::text::line(&client.server().server_info.version),
+            summarizer: client.server().capabilities.summarizer.clone(),
+        };
+        let listener = self.clone();
+        let of = client.clone();
+        let mut notifications = client.notifications();
+        {
+            let mut state = self.state();
+            state.client = Some(client);
+            state.session = None;
+        }
+        tokio::spawn(async move {
+            while let Some(notification) = notifications.next().await {
+                listener.hear(&notification);
+            }
+            let end = of.closed().await;
+            let closing = {
+                let mut state = listener.state();
+                state.client = None;
+                state.closing
+            };
+            if !closing {
+                let words: Vec<String> = crate::text::lines(&end.to_string()).collect();
+                listener.say(message::Daemon::Lost(words.join("\n")));
+            }
+        });
+        message::Daemon::Connected(server)
+    }
+
+    /// What the daemon says of the open session goes to the model.
+    fn hear(&self, notification: &Notification) {
+        let of = notification.session_id();
+        if of.is_some() && of != self.state().session.as_deref() {
+            return;
+        }
+        if let Some(event) = convert::event(notification) {
+            self.say(message::Daemon::Event(event));
+        }
+    }
+
+    async fn list(
+        &self,
+        client: &Client,
+        query: message::SessionQuery,
+    ) -> Result<message::SessionPage, Error> {
+        let sort = match query.sort {
+            Sort::Threaded => SessionSort::Threaded,
+            Sort::Recent => SessionSort::Recent,
+            Sort::Created => SessionSort::Created,
+            Sort::Name => SessionSort::Name,
+        };
+        let mut call = client.list_sessions().sort(sort).limit(query.limit as u64);
+        if query.here {
+            call = call.cwd(&self.cwd);
+        }
+        if query.named {
+            call = call.named(true);
+        }
+        if !query.query.trim().is_empty() {
+            call = call.query(query.query.trim());
+        }
+        if let Some(cursor) = query.cursor {
+            call = call.cursor(cursor);
+        }
+        let page = call.await?;
+        Ok(message::SessionPage {
+            rows: page
+                .sessions
+                .into_iter()
+                .map(convert::session_row)
+                .collect(),
+            next: page.next_cursor,
+        })
+    }
+
+    async fn open(&self, target: Target) -> Result<message::Session, Error> {
+        let client = self.state().client.clone().ok_or_else(gone)?;
+        let call = client.open_session();
+        let opened = match target {
+            Target::Id(id) => call.session_id(id).await?,
+            Target::Path(path) => call.path(path).await?,
+            Target::Latest => call.path(self.latest(&client).await?).await?,
+        };
+        let before = {
+            let mut state = self.state();
+            state.session.replace(opened.session.session_id.clone())
+        };
+        if let Some(before) = before.filter(|before| *before != opened.session.session_id) {
+            // It may have been closed or trashed already.
+            let _closed = client.with_session(&before).close_session().await;
+        }
+        Ok(convert::session(opened))
+    }
+
+    /// The file of the session that was used last: of this directory if there is one.
+    async fn latest(&self, client: &Client) -> Result<String, Error> {
+        let here = client.list_sessions().cwd(&self.cwd).limit(1).await?;
+        let found = match here.sessions.into_iter().next() {
+            Some(row) => Some(row),
+            None => client
+                .list_sessions()
+                .limit(1)
+                .await?
+                .sessions
+                .into_iter()
+                .next(),
+        };
+        found.map(|row| row.path).ok_or_else(|| Error::InvalidCall {
+            method: "list_sessions".to_owned(),
+            message: "there is no session yet".to_owned(),
+        })
+    }
+
+    async fn rename(&self, client: &Client, session_id: &str, name: String) -> Result<(), Error> {
+        let is_open = self.state().session.as_deref() == Some(session_id);
+        if !is_open {
+            client.open_session().session_id(session_id).await?;
+        }
+        let of = client.with_session(session_id);
+        let named = of.set_session_name(name).await.map(drop);
+        if !is_open {
+            of.close_session().await?;
+        }
+        named
+    }
+}
+
+async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message::TreePage, Error> {
+    let ask = |limit: usize| {
+        let mut call = client
+            .get_tree()
+            .filter(convert::filter(query.filter))
+            .order(TreeOrder::ActiveFirst)
+            .render(TreeRender::Unicode)
+            .limit(limit as u64);
+        if !query.query.is_empty() {
+            call = call.query(&query.query);
+        }
+        if !query.folded.is_empty() {
+            call = call.fold(&query.folded);
+        }
+        call
+    };
+    let (around, tree) = match &query.place {
+        Place::Offset(offset) => {
+            return Ok(convert::tree_page(
+                ask(query.limit).offset(*offset as u64).await?,
+                None,
+            ));
+        }
+        Place::Around(id) => (id.clone(), ask(query.limit).around(id).await?),
+        Place::Leaf => {
+            let leaf = client.get_leaf().await?.leaf_id;
+            match leaf {
+                Some(id) => {
+                    let tree = ask(query.limit).around(&id).await?;
+                    (id, tree)
+                }
+                None => return Ok(convert::tree_page(ask(query.limit).await?, Some(0))),
+            }
+        }
+    };
+    let found = tree.nodes.iter().position(|node| node.id == around);
+    let at = match found {
+        Some(at) => Some(tree.offset as usize + at),
+        None if tree.total == 0 => None,
+        // It is not visible: a page of one row is the nearest one above it.
+        None => Some(ask(1).around(&around).await?.offset as usize),
+    };
+    Ok(convert::tree_page(tree, at))
+}
+
+/// How many entries would be summarized; none where the conversation stands there already.
+async fn prepare(client: &Client, target: &str, rewind: bool) -> Result<Option<usize>, Error> {
+    let mut call = client.navigate_tree(target);
+    call = call.rewind(rewind);
+    match call.dry_run().await {
+        Ok(told) => {
+            let preparation = told.preparation;
+            let ids = preparation.entry_ids.map(|ids| ids.len());
+            let entries = preparation
+                .entries_to_summarize
+                .map(|entries| entries.len());
+            Ok(Some(ids.or(entries).unwrap_or(0)))
+        }
+        // A navigation to where it stands has no preparation.
+        Err(Error::Unexpected { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn navigate_tree(
+    client: &Client,
+    navigate: message::Navigate,
+) -> Result<message::Navigation, Error> {
+    let mut call = client
+        .navigate_tree(navigate.target)
+        .navigation_id(navigate.navigation_id)
+        .summarize(navigate.summarize)
+        .rewind(navigate.rewind);
+    if let Some(focus) = navigate.focus {
+        call = call.custom_instructions(focus);
+    }
+    call.await.map(convert::navigation)
+}
+
+fn user_message(draft: &message::Draft) -> ChatMessage {
+    if draft.images.is_empty() {
+        return ChatMessage::user(draft.text.clone());
+    }
+    let mut content = vec![serde_json::json!({"type": "text", "text": draft.text})];
+    content.extend(draft.images.iter().cloned());
+    ChatMessage::new("user", serde_json::Value::from(content))
+}
+
+fn gone() -> Error {
+    Error::InvalidCall {
+        method: "open_session".to_owned(),
+        message: "there is no daemon".to_owned(),
+    }
+}
+
+/// An error as the model knows it.
+fn failure(error: Error) -> Failure {
+    let (kind, message) = match &error {
+        Error::Refused { error, .. } => (error.kind.as_str(), error.message.clone()),
+        Error::Disconnected(_) => ("disconnected", error.to_string()),
+        Error::Timeout { .. } => ("timeout", error.to_string()),
+        _ => (ErrorKind::InternalError.as_str(), error.to_string()),
+    };
+    Failure {
+        kind: crate::text::line(kind),
+        message: crate::text::line(&message),
+    }
+}

@@ -1,0 +1,556 @@
+//! Keys, what they do, and how the configuration file changes that.
+//!
+//! An [`Action`] has one name, used in the configuration file and in the help. Each [`Context`] has its
+//! own table; a key that its table does not have falls to whoever takes text (a search, an editor).
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+macro_rules! actions {
+    ($($variant:ident $name:literal $about:literal,)+) => {
+        /// What a key can do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Action { $(#[doc = $about] $variant,)+ }
+
+        impl Action {
+            /// All, in the order of the help.
+            pub const ALL: &[Action] = &[$(Action::$variant,)+];
+
+            /// As the configuration file calls it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Action::$variant => $name,)+ }
+            }
+
+            /// One line for the help.
+            pub const fn about(self) -> &'static str {
+                match self { $(Action::$variant => $about,)+ }
+            }
+        }
+    };
+}
+
+actions! {
+    Up "up" "up",
+    Down "down" "down",
+    PageUp "page-up" "a page up",
+    PageDown "page-down" "a page down",
+    First "first" "to the first",
+    Last "last" "to the last",
+    Accept "accept" "go here, open, choose",
+    Back "back" "clear the search, then leave",
+    Search "search" "search; so does any letter that is no command",
+    FoldOrUp "fold-or-up" "fold, or to the start of the branch",
+    UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",
+    ToggleFold "toggle-fold" "fold or unfold",
+    ToActive "to-active" "to where the conversation stands",
+    ToNews "to-news" "to where others are",
+    FilterDefault "filter-default" "show the conversation",
+    FilterNoTools "filter-no-tools" "hide tool results",
+    FilterUserOnly "filter-user-only" "only user messages",
+    FilterLabeled "filter-labeled-only" "only labelled entries",
+    FilterAll "filter-all" "show every entry",
+    NextFilter "next-filter" "the next filter",
+    Label "label" "label the entry",
+    LabelTimes "label-times" "show when labels were set",
+    Undo "undo" "undo the last move",
+    Redo "redo" "redo it",
+    Copy "copy" "copy the text",
+    Compose "compose" "write a message here",
+    Rewind "rewind" "take a user message back into the editor",
+    Mark "mark" "mark for comparing",
+    Compare "compare" "compare the marked entries",
+    TogglePreview "toggle-preview" "half or full screen",
+    FocusPreview "focus-preview" "to the preview and back",
+    Sessions "sessions" "the list of sessions",
+    Scope "scope" "sessions of this directory, or all",
+    NextSort "next-sort" "sort otherwise",
+    NamedOnly "named-only" "only sessions with a name",
+    Rename "rename" "rename",
+    Trash "trash" "move to the trash",
+    Send "send" "send as the new user message",
+    Newline "newline" "a new line",
+    Reconnect "reconnect" "start the daemon again",
+    Help "help" "all keys",
+    Suspend "suspend" "to the shell and back",
+    Quit "quit" "quit",
+}
+
+/// Where a key is pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Context {
+    /// The list of sessions.
+    Sessions,
+    /// The tree.
+    Tree,
+    /// The preview, when it has the keys.
+    Preview,
+    /// Two branches side by side.
+    Compare,
+    /// The editor of a message.
+    Editor,
+}
+
+impl Context {
+    pub const ALL: [Context; 5] = [
+        Context::Sessions,
+        Context::Tree,
+        Context::Preview,
+        Context::Compare,
+        Context::Editor,
+    ];
+
+    /// As the configuration file calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Context::Sessions => "sessions",
+            Context::Tree => "tree",
+            Context::Preview => "preview",
+            Context::Compare => "compare",
+            Context::Editor => "editor",
+        }
+    }
+
+    const fn defaults(self) -> &'static [(Action, &'static [&'static str])] {
+        match self {
+            Context::Sessions => SESSIONS,
+            Context::Tree => TREE,
+            Context::Preview => PREVIEW,
+            Context::Compare => COMPARE,
+            Context::Editor => EDITOR,
+        }
+    }
+}
+
+type Defaults = &'static [(Action, &'static [&'static str])];
+
+// Where typing searches, commands are on capital letters; only the few that everybody has in the fingers
+// are on small ones.
+
+const TREE: Defaults = &[
+    (Action::Up, &["up", "k"]),
+    (Action::Down, &["down", "j"]),
+    (Action::PageUp, &["pageup", "left"]),
+    (Action::PageDown, &["pagedown", "right"]),
+    (Action::First, &["home"]),
+    (Action::Last, &["end", "G"]),
+    (Action::Accept, &["enter"]),
+    (Action::Back, &["esc"]),
+    (Action::Search, &["/"]),
+    (Action::FoldOrUp, &["ctrl+left", "alt+left"]),
+    (Action::UnfoldOrDown, &["ctrl+right", "alt+right"]),
+    (Action::ToggleFold, &["space"]),
+    (Action::ToActive, &["A"]),
+    (Action::ToNews, &["N"]),
+    (Action::FilterDefault, &["ctrl+d"]),
+    (Action::FilterNoTools, &["ctrl+t"]),
+    (Action::FilterUserOnly, &["ctrl+u"]),
+    (Action::FilterLabeled, &["ctrl+l"]),
+    (Action::FilterAll, &["ctrl+a"]),
+    (Action::NextFilter, &["ctrl+o"]),
+    (Action::Label, &["L"]),
+    (Action::LabelTimes, &["T"]),
+    (Action::Undo, &["u"]),
+    (Action::Redo, &["ctrl+r"]),
+    (Action::Copy, &["y"]),
+    (Action::Compose, &["I"]),
+    (Action::Rewind, &["E"]),
+    (Action::Mark, &["M"]),
+    (Action::Compare, &["C"]),
+    (Action::TogglePreview, &["F"]),
+    (Action::FocusPreview, &["tab"]),
+    (Action::Sessions, &["S"]),
+    (Action::Reconnect, &["R"]),
+    (Action::Help, &["?"]),
+    (Action::Suspend, &["ctrl+z"]),
+    (Action::Quit, &["Q", "ctrl+c"]),
+];
+
+const SESSIONS: Defaults = &[
+    (Action::Up, &["up", "k", "ctrl+p"]),
+    (Action::Down, &["down", "j", "ctrl+n"]),
+    (Action::PageUp, &["pageup", "left"]),
+    (Action::PageDown, &["pagedown", "right"]),
+    (Action::First, &["home"]),
+    (Action::Last, &["end", "G"]),
+    (Action::Accept, &["enter"]),
+    (Action::Back, &["esc"]),
+    (Action::Search, &["/"]),
+    (Action::Scope, &["tab"]),
+    (Action::NextSort, &["ctrl+s"]),
+    (Action::NamedOnly, &["ctrl+o"]),
+    (Action::Rename, &["R", "f2"]),
+    (Action::Trash, &["D", "delete"]),
+    (Action::Help, &["?"]),
+    (Action::Suspend, &["ctrl+z"]),
+    (Action::Quit, &["Q", "ctrl+c"]),
+];
+
+const PREVIEW: Defaults = &[
+    (Action::Up, &["up", "k"]),
+    (Action::Down, &["down", "j"]),
+    (Action::PageUp, &["pageup", "left", "ctrl+b"]),
+    (Action::PageDown, &["pagedown", "right", "space", "ctrl+f"]),
+    (Action::First, &["home", "g"]),
+    (Action::Last, &["end", "G"]),
+    (Action::Copy, &["y"]),
+    (Action::FocusPreview, &["tab", "esc"]),
+    (Action::TogglePreview, &["F"]),
+    (Action::Help, &["?"]),
+    (Action::Suspend, &["ctrl+z"]),
+    (Action::Quit, &["Q", "q", "ctrl+c"]),
+];
+
+const COMPARE: Defaults = &[
+    (Action::Up, &["up", "k"]),
+    (Action::Down, &["down", "j"]),
+    (Action::PageUp, &["pageup", "left"]),
+    (Action::PageDown, &["pagedown", "right", "space"]),
+    (Action::First, &["home", "g"]),
+    (Action::Last, &["end", "G"]),
+    (Action::Back, &["esc", "C"]),
+    (Action::Help, &["?"]),
+    (Action::Suspend, &["ctrl+z"]),
+    (Action::Quit, &["Q", "q", "ctrl+c"]),
+];
+
+const EDITOR: Defaults = &[
+    (Action::Send, &["enter", "ctrl+s"]),
+    (Action::Newline, &["alt+enter", "ctrl+j", "shift+enter"]),
+    (Action::Copy, &["ctrl+y"]),
+    (Action::Back, &["esc"]),
+    (Action::Quit, &["ctrl+c"]),
+];
+
+/// A key and what is held with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    code: KeyCode,
+    modifiers: KeyModifiers,
+}
+
+const HELD: [(KeyModifiers, &str); 3] = [
+    (KeyModifiers::CONTROL, "ctrl"),
+    (KeyModifiers::ALT, "alt"),
+    (KeyModifiers::SHIFT, "shift"),
+];
+
+const NAMED: [(KeyCode, &str); 15] = [
+    (KeyCode::Up, "up"),
+    (KeyCode::Down, "down"),
+    (KeyCode::Left, "left"),
+    (KeyCode::Right, "right"),
+    (KeyCode::PageUp, "pageup"),
+    (KeyCode::PageDown, "pagedown"),
+    (KeyCode::Home, "home"),
+    (KeyCode::End, "end"),
+    (KeyCode::Enter, "enter"),
+    (KeyCode::Esc, "esc"),
+    (KeyCode::Tab, "tab"),
+    (KeyCode::Backspace, "backspace"),
+    (KeyCode::Delete, "delete"),
+    (KeyCode::Insert, "insert"),
+    (KeyCode::Char(' '), "space"),
+];
+
+impl Key {
+    /// Letters carry their shift themselves: `L`, not shift and `l`.
+    pub fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
+        let held = HELD
+            .iter()
+            .fold(KeyModifiers::NONE, |all, (one, _)| all | *one);
+        let mut modifiers = modifiers & held;
+        let code = match code {
+            KeyCode::Char(char) => {
+                let shifted = modifiers.contains(KeyModifiers::SHIFT);
+                modifiers.remove(KeyModifiers::SHIFT);
+                if modifiers.contains(KeyModifiers::CONTROL) {
+                    KeyCode::Char(char.to_ascii_lowercase())
+                } else if shifted {
+                    KeyCode::Char(char.to_uppercase().next().unwrap_or(char))
+                } else {
+                    KeyCode::Char(char)
+                }
+            }
+            KeyCode::BackTab => {
+                modifiers.insert(KeyModifiers::SHIFT);
+                KeyCode::Tab
+            }
+            code => code,
+        };
+        Self { code, modifiers }
+    }
+
+    /// From `ctrl+left`, `alt+x`, `L`, `shift+l`, `f2`, `?`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut modifiers = KeyModifiers::NONE;
+        let mut rest = text;
+        while let Some((held, tail)) = rest.split_once('+').filter(|(_, tail)| !tail.is_empty()) {
+            let held = held.to_ascii_lowercase();
+            let (found, _) = HELD.iter().find(|(_, name)| *name == held)?;
+            modifiers.insert(*found);
+            rest = tail;
+        }
+        let lower = rest.to_ascii_lowercase();
+        let named = NAMED.iter().find(|(_, name)| *name == lower);
+        let function = || {
+            lower
+                .strip_prefix('f')?
+                .parse()
+                .ok()
+                .filter(|n| (1..=12).contains(n))
+        };
+        let mut chars = rest.chars();
+        let code = match (named, function(), chars.next(), chars.next()) {
+            (Some((code, _)), ..) => *code,
+            (_, Some(number), ..) => KeyCode::F(number),
+            (_, _, Some(char), None) => KeyCode::Char(char),
+            _ => return None,
+        };
+        Some(Self::new(code, modifiers))
+    }
+
+    /// The character it types, if it types one.
+    pub fn text(self) -> Option<char> {
+        match (self.code, self.modifiers) {
+            (KeyCode::Char(char), KeyModifiers::NONE) => Some(char),
+            _ => None,
+        }
+    }
+
+    pub fn code(self) -> KeyCode {
+        self.code
+    }
+
+    pub fn modifiers(self) -> KeyModifiers {
+        self.modifiers
+    }
+
+    pub fn is(self, code: KeyCode) -> bool {
+        self.code == code && self.modifiers.is_empty()
+    }
+
+    pub fn is_ctrl(self, char: char) -> bool {
+        self.code == KeyCode::Char(char) && self.modifiers == KeyModifiers::CONTROL
+    }
+
+    /// With Ctrl or Alt held.
+    pub fn by_word(self) -> bool {
+        self.modifiers
+            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    }
+}
+
+impl From<KeyEvent> for Key {
+    fn from(event: KeyEvent) -> Self {
+        Self::new(event.code, event.modifiers)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (held, name) in HELD {
+            if self.modifiers.contains(held) {
+                write!(f, "{name}+")?;
+            }
+        }
+        if let Some((_, name)) = NAMED.iter().find(|(code, _)| *code == self.code) {
+            return f.write_str(name);
+        }
+        match self.code {
+            KeyCode::Char(char) => write!(f, "{char}"),
+            KeyCode::F(number) => write!(f, "f{number}"),
+            code => write!(f, "{code:?}"),
+        }
+    }
+}
+
+/// The `[keys]` table of the configuration file: context → action → keys.
+pub type Remaps = BTreeMap<String, BTreeMap<String, Keys>>;
+
+/// One key or several.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(untagged)]
+pub enum Keys {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// Which key does what.
+#[derive(Debug, Clone)]
+pub struct Keymap {
+    actions: HashMap<(Context, Key), Action>,
+    keys: BTreeMap<(Context, Action), Vec<Key>>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        let mut keys = BTreeMap::new();
+        for context in Context::ALL {
+            for (action, names) in context.defaults() {
+                let parsed = names.iter().filter_map(|name| Key::parse(name)).collect();
+                keys.insert((context, *action), parsed);
+            }
+        }
+        Self {
+            actions: by_key(&keys),
+            keys,
+        }
+    }
+}
+
+fn by_key(keys: &BTreeMap<(Context, Action), Vec<Key>>) -> HashMap<(Context, Key), Action> {
+    let pairs = keys
+        .iter()
+        .flat_map(|((context, action), keys)| keys.iter().map(|key| ((*context, *key), *action)));
+    pairs.collect()
+}
+
+impl Keymap {
+    /// The defaults, changed by `remaps`. An action that is named loses its default keys; a key that is
+    /// given to one action is taken from the others. The error says what is wrong and where.
+    pub fn remapped(remaps: &Remaps) -> Result<Self, String> {
+        let mut keys = Self::default().keys;
+        let mut given: HashMap<(Context, Key), Action> = HashMap::new();
+        for (context_name, table) in remaps {
+            let context = Context::ALL
+                .into_iter()
+                .find(|context| context.name() == context_name);
+            let Some(context) = context else {
+                let known = Context::ALL.map(Context::name).join(", ");
+                return Err(format!(
+                    "keys.{context_name}: no such place; there are {known}"
+                ));
+            };
+            for (action_name, names) in table {
+                let place = format!("keys.{context_name}.{action_name}");
+                let action = Action::ALL
+                    .iter()
+                    .find(|action| action.name() == action_name)
+                    .filter(|action| keys.contains_key(&(context, **action)))
+                    .ok_or_else(|| format!("{place}: no such action; `?` lists them"))?;
+                let names = match names {
+                    Keys::One(name) => std::slice::from_ref(name),
+                    Keys::Several(names) => names,
+                };
+                let mut mine = Vec::new();
+                for name in names {
+                    let key = Key::parse(name).ok_or_else(|| {
+                        format!("{place}: {name:?} is no key, such as \"ctrl+x\"")
+                    })?;
+                    if let Some(other) = given.insert((context, key), *action)
+                        && other != *action
+                    {
+                        return Err(format!("{place}: {key} is given to {} too", other.name()));
+                    }
+                    mine.push(key);
+                }
+                for ((_, other), theirs) in keys.iter_mut().filter(|((at, _), _)| *at == context) {
+                    if other != action {
+                        theirs.retain(|key| !mine.contains(key));
+                    }
+                }
+                keys.insert((context, *action), mine);
+            }
+        }
+        Ok(Self {
+            actions: by_key(&keys),
+            keys,
+        })
+    }
+
+    pub fn action(&self, context: Context, key: Key) -> Option<Action> {
+        self.actions.get(&(context, key)).copied()
+    }
+
+    /// The keys of `action`; none if it has none there.
+    pub fn keys(&self, context: Context, action: Action) -> &[Key] {
+        self.keys.get(&(context, action)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first key of `action`, for hints.
+    pub fn hint(&self, context: Context, action: Action) -> String {
+        let key = self.keys(context, action).first();
+        key.map_or_else(|| "(no key)".to_owned(), Key::to_string)
+    }
+
+    /// Every action of `context` that has a key, in the order of the help.
+    pub fn bound(&self, context: Context) -> impl Iterator<Item = (Action, &[Key])> {
+        Action::ALL.iter().filter_map(move |action| {
+            let keys = self.keys(context, *action);
+            (!keys.is_empty()).then_some((*action, keys))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_key_and_does_one_thing() {
+        for context in Context::ALL {
+            let mut seen = HashMap::new();
+            for (action, names) in context.defaults() {
+                for name in *names {
+                    let key = Key::parse(name).unwrap_or_else(|| panic!("{name}"));
+                    assert_eq!(key.to_string(), *name);
+                    assert_eq!(seen.insert(key, action), None, "{name} in {context:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shift_is_in_the_letter() {
+        let typed = Key::new(KeyCode::Char('L'), KeyModifiers::SHIFT);
+        assert_eq!(Some(typed), Key::parse("L"));
+        assert_eq!(Some(typed), Key::parse("shift+l"));
+        assert_eq!(
+            Key::new(KeyCode::BackTab, KeyModifiers::SHIFT).to_string(),
+            "shift+tab"
+        );
+        assert_eq!(
+            Key::parse("+").map(|key| key.to_string()).as_deref(),
+            Some("+")
+        );
+        assert_eq!(Key::parse("hyper+x"), None);
+        assert_eq!(Key::parse("f13"), None);
+    }
+
+    fn remap(toml: &str) -> Result<Keymap, String> {
+        let remaps: Remaps = toml::from_str(toml).unwrap();
+        Keymap::remapped(&remaps)
+    }
+
+    #[test]
+    fn a_remapped_key_leaves_its_old_action() {
+        let keymap = remap("[tree]\nundo = \"j\"\ncopy = [\"ctrl+y\", \"Y\"]").unwrap();
+        let action = |name: &str| keymap.action(Context::Tree, Key::parse(name).unwrap());
+        assert_eq!(action("j"), Some(Action::Undo));
+        assert_eq!(action("u"), None);
+        assert_eq!(action("down"), Some(Action::Down));
+        assert_eq!(action("Y"), Some(Action::Copy));
+        assert_eq!(keymap.hint(Context::Tree, Action::Undo), "j");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (toml, error) in [
+            ("[tre]\nundo = \"x\"", "keys.tre: no such place"),
+            ("[tree]\nundoo = \"x\"", "keys.tree.undoo: no such action"),
+            ("[tree]\ntrash = \"x\"", "keys.tree.trash: no such action"),
+            (
+                "[tree]\nundo = \"ctrl+\"",
+                "keys.tree.undo: \"ctrl+\" is no key",
+            ),
+            (
+                "[tree]\ncopy = \"x\"\nundo = \"x\"",
+                "x is given to copy too",
+            ),
+        ] {
+            let found = remap(toml).unwrap_err();
+            assert!(found.contains(error), "{found}");
+        }
+    }
+}

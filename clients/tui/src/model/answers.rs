@@ -1,0 +1,324 @@
+//! What the daemon answers and says, and where in the model it belongs.
+
+use super::compare::CompareView;
+use super::dialog::{Dialog, Navigating};
+use super::editor::Editor;
+use super::tree::TreeView;
+use super::{Link, Model, Screen};
+use crate::keys::Action;
+use crate::message::{
+    Daemon, Draft, Effect, Event, Failure, Navigation, Place, Server, Session, Target,
+};
+
+impl Model {
+    pub(super) fn daemon(&mut self, message: Daemon) -> Vec<Effect> {
+        match message {
+            Daemon::Connected(server) => self.connected(server),
+            Daemon::Lost(reason) => self.lost(reason),
+            Daemon::Sessions { generation, result } => match result {
+                Ok(page) => self.sessions.arrived(generation, page),
+                Err(failure) => {
+                    self.sessions.failed();
+                    self.fail("The sessions cannot be listed", failure)
+                }
+            },
+            Daemon::Opened(result) => self.opened(result),
+            Daemon::Tree { query, result } => match self.tree.arrived(query, result) {
+                Ok(effects) => effects,
+                Err(failure) => self.fail("The tree cannot be read", failure),
+            },
+            Daemon::Entry { id, result } => {
+                if let Err(failure) = &result
+                    && !failure.is_of_connection()
+                {
+                    self.say_error(format!("The entry cannot be read: {}", failure.message));
+                }
+                self.preview.arrived(id, result.ok());
+                Vec::new()
+            }
+            Daemon::Text(Ok(text)) => {
+                self.say(format!("Copied: {}", crate::time::bytes(text.len())));
+                vec![Effect::Copy(text)]
+            }
+            Daemon::Text(Err(failure)) => self.fail("Nothing was copied", failure),
+            Daemon::Prepared { target, result } => self.prepared(target, result),
+            Daemon::Navigated {
+                navigation_id,
+                result,
+            } => self.navigated(&navigation_id, result),
+            Daemon::Moved { undo, result } => match result {
+                Ok(()) => {
+                    self.say(if undo {
+                        format!("Undone. {} does it again.", self.hint(Action::Redo))
+                    } else {
+                        "Done again.".to_owned()
+                    });
+                    self.tree.load(Place::Leaf)
+                }
+                Err(failure) if failure.kind == "nothingToUndo" => {
+                    self.say(if undo {
+                        "Nothing to undo."
+                    } else {
+                        "Nothing to redo."
+                    });
+                    Vec::new()
+                }
+                Err(failure) => self.fail("The move was not undone", failure),
+            },
+            Daemon::Labelled(Ok(())) => self.tree.reload(),
+            Daemon::Labelled(Err(failure)) => self.fail("The label was not set", failure),
+            Daemon::Renamed(Ok(())) => self.sessions.reload(),
+            Daemon::Renamed(Err(failure)) => self.fail("The session was not renamed", failure),
+            Daemon::Trashed { session_id, result } => match result {
+                Ok(()) => {
+                    self.say("Moved to the trash.");
+                    if self
+                        .session
+                        .as_ref()
+                        .is_some_and(|open| open.id == session_id)
+                    {
+                        self.session = None;
+                    }
+                    self.sessions.reload()
+                }
+                Err(failure) => self.fail("The session was not moved to the trash", failure),
+            },
+            Daemon::Sent(Ok(())) => {
+                self.editor = None;
+                self.say("Sent.");
+                self.tree.load(Place::Leaf)
+            }
+            Daemon::Sent(Err(failure)) => {
+                if let Some(editor) = &mut self.editor {
+                    editor.sending = false;
+                }
+                self.fail(
+                    "The message was not sent; it is still in the editor",
+                    failure,
+                )
+            }
+            Daemon::Compared(Ok(comparison)) => {
+                self.notice = None;
+                self.compare = Some(CompareView {
+                    comparison: *comparison,
+                    top: 0,
+                    lines: 0,
+                    height: 1,
+                });
+                Vec::new()
+            }
+            Daemon::Compared(Err(failure)) => self.fail("The entries cannot be compared", failure),
+            Daemon::Event(event) => self.event(event),
+        }
+    }
+
+    fn connected(&mut self, server: Server) -> Vec<Effect> {
+        self.link = Link::Up(server);
+        // What was asked before has not been heard.
+        self.sessions.failed();
+        self.tree.abandon_questions();
+        self.preview.forget();
+        let reopened = self.session.as_ref().map(|open| match &open.path {
+            Some(path) => Target::Path(path.clone()),
+            None => Target::Id(open.id.clone()),
+        });
+        match self.opening.clone().or(reopened) {
+            Some(target) => {
+                let mut effects = vec![self.open(target)];
+                if self.screen == Screen::Sessions {
+                    effects.extend(self.sessions.reload());
+                }
+                effects
+            }
+            None => {
+                self.screen = Screen::Sessions;
+                self.sessions.reload()
+            }
+        }
+    }
+
+    /// The daemon is gone. What was under way will not be answered; what is on the screen stays.
+    fn lost(&mut self, reason: String) -> Vec<Effect> {
+        let was_up = matches!(self.link, Link::Up(_));
+        self.link = Link::Down { reason, was_up };
+        self.awaiting = false;
+        self.held.clear();
+        self.sessions.failed();
+        self.tree.abandon_questions();
+        self.preview.forget();
+        self.navigating = None;
+        if let Some(editor) = &mut self.editor {
+            editor.sending = false;
+        }
+        Vec::new()
+    }
+
+    fn opened(&mut self, result: Result<Session, Failure>) -> Vec<Effect> {
+        self.opening = None;
+        self.awaiting = false;
+        match result {
+            Ok(session) => {
+                self.notice = None;
+                if session.damaged > 0 {
+                    let lines = if session.damaged == 1 {
+                        "line is"
+                    } else {
+                        "lines are"
+                    };
+                    self.say_error(format!(
+                        "{} {lines} damaged; `treelined doctor` tells more.",
+                        session.damaged
+                    ));
+                }
+                let is_same = self
+                    .session
+                    .as_ref()
+                    .is_some_and(|open| open.id == session.id);
+                self.session = Some(session);
+                self.screen = Screen::Tree;
+                self.preview.forget();
+                if is_same {
+                    return self.tree.reload();
+                }
+                self.tree = TreeView::new();
+                self.editor = None;
+                self.kept_draft = None;
+                self.compare = None;
+                self.preview_focused = false;
+                self.arrange();
+                self.tree.load(Place::Leaf)
+            }
+            Err(failure) => {
+                self.screen = Screen::Sessions;
+                self.session = None;
+                let mut effects = self.sessions.reload();
+                effects.extend(self.fail("The session cannot be opened", failure));
+                effects
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Appended {
+                by_others,
+                count,
+                others_at,
+            } => {
+                if by_others {
+                    self.tree.news += count;
+                }
+                self.tree.others_at = others_at;
+                self.tree.reload()
+            }
+            Event::Moved | Event::Missed => self.tree.reload(),
+            Event::Named(name) => {
+                if let Some(session) = &mut self.session {
+                    session.name = name;
+                }
+                self.tree.reload()
+            }
+            Event::Delta {
+                navigation_id,
+                text,
+            } => {
+                if let Some(navigating) = self.this_navigation(&navigation_id) {
+                    navigating.summary.push_str(&text);
+                }
+                Vec::new()
+            }
+            Event::Progress {
+                navigation_id,
+                message,
+            } => {
+                if let Some(navigating) = self.this_navigation(&navigation_id) {
+                    navigating.progress = Some(message);
+                }
+                Vec::new()
+            }
+            Event::Closed => {
+                self.session = None;
+                self.screen = Screen::Sessions;
+                self.say("The session was closed.");
+                self.sessions.reload()
+            }
+        }
+    }
+
+    fn this_navigation(&mut self, id: &str) -> Option<&mut Navigating> {
+        self.navigating
+            .as_mut()
+            .filter(|navigating| navigating.navigation_id == id)
+    }
+
+    fn prepared(&mut self, target: String, result: Result<Option<usize>, Failure>) -> Vec<Effect> {
+        let choose = match &mut self.dialog {
+            Some(Dialog::Choose(choose)) if choose.target == target => choose,
+            _ => return Vec::new(),
+        };
+        match result {
+            Ok(Some(abandoned)) => {
+                choose.abandoned = Some(abandoned);
+                Vec::new()
+            }
+            Ok(None) => {
+                self.dialog = None;
+                self.already_there();
+                Vec::new()
+            }
+            Err(failure) => {
+                self.dialog = None;
+                self.fail("The move cannot be made", failure)
+            }
+        }
+    }
+
+    pub(super) fn already_there(&mut self) {
+        self.say("Already at this point");
+    }
+
+    fn navigated(&mut self, id: &str, result: Result<Navigation, Failure>) -> Vec<Effect> {
+        let Some(navigating) = self
+            .navigating
+            .take_if(|navigating| navigating.navigation_id == id)
+        else {
+            return Vec::new();
+        };
+        let navigation = match result {
+            Ok(navigation) => navigation,
+            Err(failure) => {
+                let effects = self.tree.reload();
+                self.fail("The move was not made", failure);
+                return effects;
+            }
+        };
+        let reason = navigation.reason.as_deref();
+        if navigation.cancelled {
+            self.say(match reason {
+                Some("aborted") => "Aborted. Nothing has moved.",
+                Some("cancelledByClient") => "A hook has refused the move.",
+                Some("noAnswer") => "A hook has not answered. Nothing has moved.",
+                _ => "Cancelled. Nothing has moved.",
+            });
+            return Vec::new();
+        }
+        if reason == Some("alreadyThere") {
+            self.already_there();
+            return Vec::new();
+        }
+        let undo = self.hint(Action::Undo);
+        let summary = match (navigating.summarize, navigation.summarized) {
+            (_, true) => " A summary of the branch is in its place.",
+            (true, false) => " There was nothing to summarize.",
+            (false, false) => "",
+        };
+        self.say(format!("Moved.{summary} {undo} takes you back."));
+        if let Some(draft) = navigation.draft {
+            self.editor = Some(Editor::new(Draft {
+                expected_leaf: navigation.new_leaf,
+                ..draft
+            }));
+        }
+        self.tree.load(Place::Leaf)
+    }
+}

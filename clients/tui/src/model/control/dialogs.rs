@@ -1,0 +1,157 @@
+//! The keys of dialogs, and how a navigation begins.
+
+use crate::keys::{Action, Context, Key};
+use crate::message::{Effect, Navigate};
+use crate::model::Model;
+use crate::model::dialog::{CHOICES, Dialog, Navigating};
+use crate::model::input::Input;
+use crossterm::event::KeyCode;
+
+impl Model {
+    pub(super) fn help(&mut self) -> Vec<Effect> {
+        self.dialog = Some(Dialog::Help { top: 0 });
+        Vec::new()
+    }
+
+    pub(super) fn key_in_dialog(&mut self, key: Key) -> Vec<Effect> {
+        let is_esc = key.is(KeyCode::Esc);
+        let is_enter = key.is(KeyCode::Enter);
+        match &mut self.dialog {
+            Some(Dialog::Choose(_)) => return self.key_in_choice(key),
+            Some(Dialog::Label { id, input }) => {
+                if is_enter {
+                    let label = input.text().trim().to_owned();
+                    let id = id.clone();
+                    self.dialog = None;
+                    return vec![Effect::Label { id, label }];
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Rename { session_id, input }) => {
+                if is_enter {
+                    let name = input.text().trim().to_owned();
+                    let session_id = session_id.clone();
+                    self.dialog = None;
+                    return vec![Effect::Rename { session_id, name }];
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Trash { session_id, .. }) => {
+                if key.text() == Some('y') {
+                    let session_id = session_id.clone();
+                    self.dialog = None;
+                    return vec![Effect::Trash { session_id }];
+                }
+                if !is_esc && key.text() != Some('n') && !is_enter {
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Help { top }) => {
+                let page = usize::from(self.size.1 / 2).max(1);
+                let last = crate::view::help_lines(&self.settings)
+                    .saturating_sub(crate::view::help_height(self.size));
+                let to = match self.settings.keymap.action(Context::Preview, key) {
+                    Some(Action::Up) => Some(top.saturating_sub(1)),
+                    Some(Action::Down) => Some(*top + 1),
+                    Some(Action::PageUp) => Some(top.saturating_sub(page)),
+                    Some(Action::PageDown) => Some(*top + page),
+                    Some(Action::First) => Some(0),
+                    Some(Action::Last) => Some(last),
+                    _ => None,
+                };
+                if let Some(to) = to {
+                    *top = to.min(last);
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Failed(_)) | None => {}
+        }
+        self.dialog = None;
+        Vec::new()
+    }
+
+    pub(super) fn key_in_choice(&mut self, key: Key) -> Vec<Effect> {
+        let Some(Dialog::Choose(choose)) = &mut self.dialog else {
+            return Vec::new();
+        };
+        if let Some(focus) = &mut choose.focus {
+            if key.is(KeyCode::Esc) {
+                choose.focus = None;
+            } else if key.is(KeyCode::Enter) {
+                return self.start_navigation();
+            } else {
+                focus.key(key);
+            }
+            return Vec::new();
+        }
+        let last = CHOICES.len() - 1;
+        let action = self.settings.keymap.action(Context::Tree, key);
+        match (key.text(), action) {
+            (Some('1'), _) => choose.selected = 0,
+            (Some('2'), _) => choose.selected = 1,
+            (Some('3'), _) => choose.selected = 2,
+            (_, Some(Action::Up)) => {
+                choose.selected = choose.selected.checked_sub(1).unwrap_or(last);
+                return Vec::new();
+            }
+            (_, Some(Action::Down)) => {
+                choose.selected = if choose.selected == last {
+                    0
+                } else {
+                    choose.selected + 1
+                };
+                return Vec::new();
+            }
+            (_, Some(Action::Back | Action::Quit)) => {
+                self.dialog = None;
+                return Vec::new();
+            }
+            (_, Some(Action::Accept)) => {}
+            _ => return Vec::new(),
+        }
+        self.choose()
+    }
+
+    /// What is selected is wanted.
+    pub(super) fn choose(&mut self) -> Vec<Effect> {
+        match &mut self.dialog {
+            Some(Dialog::Choose(choose)) if choose.selected == 2 => {
+                choose.focus = Some(Input::line(""));
+                Vec::new()
+            }
+            Some(Dialog::Choose(_)) => self.start_navigation(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn start_navigation(&mut self) -> Vec<Effect> {
+        let Some(Dialog::Choose(choose)) = self.dialog.take() else {
+            return Vec::new();
+        };
+        self.navigations += 1;
+        let navigation_id = format!("tui-{}-{}", self.started, self.navigations);
+        let summarize = choose.selected > 0;
+        let focus = choose.focus.map(|focus| focus.text().trim().to_owned());
+        self.navigating = Some(Navigating {
+            navigation_id: navigation_id.clone(),
+            summarize,
+            began: self.now,
+            summary: String::new(),
+            progress: None,
+            aborting: false,
+        });
+        vec![Effect::Navigate(Navigate {
+            navigation_id,
+            target: choose.target,
+            summarize,
+            focus: focus.filter(|focus| !focus.is_empty()),
+            rewind: choose.rewind,
+        })]
+    }
+}

@@ -1,0 +1,87 @@
+//! What keys, the mouse and pasted text do, by what has them: a lost connection first, then a navigation
+//! under way, a dialog, the editor, a comparison, and at last the screen.
+
+mod dialogs;
+mod mouse;
+mod panes;
+mod sessions;
+mod tree;
+
+use super::{Link, Model, Screen};
+use crate::keys::{Action, Context, Key};
+use crate::message::Effect;
+use crossterm::event::{KeyCode, KeyEvent};
+
+impl Model {
+    pub(super) fn key(&mut self, event: KeyEvent) -> Vec<Effect> {
+        let key = Key::from(event);
+        self.notice = None;
+        if key.is_ctrl('c') {
+            return vec![Effect::Quit];
+        }
+        if let Link::Down { .. } = self.link {
+            return self.key_when_down(key);
+        }
+        if !self.is_ready() {
+            return self.key_while_waiting(key);
+        }
+        if self.navigating.is_some() {
+            return self.key_while_navigating(key);
+        }
+        if self.dialog.is_some() {
+            return self.key_in_dialog(key);
+        }
+        if self.editor.is_some() {
+            return self.key_in_editor(key);
+        }
+        if self.compare.is_some() {
+            return self.key_in_comparison(key);
+        }
+        match self.screen {
+            Screen::Sessions => self.key_in_sessions(key),
+            Screen::Tree if self.preview_focused => self.key_in_preview(key),
+            Screen::Tree => self.key_in_tree(key),
+        }
+    }
+
+    fn action(&self, context: Context, key: Key) -> Option<Action> {
+        self.settings.keymap.action(context, key)
+    }
+
+    /// The tree can still be looked at, as far as it is here.
+    fn key_when_down(&mut self, key: Key) -> Vec<Effect> {
+        match self.action(Context::Tree, key) {
+            Some(Action::Quit) => vec![Effect::Quit],
+            Some(Action::Reconnect | Action::Accept) => {
+                self.link = Link::Connecting;
+                vec![Effect::Connect]
+            }
+            Some(action) if self.screen == Screen::Tree => {
+                self.move_cursor(action);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What would be asked now would be lost.
+    fn key_while_waiting(&mut self, key: Key) -> Vec<Effect> {
+        match self.action(Context::Tree, key) {
+            Some(Action::Quit) => return vec![Effect::Quit],
+            Some(action) if self.screen == Screen::Tree && self.move_cursor(action) => {}
+            _ => self.say("One moment: the session is not open yet."),
+        }
+        Vec::new()
+    }
+
+    fn key_while_navigating(&mut self, key: Key) -> Vec<Effect> {
+        match &mut self.navigating {
+            Some(navigating) if key.is(KeyCode::Esc) && !navigating.aborting => {
+                navigating.aborting = true;
+                let navigation_id = navigating.navigation_id.clone();
+                vec![Effect::AbortNavigation { navigation_id }]
+            }
+            _ => Vec::new(),
+        }
+    }
+}

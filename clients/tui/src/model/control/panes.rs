@@ -1,0 +1,89 @@
+//! The keys of the preview, of a comparison and of the editor.
+
+use crate::keys::{Action, Context, Key};
+use crate::message::Effect;
+use crate::model::{Model, layout};
+use crossterm::event::KeyCode;
+
+impl Model {
+    pub(super) fn key_in_preview(&mut self, key: Key) -> Vec<Effect> {
+        let page = isize::try_from(self.preview.height).unwrap_or(1).max(2) - 1;
+        match self.action(Context::Preview, key) {
+            Some(Action::Up) => self.preview.scroll(-1),
+            Some(Action::Down) => self.preview.scroll(1),
+            Some(Action::PageUp) => self.preview.scroll(-page),
+            Some(Action::PageDown) => self.preview.scroll(page),
+            Some(Action::First) => self.preview.top = 0,
+            Some(Action::Last) => self.preview.top = self.preview.last_top(),
+            Some(Action::FocusPreview) => self.preview_focused = false,
+            Some(Action::TogglePreview) => self.half = !self.half,
+            Some(Action::Copy) => return self.copy_selected(),
+            Some(Action::Help) => return self.help(),
+            Some(Action::Suspend) => return vec![Effect::Suspend],
+            Some(Action::Quit) => return vec![Effect::Quit],
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    pub(super) fn key_in_comparison(&mut self, key: Key) -> Vec<Effect> {
+        let action = self.action(Context::Compare, key);
+        let Some(compare) = &mut self.compare else {
+            return Vec::new();
+        };
+        let page = isize::try_from(compare.height).unwrap_or(1).max(2) - 1;
+        match action {
+            Some(Action::Up) => compare.scroll(-1),
+            Some(Action::Down) => compare.scroll(1),
+            Some(Action::PageUp) => compare.scroll(-page),
+            Some(Action::PageDown) => compare.scroll(page),
+            Some(Action::First) => compare.top = 0,
+            Some(Action::Last) => compare.scroll(isize::MAX),
+            Some(Action::Back) => self.compare = None,
+            Some(Action::Help) => return self.help(),
+            Some(Action::Suspend) => return vec![Effect::Suspend],
+            Some(Action::Quit) => return vec![Effect::Quit],
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    pub(super) fn key_in_editor(&mut self, key: Key) -> Vec<Effect> {
+        let action = self.action(Context::Editor, key);
+        let columns = usize::from(layout::panes(self).editor.width);
+        let Some(editor) = self.editor.as_mut().filter(|editor| !editor.sending) else {
+            return Vec::new();
+        };
+        match action {
+            Some(Action::Send) if editor.is_empty() => self.say("There is nothing to send."),
+            Some(Action::Send) => {
+                editor.sending = true;
+                return vec![Effect::Send(editor.draft())];
+            }
+            Some(Action::Newline) => editor.input.insert("\n"),
+            Some(Action::Copy) => {
+                let text = editor.input.text().to_owned();
+                self.say(format!("Copied: {}", crate::time::bytes(text.len())));
+                return vec![Effect::Copy(text)];
+            }
+            Some(Action::Back) => {
+                let kept = (!editor.is_empty()).then(|| editor.draft());
+                self.editor = None;
+                if kept.is_some() {
+                    let compose = self.hint(Action::Compose);
+                    self.say(format!("The draft is kept: {compose} takes it up again."));
+                }
+                self.kept_draft = kept;
+            }
+            Some(Action::Quit) => return vec![Effect::Quit],
+            _ => match key.code() {
+                KeyCode::Up => editor.input.vertical(columns, false),
+                KeyCode::Down => editor.input.vertical(columns, true),
+                _ => {
+                    editor.input.key(key);
+                }
+            },
+        }
+        Vec::new()
+    }
+}

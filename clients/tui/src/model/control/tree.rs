@@ -1,0 +1,213 @@
+//! The keys of the tree.
+
+use crate::keys::{Action, Context, Key};
+use crate::message::{Draft, Effect, Filter, Place};
+use crate::model::dialog::{Choose, Dialog};
+use crate::model::editor::Editor;
+use crate::model::input::Input;
+use crate::model::rows::Kind;
+use crate::model::{Model, Screen};
+use crossterm::event::KeyCode;
+
+impl Model {
+    pub(super) fn key_in_tree(&mut self, key: Key) -> Vec<Effect> {
+        if self.tree.typing {
+            if let Some(effects) = self.type_in_tree_search(key) {
+                return effects;
+            }
+        } else if self.action(Context::Tree, key).is_none() && key.text().is_some_and(|c| c != ' ')
+        {
+            self.tree.typing = true;
+            self.tree.search.key(key);
+            return self.tree.searched();
+        }
+        let Some(action) = self.action(Context::Tree, key) else {
+            return Vec::new();
+        };
+        if self.move_cursor(action) {
+            self.tree.typing = false;
+            return Vec::new();
+        }
+        match action {
+            Action::Accept => self.navigate_to_cursor(false),
+            Action::Rewind => self.navigate_to_cursor(true),
+            Action::Back => self.leave_tree(),
+            Action::Search => {
+                self.tree.typing = true;
+                Vec::new()
+            }
+            Action::FoldOrUp => self.tree.fold_or_up(),
+            Action::UnfoldOrDown => self.tree.unfold_or_down(),
+            Action::ToggleFold => self.tree.toggle_fold(),
+            Action::ToActive => self.tree.go_to(Place::Leaf),
+            Action::ToNews => match self.tree.others_at.clone() {
+                Some(id) => {
+                    self.tree.news = 0;
+                    self.tree.go_to(Place::Around(id))
+                }
+                None => {
+                    self.say("Nobody else is elsewhere in this session.");
+                    Vec::new()
+                }
+            },
+            Action::FilterDefault => self.tree.set_filter(Filter::Default),
+            Action::FilterNoTools => self.tree.toggle_filter(Filter::NoTools),
+            Action::FilterUserOnly => self.tree.toggle_filter(Filter::UserOnly),
+            Action::FilterLabeled => self.tree.toggle_filter(Filter::Labeled),
+            Action::FilterAll => self.tree.toggle_filter(Filter::All),
+            Action::NextFilter => self.tree.set_filter(self.tree.filter.next()),
+            Action::Label => {
+                if let Some(row) = self.tree.selected() {
+                    self.dialog = Some(Dialog::Label {
+                        id: row.id.clone(),
+                        input: Input::line(row.label.as_deref().unwrap_or_default()),
+                    });
+                }
+                Vec::new()
+            }
+            Action::LabelTimes => {
+                self.tree.label_times = !self.tree.label_times;
+                Vec::new()
+            }
+            Action::Undo => vec![Effect::Undo],
+            Action::Redo => vec![Effect::Redo],
+            Action::Copy => self.copy_selected(),
+            Action::Compose => {
+                let draft = self.kept_draft.take().unwrap_or_else(|| Draft {
+                    expected_leaf: self.tree.leaf.clone(),
+                    ..Draft::default()
+                });
+                self.editor = Some(Editor::new(draft));
+                Vec::new()
+            }
+            Action::Mark => {
+                self.tree.toggle_mark();
+                Vec::new()
+            }
+            Action::Compare => self.compare_marked(),
+            Action::TogglePreview => {
+                self.half = !self.half;
+                Vec::new()
+            }
+            Action::FocusPreview => {
+                self.preview_focused = true;
+                Vec::new()
+            }
+            Action::Sessions => self.show_sessions(),
+            Action::Help => self.help(),
+            Action::Suspend => vec![Effect::Suspend],
+            Action::Quit => vec![Effect::Quit],
+            _ => Vec::new(),
+        }
+    }
+
+    /// `None`: the key is no text and does what it does in the tree.
+    pub(super) fn type_in_tree_search(&mut self, key: Key) -> Option<Vec<Effect>> {
+        if key.is(KeyCode::Backspace) && self.tree.search.is_empty() {
+            self.tree.typing = false;
+            return Some(Vec::new());
+        }
+        if key.text().is_none()
+            && !matches!(key.code(), KeyCode::Backspace | KeyCode::Delete)
+            && !key.is_ctrl('w')
+        {
+            return None;
+        }
+        self.tree.search.key(key);
+        Some(self.tree.searched())
+    }
+
+    /// Whether the action moves the cursor of the tree.
+    pub(super) fn move_cursor(&mut self, action: Action) -> bool {
+        let cursor = self.tree.cursor;
+        let page = self.tree.height.saturating_sub(1).max(1);
+        let to = match action {
+            Action::Up => cursor.saturating_sub(1),
+            Action::Down => cursor + 1,
+            Action::PageUp => cursor.saturating_sub(page),
+            Action::PageDown => cursor + page,
+            Action::First => 0,
+            Action::Last => usize::MAX - 1,
+            _ => return false,
+        };
+        self.tree.move_to(to);
+        true
+    }
+
+    pub(super) fn leave_tree(&mut self) -> Vec<Effect> {
+        if self.tree.is_going() {
+            self.held.clear();
+            self.tree.stay();
+            return Vec::new();
+        }
+        if let Some(effects) = self.tree.clear_search() {
+            return effects;
+        }
+        if !self.tree.marks.is_empty() {
+            self.tree.marks.clear();
+            return Vec::new();
+        }
+        if self.came_from_list {
+            self.show_sessions()
+        } else {
+            vec![Effect::Quit]
+        }
+    }
+
+    pub(super) fn show_sessions(&mut self) -> Vec<Effect> {
+        self.screen = Screen::Sessions;
+        self.came_from_list = true;
+        self.sessions.reload()
+    }
+
+    pub(super) fn copy_selected(&mut self) -> Vec<Effect> {
+        let row = self.tree.selected();
+        row.map(|row| Effect::GetText { id: row.id.clone() })
+            .into_iter()
+            .collect()
+    }
+
+    pub(super) fn compare_marked(&mut self) -> Vec<Effect> {
+        let cursor = self.tree.selected().map(|row| row.id.clone());
+        let pair = match (&*self.tree.marks, cursor) {
+            ([(left, _), (right, _)], _) => Some((left.clone(), right.clone())),
+            ([(left, _)], Some(right)) if *left != right => Some((left.clone(), right)),
+            _ => None,
+        };
+        let Some((left, right)) = pair else {
+            let mark = self.hint(Action::Mark);
+            self.say(format!(
+                "Mark an entry with {mark}, then compare it with another."
+            ));
+            return Vec::new();
+        };
+        self.say("Comparing…");
+        vec![Effect::Compare { left, right }]
+    }
+
+    pub(super) fn navigate_to_cursor(&mut self, rewind: bool) -> Vec<Effect> {
+        let Some(row) = self.tree.selected() else {
+            return Vec::new();
+        };
+        let is_user = row.kind == Kind::User;
+        if rewind && !is_user {
+            self.say("Only user messages can be taken back into the editor.");
+            return Vec::new();
+        }
+        let (target, preview) = (row.id.clone(), row.preview.clone());
+        if !rewind && self.tree.leaf.as_ref() == Some(&target) {
+            self.already_there();
+            return Vec::new();
+        }
+        self.dialog = Some(Dialog::Choose(Choose {
+            target: target.clone(),
+            preview,
+            is_user,
+            rewind,
+            abandoned: None,
+            selected: 0,
+            focus: None,
+        }));
+        vec![Effect::Prepare { target, rewind }]
+    }
+}

@@ -1,0 +1,425 @@
+//! An entry in full, as the preview shows it: read once from its JSON, laid out for a width.
+//!
+//! Text is wrapped between words; what stands between code fences, tool calls and the output of tools
+//! keep their columns; images are named, not drawn. Shows at most [`SHOWN`] bytes of one entry: the
+//! preview is for reading, and a tool result of 20 MB is not read. Copying takes all of it.
+
+use crate::text;
+use serde_json::Value;
+
+/// Bytes of text shown at most.
+pub const SHOWN: usize = 256 * 1024;
+
+/// What is shown of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Document {
+    /// Type or role, time, model: what stands above the text.
+    pub title: String,
+    parts: Vec<Part>,
+}
+
+/// A stretch of text of one kind; lines are sanitized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    style: LineStyle,
+    lines: Vec<String>,
+}
+
+/// How a line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineStyle {
+    Text,
+    Heading,
+    Code,
+    /// Said by the model to itself.
+    Thinking,
+    /// A tool call, an image, a rule between parts.
+    Note,
+    Error,
+}
+
+/// A line as it is drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub style: LineStyle,
+    pub text: String,
+}
+
+impl Document {
+    /// From an entry as the daemon delivers it.
+    pub fn of(entry: &Value) -> Self {
+        let mut document = Writer::default();
+        let kind = str_of(entry, "type");
+        document.entry(entry, kind);
+        let mut title = vec![title(entry, kind)];
+        if let Some(model) = entry.pointer("/message/model").and_then(Value::as_str) {
+            title.push(text::line(model));
+        }
+        if let Some(time) = entry.get("timestamp").and_then(Value::as_str) {
+            title.push(crate::time::local(time));
+        }
+        if let Some(id) = entry.get("id").and_then(Value::as_str) {
+            title.push(text::line(id));
+        }
+        Self {
+            title: title.join(" · "),
+            parts: document.parts,
+        }
+    }
+
+    /// The lines of it in `columns`.
+    pub fn layout(&self, columns: usize) -> Vec<Line> {
+        let mut out: Vec<Line> = Vec::new();
+        for part in &self.parts {
+            for line in &part.lines {
+                let pieces = match part.style {
+                    LineStyle::Code => text::fold(line, columns),
+                    _ => text::wrap(line, columns),
+                };
+                let style = part.style;
+                out.extend(pieces.into_iter().map(|text| Line { style, text }));
+            }
+        }
+        out
+    }
+}
+
+fn title(entry: &Value, kind: &str) -> String {
+    let message = entry.get("message").unwrap_or(&Value::Null);
+    let name = match (kind, str_of(message, "role")) {
+        ("message", "toolResult") => format!("tool {}", str_of(message, "toolName")),
+        ("message", "bashExecution") => "shell".to_owned(),
+        ("message", role) => role.to_owned(),
+        ("branch_summary", _) => "branch summary".to_owned(),
+        ("compaction", _) => "compaction".to_owned(),
+        ("custom_message", _) => str_of(entry, "customType").to_owned(),
+        (kind, _) => kind.replace('_', " "),
+    };
+    text::line(&name)
+}
+
+/// All the text of an entry, as stored: what copying takes.
+pub fn plain_text(entry: &Value) -> String {
+    let message = entry.get("message").unwrap_or(entry);
+    if let Some(summary) = entry.get("summary").and_then(Value::as_str) {
+        return summary.to_owned();
+    }
+    if str_of(message, "role") == "bashExecution" {
+        return format!(
+            "$ {}\n{}",
+            str_of(message, "command"),
+            str_of(message, "output")
+        );
+    }
+    let parts = match message.get("content") {
+        Some(Value::String(text)) => vec![text.clone()],
+        Some(Value::Array(blocks)) => {
+            let texts = blocks
+                .iter()
+                .filter(|block| str_of(block, "type") == "text");
+            let texts: Vec<String> = texts
+                .map(|block| str_of(block, "text").to_owned())
+                .collect();
+            let calls = blocks
+                .iter()
+                .filter(|block| str_of(block, "type") == "toolCall");
+            if texts.is_empty() {
+                calls.map(call).collect()
+            } else {
+                texts
+            }
+        }
+        _ => vec![pretty(entry)],
+    };
+    parts.join("\n")
+}
+
+/// `name(argument: value, …)` of a tool call.
+pub fn call(block: &Value) -> String {
+    let arguments = match block.get("arguments") {
+        Some(Value::Object(members)) => members
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(text) => format!("{name}: {text}"),
+                value => format!("{name}: {value}"),
+            })
+            .collect::<Vec<_>>()
+            .join(", "),
+        _ => String::new(),
+    };
+    format!("{}({arguments})", str_of(block, "name"))
+}
+
+fn str_of<'a>(value: &'a Value, member: &str) -> &'a str {
+    value
+        .get(member)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+#[derive(Default)]
+struct Writer {
+    parts: Vec<Part>,
+    bytes: usize,
+    is_cut: bool,
+}
+
+impl Writer {
+    fn entry(&mut self, entry: &Value, kind: &str) {
+        match kind {
+            "message" => self.message(entry.get("message").unwrap_or(&Value::Null)),
+            "custom_message" => self.content(entry.get("content"), LineStyle::Text),
+            "compaction" => {
+                if let Some(tokens) = entry.get("tokensBefore").and_then(Value::as_u64) {
+                    self.push(LineStyle::Note, &format!("{tokens} tokens before"));
+                }
+                self.prose(str_of(entry, "summary"));
+            }
+            "branch_summary" => {
+                self.push(
+                    LineStyle::Note,
+                    &format!("of the branch that ended at {}", str_of(entry, "fromId")),
+                );
+                self.prose(str_of(entry, "summary"));
+            }
+            _ => self.push(LineStyle::Code, &pretty(entry)),
+        }
+    }
+
+    fn message(&mut self, message: &Value) {
+        match str_of(message, "role") {
+            "bashExecution" => {
+                self.push(
+                    LineStyle::Note,
+                    &format!("$ {}", str_of(message, "command")),
+                );
+                self.push(LineStyle::Code, str_of(message, "output"));
+                if let Some(code) = message
+                    .get("exitCode")
+                    .and_then(Value::as_i64)
+                    .filter(|code| *code != 0)
+                {
+                    self.push(LineStyle::Error, &format!("exit code {code}"));
+                }
+            }
+            "toolResult" => {
+                let failed = message.get("isError").and_then(Value::as_bool) == Some(true);
+                if failed {
+                    self.push(LineStyle::Error, "failed");
+                }
+                self.content(message.get("content"), LineStyle::Code);
+            }
+            _ => self.content(message.get("content"), LineStyle::Text),
+        }
+        let error = str_of(message, "errorMessage");
+        if !error.is_empty() {
+            self.push(LineStyle::Error, error);
+        }
+    }
+
+    fn content(&mut self, content: Option<&Value>, style: LineStyle) {
+        let mut text = |text: &str| match style {
+            LineStyle::Text => self.prose(text),
+            style => self.push(style, text),
+        };
+        match content {
+            Some(Value::String(content)) => text(content),
+            Some(Value::Array(blocks)) => {
+                for block in blocks {
+                    self.block(block, style);
+                }
+            }
+            None | Some(Value::Null) => {}
+            Some(other) => self.push(LineStyle::Code, &pretty(other)),
+        }
+    }
+
+    fn block(&mut self, block: &Value, style: LineStyle) {
+        match str_of(block, "type") {
+            "text" if style == LineStyle::Text => self.prose(str_of(block, "text")),
+            "text" => self.push(style, str_of(block, "text")),
+            "thinking" => self.push(LineStyle::Thinking, str_of(block, "thinking")),
+            "toolCall" => self.push(LineStyle::Note, &format!("→ {}", call(block))),
+            "image" => {
+                // Base64: four characters for three bytes.
+                let bytes = str_of(block, "data").len() / 4 * 3;
+                let mime = str_of(block, "mimeType");
+                self.push(
+                    LineStyle::Note,
+                    &format!("[image: {mime}, {}]", crate::time::bytes(bytes)),
+                );
+            }
+            _ => self.push(LineStyle::Code, &pretty(block)),
+        }
+    }
+
+    /// Text of people and models: headings and fenced code stand out.
+    fn prose(&mut self, text: &str) {
+        let mut fence: Option<&str> = None;
+        let mut style = LineStyle::Text;
+        let mut from = 0;
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let trimmed = line.trim_start();
+            let mark = ["```", "~~~"]
+                .into_iter()
+                .find(|mark| trimmed.starts_with(mark));
+            let (here, next) = match (fence, mark) {
+                (None, Some(mark)) => {
+                    fence = Some(mark);
+                    (LineStyle::Note, LineStyle::Code)
+                }
+                (Some(open), Some(mark)) if open == mark => {
+                    fence = None;
+                    (LineStyle::Note, LineStyle::Text)
+                }
+                (Some(_), _) => (LineStyle::Code, LineStyle::Code),
+                (None, _) if is_heading(trimmed) => (LineStyle::Heading, LineStyle::Text),
+                (None, _) => (LineStyle::Text, LineStyle::Text),
+            };
+            if here != style {
+                self.push(style, text.get(from..at).unwrap_or_default());
+                from = at;
+                style = here;
+            }
+            at += line.len();
+            if next != here {
+                self.push(style, text.get(from..at).unwrap_or_default());
+                from = at;
+                style = next;
+            }
+        }
+        self.push(style, text.get(from..).unwrap_or_default());
+    }
+
+    fn push(&mut self, style: LineStyle, text: &str) {
+        if text.is_empty() || self.is_cut {
+            return;
+        }
+        let room = SHOWN - self.bytes;
+        let shown = match text.char_indices().find(|(at, _)| *at >= room) {
+            Some((at, _)) => text.get(..at).unwrap_or_default(),
+            None => text,
+        };
+        self.bytes += shown.len();
+        let lines = text::lines(shown).collect();
+        self.parts.push(Part { style, lines });
+        if shown.len() < text.len() {
+            self.is_cut = true;
+            let more = crate::time::bytes(text.len() - shown.len());
+            self.parts.push(Part {
+                style: LineStyle::Note,
+                lines: vec![format!("… {more} more; copying takes all of it")],
+            });
+        }
+    }
+}
+
+fn is_heading(line: &str) -> bool {
+    let hashes = line.len() - line.trim_start_matches('#').len();
+    (1..=6).contains(&hashes) && line.get(hashes..).is_some_and(|rest| rest.starts_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(message: Value, columns: usize) -> Vec<String> {
+        let entry = json!({"type": "message", "id": "a", "message": message});
+        let lines = Document::of(&entry).layout(columns);
+        let mark = |style| match style {
+            LineStyle::Text => ' ',
+            LineStyle::Heading => '#',
+            LineStyle::Code => '|',
+            LineStyle::Thinking => '?',
+            LineStyle::Note => '-',
+            LineStyle::Error => '!',
+        };
+        lines
+            .iter()
+            .map(|line| format!("{} {}", mark(line.style), line.text))
+            .collect()
+    }
+
+    #[test]
+    fn prose_headings_and_code_are_told_apart() {
+        let text = "# Plan\nFirst read the file.\n```rust\nfn main() {    println!(\"a\") }\n```\nThen run it.";
+        assert_eq!(
+            shown(
+                json!({"role": "assistant", "content": [{"type": "text", "text": text}]}),
+                20
+            ),
+            [
+                "# # Plan",
+                "  First read the file.",
+                "- ```rust",
+                "| fn main() {    print",
+                "| ln!(\"a\") }",
+                "- ```",
+                "  Then run it.",
+            ]
+        );
+    }
+
+    #[test]
+    fn calls_images_thinking_and_errors_are_named() {
+        let content = json!([
+            {"type": "thinking", "thinking": "hm"},
+            {"type": "toolCall", "name": "bash", "arguments": {"command": "ls\u{1b}[2J", "n": 1}},
+            {"type": "image", "mimeType": "image/png", "data": "A".repeat(4000)},
+            {"type": "new", "x": 1},
+        ]);
+        assert_eq!(
+            shown(
+                json!({"role": "assistant", "content": content, "errorMessage": "refused"}),
+                40
+            ),
+            [
+                "? hm",
+                "- → bash(command: ls␛[2J, n: 1)",
+                "- [image: image/png, 3 kB]",
+                "| {",
+                "|   \"type\": \"new\",",
+                "|   \"x\": 1",
+                "| }",
+                "! refused",
+            ]
+        );
+        assert_eq!(
+            shown(
+                json!({"role": "bashExecution", "command": "make", "output": "a\tb\n", "exitCode": 2}),
+                40
+            ),
+            ["- $ make", "| a   b", "! exit code 2"]
+        );
+    }
+
+    #[test]
+    fn a_large_entry_is_cut_where_it_is_shown_and_not_where_it_is_copied() {
+        let text = "漢".repeat(SHOWN);
+        let entry = json!({"type": "message", "message": {"role": "toolResult", "content": text}});
+        let lines = Document::of(&entry).layout(80);
+        assert_eq!(
+            lines.last().unwrap().text,
+            "… 524 kB more; copying takes all of it"
+        );
+        assert_eq!(plain_text(&entry), text);
+    }
+
+    #[test]
+    fn odd_entries_are_shown_as_they_are() {
+        let odd = json!({"type": "message", "message": {"role": 1, "content": {"a": []}}});
+        assert!(!Document::of(&odd).layout(20).is_empty());
+        assert!(
+            Document::of(&json!(null))
+                .layout(20)
+                .iter()
+                .any(|line| line.text == "null")
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Which part of the screen is whose: the same for drawing, for scrolling and for the mouse.
+
+use super::{Model, Screen};
+use ratatui::layout::Rect;
+
+/// The areas; those that are not there have no height.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Panes {
+    pub header: Rect,
+    /// The rows of the list of sessions.
+    pub list: Rect,
+    /// The rows of the tree.
+    pub tree: Rect,
+    /// Left of the preview, if it stands beside the tree.
+    pub divider: Rect,
+    /// The line over the text of the preview.
+    pub preview_title: Rect,
+    /// The text of the preview.
+    pub preview: Rect,
+    /// The title of the editor, and its text.
+    pub editor_title: Rect,
+    pub editor: Rect,
+    pub compare: Rect,
+    pub search: Rect,
+    pub status: Rect,
+}
+
+/// From this width on the preview stands beside the tree.
+const WIDE: u16 = 110;
+
+/// Below this height there is no room for both.
+const LOW: u16 = 14;
+
+pub fn panes(model: &Model) -> Panes {
+    let (columns, rows) = model.size;
+    let area = Rect::new(0, 0, columns, rows);
+    let mut panes = Panes::default();
+    let (header, rest) = cut_top(area, 1);
+    let (rest, status) = cut_bottom(rest, 1);
+    panes.header = header;
+    panes.status = status;
+    if model.compare.is_some() {
+        panes.compare = rest;
+        return panes;
+    }
+    let searching = match model.screen {
+        Screen::Sessions => model.sessions.typing || !model.sessions.search.is_empty(),
+        Screen::Tree => model.tree.typing || !model.tree.search.is_empty(),
+    };
+    let (mut rest, search) = cut_bottom(rest, u16::from(searching));
+    panes.search = search;
+    if model.screen == Screen::Sessions {
+        panes.list = rest;
+        return panes;
+    }
+    if model.editor.is_some() {
+        let (above, editor) = cut_bottom(rest, (rest.height / 2).max(3).min(rest.height));
+        (panes.editor_title, panes.editor) = cut_top(editor, 1);
+        rest = above;
+    }
+    let alone = model.preview_focused && (rows < LOW || !model.half);
+    if alone && model.editor.is_none() {
+        (panes.preview_title, panes.preview) = cut_top(rest, 1);
+    } else if !model.half || rest.height < LOW - 4 || model.editor.is_some() && columns < WIDE {
+        panes.tree = rest;
+    } else if columns >= WIDE {
+        let width = rest.width / 2;
+        panes.tree = Rect { width, ..rest };
+        panes.divider = Rect {
+            x: rest.x + width,
+            width: 1,
+            ..rest
+        };
+        let beside = Rect {
+            x: rest.x + width + 1,
+            width: rest.width - width - 1,
+            ..rest
+        };
+        let (title, below) = cut_top(beside, 1);
+        panes.preview_title = title;
+        panes.preview = Rect {
+            x: below.x + 1,
+            width: below.width - 1,
+            ..below
+        };
+    } else {
+        let (tree, below) = cut_top(rest, rest.height - rest.height / 2);
+        panes.tree = tree;
+        (panes.preview_title, panes.preview) = cut_top(below, 1);
+    }
+    panes
+}
+
+fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let top = Rect { height, ..area };
+    let rest = Rect {
+        y: area.y + height,
+        height: area.height - height,
+        ..area
+    };
+    (top, rest)
+}
+
+fn cut_bottom(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let rest = Rect {
+        height: area.height - height,
+        ..area
+    };
+    let bottom = Rect {
+        y: area.y + area.height - height,
+        height,
+        ..area
+    };
+    (rest, bottom)
+}

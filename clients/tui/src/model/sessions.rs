@@ -1,0 +1,341 @@
+//! The list of sessions: what is here of it, and where the user is in it.
+//!
+//! The first page comes at once, the following ones while one looks. Searching and sorting are the
+//! daemon's; threads are drawn from `parentSession`, since forks follow the session they come from.
+
+use super::input::Input;
+use crate::message::{Effect, SessionPage, SessionQuery, SessionRow, Sort};
+use std::collections::HashMap;
+
+/// Rows of the first page, and of those after it.
+const FIRST_PAGE: usize = 200;
+const NEXT_PAGES: usize = 1000;
+
+/// Levels of a thread drawn at most.
+const MAX_DEPTH: usize = 16;
+
+/// The list.
+#[derive(Debug)]
+pub struct SessionList {
+    rows: Vec<SessionRow>,
+    /// The guides before each row.
+    guides: Vec<String>,
+    pub here: bool,
+    pub named: bool,
+    pub sort: Sort,
+    pub search: Input,
+    /// Letters go into the search.
+    pub typing: bool,
+    pub cursor: usize,
+    pub top: usize,
+    /// Rows on the screen.
+    pub height: usize,
+    generation: u64,
+    /// A page is under way.
+    pub loading: bool,
+    /// The list is to be asked for again once the answer under way is here.
+    again: bool,
+    /// The next answer replaces the rows; until then the old ones stay on the screen.
+    fresh: bool,
+    /// Where the cursor shall stand once the row is here.
+    wanted: Option<String>,
+}
+
+impl SessionList {
+    pub fn new() -> Self {
+        Self {
+            rows: Vec::new(),
+            guides: Vec::new(),
+            here: true,
+            named: false,
+            sort: Sort::Threaded,
+            search: Input::line(""),
+            typing: false,
+            cursor: 0,
+            top: 0,
+            height: 1,
+            generation: 0,
+            loading: false,
+            again: false,
+            fresh: true,
+            wanted: None,
+        }
+    }
+
+    pub fn rows(&self) -> &[SessionRow] {
+        &self.rows
+    }
+
+    pub fn guide(&self, at: usize) -> &str {
+        self.guides.get(at).map_or("", String::as_str)
+    }
+
+    pub fn selected(&self) -> Option<&SessionRow> {
+        self.rows.get(self.cursor)
+    }
+
+    /// Asks for the list from its beginning, the cursor staying on its session.
+    pub fn reload(&mut self) -> Vec<Effect> {
+        self.wanted = self.selected().map(|row| row.id.clone());
+        self.ask_again()
+    }
+
+    /// Asks for the list from its beginning, for the search, sort or scope has changed.
+    pub fn restart(&mut self) -> Vec<Effect> {
+        self.wanted = None;
+        self.cursor = 0;
+        self.top = 0;
+        self.ask_again()
+    }
+
+    fn ask_again(&mut self) -> Vec<Effect> {
+        self.generation += 1;
+        self.fresh = true;
+        if self.loading {
+            self.again = true;
+            return Vec::new();
+        }
+        vec![self.ask(None)]
+    }
+
+    fn ask(&mut self, cursor: Option<String>) -> Effect {
+        self.loading = true;
+        self.again = false;
+        Effect::ListSessions(SessionQuery {
+            generation: self.generation,
+            here: self.here,
+            named: self.named,
+            query: self.search.text().to_owned(),
+            sort: self.sort,
+            limit: if cursor.is_none() {
+                FIRST_PAGE
+            } else {
+                NEXT_PAGES
+            },
+            cursor,
+        })
+    }
+
+    /// A page is here; what to do next.
+    pub fn arrived(&mut self, generation: u64, page: SessionPage) -> Vec<Effect> {
+        self.loading = false;
+        if self.again || generation != self.generation {
+            return vec![self.ask(None)];
+        }
+        if std::mem::take(&mut self.fresh) {
+            self.rows.clear();
+        }
+        self.rows.extend(page.rows);
+        self.guides = if self.sort == Sort::Threaded {
+            guides(&self.rows)
+        } else {
+            Vec::new()
+        };
+        let found = |id: &String| self.rows.iter().position(|row| row.id == *id);
+        if let Some(at) = self.wanted.as_ref().and_then(found) {
+            self.cursor = at;
+            self.wanted = None;
+        }
+        self.show_cursor();
+        let next = page.next.map(|cursor| self.ask(Some(cursor)));
+        next.into_iter().collect()
+    }
+
+    /// No answer will come.
+    pub fn failed(&mut self) {
+        self.loading = false;
+        self.again = false;
+    }
+
+    pub fn move_to(&mut self, to: usize) {
+        self.cursor = to;
+        self.wanted = None;
+        self.show_cursor();
+    }
+
+    /// Keeps the cursor in the list and on the screen.
+    pub fn show_cursor(&mut self) {
+        self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
+        self.top = super::scrolled(self.top, self.cursor, self.height, self.rows.len());
+    }
+
+    /// Why there is nothing to see; `None` if there is.
+    pub fn emptiness(&self) -> Option<String> {
+        if !self.rows.is_empty() {
+            return None;
+        }
+        if self.loading {
+            return Some("Looking for sessions…".to_owned());
+        }
+        let place = if self.here { " of this directory" } else { "" };
+        let kind = if self.named {
+            "named session"
+        } else {
+            "session"
+        };
+        Some(if self.search.is_empty() {
+            format!("There is no {kind}{place}.")
+        } else {
+            format!(
+                "No {kind}{place} matches “{}”.",
+                crate::text::line(self.search.text())
+            )
+        })
+    }
+}
+
+impl Default for SessionList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sort {
+    /// As the protocol and the list call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sort::Threaded => "threaded",
+            Sort::Recent => "recent",
+            Sort::Created => "created",
+            Sort::Name => "name",
+        }
+    }
+
+    pub const fn next(self) -> Self {
+        match self {
+            Sort::Threaded => Sort::Recent,
+            Sort::Recent => Sort::Created,
+            Sort::Created => Sort::Name,
+            Sort::Name => Sort::Threaded,
+        }
+    }
+}
+
+impl SessionRow {
+    /// Its name, else how it begins.
+    pub fn title(&self) -> &str {
+        match (&self.name, self.first_message.is_empty()) {
+            (Some(name), _) => name,
+            (None, false) => &self.first_message,
+            (None, true) => "(empty)",
+        }
+    }
+}
+
+/// `├─ └─ │` before each row of a threaded list.
+fn guides(rows: &[SessionRow]) -> Vec<String> {
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    let mut depths: Vec<usize> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let parent = row.parent.as_deref().and_then(|parent| by_name.get(parent));
+        depths.push(parent.map_or(0, |depth| depth + 1));
+        let depth = depths.last().copied().unwrap_or_default();
+        by_name.insert(&row.id, depth);
+        by_name.insert(&row.path, depth);
+    }
+    // From the end: at which levels a later sibling follows.
+    let mut follows = [false; MAX_DEPTH + 1];
+    let mut out: Vec<String> = Vec::with_capacity(rows.len());
+    for depth in depths.into_iter().rev() {
+        let depth = depth.min(MAX_DEPTH);
+        let mut guide = String::new();
+        for level in follows.iter().take(depth).skip(1) {
+            guide.push_str(if *level { "│  " } else { "   " });
+        }
+        if depth > 0 {
+            let later = follows.get(depth).copied().unwrap_or_default();
+            guide.push_str(if later { "├─ " } else { "└─ " });
+        }
+        for (level, follows) in follows.iter_mut().enumerate() {
+            *follows = match level.cmp(&depth) {
+                std::cmp::Ordering::Less => *follows,
+                std::cmp::Ordering::Equal => true,
+                std::cmp::Ordering::Greater => false,
+            };
+        }
+        out.push(guide);
+    }
+    out.reverse();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, parent: Option<&str>) -> SessionRow {
+        SessionRow {
+            id: id.into(),
+            path: format!("/s/{id}.jsonl"),
+            cwd: "/p".into(),
+            name: None,
+            modified: 0,
+            messages: 1,
+            first_message: String::new(),
+            parent: parent.map(Into::into),
+            damage: None,
+        }
+    }
+
+    #[test]
+    fn threads_are_drawn() {
+        let rows = [
+            row("a", None),
+            row("b", Some("/s/a.jsonl")),
+            row("c", Some("/s/b.jsonl")),
+            row("d", Some("a")),
+            row("e", Some("gone")),
+            row("f", Some("e")),
+        ];
+        assert_eq!(guides(&rows), ["", "├─ ", "│  └─ ", "└─ ", "", "└─ "]);
+    }
+
+    #[test]
+    fn a_loop_of_parents_is_harmless() {
+        let rows = [
+            row("a", Some("b")),
+            row("b", Some("a")),
+            row("a", Some("a")),
+        ];
+        assert_eq!(guides(&rows), ["", "├─ ", "└─ "]);
+    }
+
+    fn page(ids: &[&str], next: Option<&str>) -> SessionPage {
+        SessionPage {
+            rows: ids.iter().map(|id| row(id, None)).collect(),
+            next: next.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn pages_follow_and_the_cursor_stays_on_its_session() {
+        let mut list = SessionList::new();
+        let effects = list.restart();
+        assert!(matches!(&*effects, [Effect::ListSessions(query)] if query.cursor.is_none()));
+        let effects = list.arrived(1, page(&["a", "b"], Some("2")));
+        assert!(
+            matches!(&*effects, [Effect::ListSessions(query)] if query.cursor.as_deref() == Some("2"))
+        );
+        assert!(list.arrived(1, page(&["c"], None)).is_empty());
+        list.height = 5;
+        list.move_to(2);
+        assert_eq!(list.reload().len(), 1);
+        list.arrived(2, page(&["x", "c", "a"], None));
+        assert_eq!(list.selected().map(|row| &*row.id), Some("c"));
+    }
+
+    #[test]
+    fn typing_faster_than_the_daemon_asks_once_more_at_the_end() {
+        let mut list = SessionList::new();
+        assert_eq!(list.restart().len(), 1);
+        for char in ["a", "b", "c"] {
+            list.search.insert(char);
+            assert!(list.restart().is_empty());
+        }
+        let effects = list.arrived(1, page(&["old"], None));
+        assert!(matches!(&*effects, [Effect::ListSessions(query)] if query.query == "abc"));
+        assert!(list.rows().is_empty());
+        list.arrived(4, page(&["new"], None));
+        assert_eq!(list.rows().len(), 1);
+    }
+}

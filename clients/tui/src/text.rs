@@ -1,0 +1,338 @@
+//! Text made safe to show, and its columns: the one way from what sessions hold to cells.
+//!
+//! Sessions hold what models, tools and strangers wrote. Printed as it is, such text could move the
+//! cursor, retitle the window, fill the clipboard, or show its words in another order than they stand.
+//! Everything that comes from the daemon passes through [`line`] or [`lines`] where it enters the model.
+//!
+//! Columns are counted by grapheme cluster, as ratatui counts them. Terminals disagree about emoji that
+//! are joined or styled by invisible characters, and one cell of disagreement tears the whole line; such
+//! joiners are left out, so that every terminal draws the parts, with widths all agree on.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns of a tab stop.
+const TAB: usize = 4;
+
+/// Whether a terminal or its text layout would obey `char` rather than show it: C0, DEL, C1, the marks
+/// that turn the direction of writing, and line separators.
+pub const fn is_control(char: char) -> bool {
+    matches!(
+        char,
+        '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
+            | '\u{061c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{206f}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0001}'..='\u{e007f}'
+    )
+}
+
+/// Takes no column of its own and says nothing that all terminals draw: soft hyphen, zero-width space, word
+/// joiners, byte order mark, the style and the skin tone of emoji.
+const fn is_invisible(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'
+    )
+}
+
+/// What emoji sequences join; `previous` stands before the joiner.
+const fn joins_emoji(previous: char) -> bool {
+    matches!(previous, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// `text` as one line in which every control is a visible character and does nothing.
+pub fn line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut previous = ' ';
+    for char in text.chars() {
+        match char {
+            '\0'..='\u{1f}' => out.push(picture(char)),
+            '\u{7f}' => out.push('\u{2421}'),
+            char if is_control(char) => out.push(char::REPLACEMENT_CHARACTER),
+            char if is_invisible(char) => continue,
+            '\u{200d}' if joins_emoji(previous) => continue,
+            char => out.push(char),
+        }
+        previous = char;
+    }
+    out
+}
+
+/// The picture of a C0 control.
+fn picture(char: char) -> char {
+    char::from_u32(0x2400 + u32::from(char)).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// The lines of `text`, each as [`line`] makes it, tabs expanded. A final line break adds none.
+pub fn lines(text: &str) -> impl Iterator<Item = String> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.split(['\n', '\u{2028}', '\u{2029}']).map(|text| {
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.contains('\t') {
+            line(&expand_tabs(text))
+        } else {
+            line(text)
+        }
+    })
+}
+
+fn expand_tabs(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + TAB);
+    let mut column = 0;
+    for (at, piece) in text.split('\t').enumerate() {
+        if at > 0 {
+            let spaces = TAB - column % TAB;
+            out.extend(std::iter::repeat_n(' ', spaces));
+            column += spaces;
+        }
+        out.push_str(piece);
+        column += width(piece);
+    }
+    out
+}
+
+/// Columns of `text`, which has passed through [`line`].
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` if it fits `columns`, else its beginning and `…`, together no wider.
+pub fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut out = head(text, columns.saturating_sub(1)).trim_end().to_owned();
+    if columns > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// `text` if it fits `columns`, else `…` and its end, together no wider.
+pub fn cut_front(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut taken = 0;
+    let mut from = text.len();
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        taken += width(grapheme);
+        if taken >= columns {
+            break;
+        }
+        from = at;
+    }
+    let tail = text.get(from..).unwrap_or_default();
+    if columns > 0 {
+        format!("…{tail}")
+    } else {
+        String::new()
+    }
+}
+
+/// The longest beginning of `text` that fits `columns`; whole graphemes.
+pub fn head(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        taken += width(grapheme);
+        if taken > columns {
+            return text.get(..at).unwrap_or_default();
+        }
+    }
+    text
+}
+
+/// `text`, one line, as lines of at most `columns`: broken between words where that is possible, and the
+/// following lines indented as the first one is.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    if width(text) <= columns {
+        return vec![text.to_owned()];
+    }
+    let spaces = text.len() - text.trim_start_matches(' ').len();
+    let indent = if spaces < columns / 2 { spaces } else { 0 };
+    let indent = " ".repeat(indent);
+    let mut out = Vec::new();
+    let mut current = String::new();
+    let mut taken = 0;
+    for word in text.split_inclusive(' ').flat_map(pieces) {
+        let wide = width(word);
+        if taken + wide <= columns {
+            current.push_str(word);
+            taken += wide;
+            continue;
+        }
+        if word.trim().is_empty() {
+            // The break stands for the spaces.
+            flush(&mut out, &mut current, &indent);
+            taken = width(&current);
+            continue;
+        }
+        if taken > indent.len() && wide <= columns - indent.len() {
+            flush(&mut out, &mut current, &indent);
+            current.push_str(word);
+            taken = width(&current);
+            continue;
+        }
+        for grapheme in word.graphemes(true) {
+            let wide = width(grapheme);
+            if taken + wide > columns && taken > indent.len() {
+                flush(&mut out, &mut current, &indent);
+                taken = indent.len();
+            }
+            current.push_str(grapheme);
+            taken += wide;
+        }
+    }
+    if current.trim().is_empty() {
+        return out;
+    }
+    out.push(current);
+    out
+}
+
+/// What a word with the space behind it may be broken into. Scripts that are written without spaces have
+/// wide characters, and may be broken anywhere.
+fn pieces(word: &str) -> Vec<&str> {
+    let is_plain = word.chars().all(|char| char.width().unwrap_or(0) < 2);
+    if !is_plain {
+        return word.split_word_bounds().collect();
+    }
+    let bare = word.trim_end_matches(' ');
+    let (bare, space) = word.split_at(bare.len());
+    [bare, space]
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .collect()
+}
+
+fn flush(out: &mut Vec<String>, current: &mut String, indent: &str) {
+    let full = std::mem::replace(current, indent.to_owned());
+    out.push(full.trim_end().to_owned());
+}
+
+/// `text`, one line, broken exactly at `columns`: for code, where every space counts.
+pub fn fold(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut out = Vec::new();
+    let mut current = String::new();
+    let mut taken = 0;
+    for grapheme in text.graphemes(true) {
+        let wide = width(grapheme);
+        // A grapheme wider than the pane goes through alone.
+        if taken + wide > columns && taken > 0 {
+            out.push(std::mem::take(&mut current));
+            taken = 0;
+        }
+        current.push_str(grapheme);
+        taken += wide;
+    }
+    if !current.is_empty() || out.is_empty() {
+        out.push(current);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_control_gets_through() {
+        let every: String = (0..=0x10_ffff).filter_map(char::from_u32).collect();
+        let shown = line(&every);
+        assert!(!shown.contains(is_control));
+        assert!(!shown.contains(char::is_control));
+        for shown in lines(&every) {
+            assert!(!shown.contains(is_control));
+        }
+    }
+
+    #[test]
+    fn sequences_become_text() {
+        for (text, shown) in [
+            ("plain ä 漢字 🌳", "plain ä 漢字 🌳"),
+            ("\u{1b}[31mred\u{1b}[0m", "␛[31mred␛[0m"),
+            ("\u{1b}]52;c;cm0=\u{7}", "␛]52;c;cm0=␇"),
+            ("\u{9b}2J\u{7f}\r\n", "\u{fffd}2J␡␍␊"),
+            ("user\u{202e}txt.exe\u{2066}", "user\u{fffd}txt.exe\u{fffd}"),
+            ("👩🏽\u{200d}💻 ❤\u{fe0f}", "👩💻 ❤"),
+            ("क\u{94d}\u{200d}ष", "क\u{94d}\u{200d}ष"),
+        ] {
+            assert_eq!(line(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_split_and_tabs_expanded() {
+        let shown: Vec<String> = lines("a\tb\r\n\u{1b}[2J\u{2028}c\n").collect();
+        assert_eq!(shown, ["a   b", "␛[2J", "c"]);
+    }
+
+    #[test]
+    fn text_is_cut_to_columns() {
+        for (text, columns, front, back) in [
+            ("abc", 3, "abc", "abc"),
+            ("abcd", 3, "ab…", "…cd"),
+            ("漢字漢字", 7, "漢字漢…", "…字漢字"),
+            ("漢字漢字", 6, "漢字…", "…漢字"),
+            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…", "…e\u{301}"),
+            ("abc", 0, "", ""),
+        ] {
+            assert_eq!(cut(text, columns), front, "{text} in {columns}");
+            assert_eq!(cut_front(text, columns), back, "{text} in {columns}");
+        }
+    }
+
+    #[test]
+    fn text_is_wrapped() {
+        #[track_caller]
+        fn check(text: &str, columns: usize, expect: &[&str]) {
+            assert_eq!(wrap(text, columns), expect);
+        }
+        check("the build fails", 20, &["the build fails"]);
+        check("the build fails again", 9, &["the build", "fails", "again"]);
+        check("  - one two three", 10, &["  - one", "  two", "  three"]);
+        check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
+        check("a abcdefghij", 4, &["a ab", "cdef", "ghij"]);
+        check("漢字漢字漢字", 5, &["漢字", "漢字", "漢字"]);
+        check("see (the) end", 9, &["see (the)", "end"]);
+        check("漢字 (かな)", 9, &["漢字 (か", "な)"]);
+        check("", 4, &[""]);
+        check("abc", 0, &["a", "b", "c"]);
+    }
+
+    #[test]
+    fn code_is_folded() {
+        assert_eq!(fold("    let x;", 6), ["    le", "t x;"]);
+        assert_eq!(fold("漢字", 1), ["漢", "字"]);
+        assert_eq!(fold("", 4), [""]);
+    }
+
+    /// Whatever the text and the width, nothing but breaking spaces is lost and nothing is too wide.
+    #[test]
+    fn wrapping_loses_no_word() {
+        let texts = [
+            "a bb  ccc dddd",
+            "   indented text",
+            "漢字 and e\u{301}e\u{301} mixed",
+            "    ",
+        ];
+        for text in texts {
+            for columns in 2..20 {
+                let wrapped = wrap(text, columns);
+                assert!(
+                    wrapped.iter().all(|line| width(line) <= columns),
+                    "{wrapped:?}"
+                );
+                let words = |text: &str| text.replace(' ', "");
+                assert_eq!(words(&wrapped.concat()), words(text));
+            }
+        }
+    }
+}

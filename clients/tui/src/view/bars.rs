@@ -1,0 +1,255 @@
+//! The lines that are always there: header, search, status.
+
+use super::put;
+use crate::keys::{Action, Context};
+use crate::model::{Link, Model, Screen};
+use crate::text;
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
+    let theme = &model.settings.theme;
+    let columns = usize::from(area.width);
+    let right = match &model.link {
+        Link::Connecting => "starting the daemon…".to_owned(),
+        Link::Down { .. } => "no daemon".to_owned(),
+        Link::Up(_) => match (&model.session, model.screen) {
+            (Some(session), Screen::Tree) if session.read_only => "read-only".to_owned(),
+            _ => String::new(),
+        },
+    };
+    let room = columns.saturating_sub(text::width(&right) + 1);
+    let (name, place) = match (&model.session, model.screen) {
+        (Some(session), Screen::Tree) => {
+            let name = session.name.clone().unwrap_or_else(|| session.id.clone());
+            (name, session.cwd.clone())
+        }
+        (None, Screen::Tree) => ("treelined".to_owned(), String::new()),
+        (_, Screen::Sessions) => {
+            let list = &model.sessions;
+            let scope = if list.here {
+                model.settings.cwd.clone()
+            } else {
+                "all directories".to_owned()
+            };
+            let more = if list.named { "named, " } else { "" };
+            (
+                "Sessions".to_owned(),
+                format!("{scope} · {more}{}", list.sort.name()),
+            )
+        }
+    };
+    let name = text::cut(&name, room);
+    let left = room.saturating_sub(text::width(&name) + 3);
+    let place = if left >= 8 && !place.is_empty() {
+        format!(" · {}", text::cut_front(&place, left))
+    } else {
+        String::new()
+    };
+    let used = text::width(&name) + text::width(&place);
+    let gap = " ".repeat(columns.saturating_sub(used + text::width(&right)));
+    let right_style = match model.link {
+        Link::Down { .. } => theme.error,
+        _ => theme.dim,
+    };
+    let line = Line::from(vec![
+        Span::styled(name, theme.heading),
+        Span::styled(place, theme.dim),
+        Span::raw(gap),
+        Span::styled(right, right_style),
+    ]);
+    put(frame, area, 0, line);
+}
+
+pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let theme = &model.settings.theme;
+    let (input, typing, busy) = match model.screen {
+        Screen::Sessions => (
+            &model.sessions.search,
+            model.sessions.typing,
+            model.sessions.loading,
+        ),
+        Screen::Tree => (&model.tree.search, model.tree.typing, model.tree.reloading),
+    };
+    // One line: its end is what is being typed.
+    let (rows, (_, column)) = input.layout(usize::MAX);
+    let shown = rows.first().map_or("", |row| &row.text);
+    let room = usize::from(area.width).saturating_sub(if busy { 5 } else { 3 });
+    let visible = text::cut_front(shown, room);
+    let cut = text::width(shown).saturating_sub(text::width(&visible));
+    let mut spans = vec![Span::styled("/", theme.key), Span::raw(visible)];
+    if busy {
+        spans.push(Span::styled(" …", theme.dim));
+    }
+    put(frame, area, 0, Line::from(spans));
+    if typing && model.dialog.is_none() && model.editor.is_none() {
+        let x = u16::try_from(1 + column.saturating_sub(cut)).unwrap_or(area.width);
+        frame.set_cursor_position(Position::new(
+            area.x + x.min(area.width.saturating_sub(1)),
+            area.y,
+        ));
+    }
+}
+
+pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
+    let theme = &model.settings.theme;
+    let columns = usize::from(area.width);
+    if let Some(notice) = &model.notice {
+        let style = if notice.is_error {
+            theme.error
+        } else {
+            theme.text
+        };
+        put(
+            frame,
+            area,
+            0,
+            Line::styled(text::cut(&notice.text, columns), style),
+        );
+        return;
+    }
+    let parts = if model.compare.is_some() {
+        vec!["comparing".to_owned()]
+    } else {
+        match model.screen {
+            Screen::Sessions => sessions_status(model),
+            Screen::Tree => tree_status(model),
+        }
+    };
+    let mut left = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let joined = if left.is_empty() {
+            part.clone()
+        } else {
+            format!("{left} · {part}")
+        };
+        if text::width(&joined) > columns {
+            break;
+        }
+        left = joined;
+    }
+    let hints = hints(model);
+    let room = columns.saturating_sub(text::width(&left) + 2);
+    let mut spans = vec![Span::styled(left.clone(), theme.dim)];
+    let mut right: Vec<Span> = Vec::new();
+    let mut used = 0;
+    for (key, about) in hints {
+        let wide = text::width(&key) + 1 + text::width(about) + if used > 0 { 2 } else { 0 };
+        if used + wide > room {
+            break;
+        }
+        if used > 0 {
+            right.push(Span::raw("  "));
+        }
+        used += wide;
+        right.push(Span::styled(key, theme.key));
+        right.push(Span::styled(format!(" {about}"), theme.dim));
+    }
+    spans.push(Span::raw(
+        " ".repeat(columns.saturating_sub(text::width(&left) + used)),
+    ));
+    spans.extend(right);
+    put(frame, area, 0, Line::from(spans));
+}
+
+fn tree_status(model: &Model) -> Vec<String> {
+    let tree = &model.tree;
+    let total = tree.rows.total();
+    let position = match total {
+        0 => "0/0".to_owned(),
+        _ => format!("{}/{total}", tree.cursor + 1),
+    };
+    let hidden = match tree.rows.hidden() {
+        0 => String::new(),
+        hidden => format!("{hidden} hidden"),
+    };
+    let news = match (tree.news, &tree.others_at) {
+        (_, None) => String::new(),
+        (0, Some(_)) => format!("others are elsewhere ({})", hint(model, Action::ToNews)),
+        (count, Some(_)) => format!("{count} new by others ({})", hint(model, Action::ToNews)),
+    };
+    let seeking = if tree.is_seeking() { "looking…" } else { "" };
+    let folded = match tree.folded.len() {
+        0 => String::new(),
+        folded => format!("{folded} folded"),
+    };
+    let marks = match tree.marks.len() {
+        0 => String::new(),
+        marks => format!("{marks} marked"),
+    };
+    vec![
+        position,
+        tree.filter.name().to_owned(),
+        hidden,
+        seeking.to_owned(),
+        news,
+        marks,
+        folded,
+    ]
+}
+
+fn sessions_status(model: &Model) -> Vec<String> {
+    let list = &model.sessions;
+    let total = list.rows().len();
+    let position = if total == 0 { 0 } else { list.cursor + 1 };
+    let more = if list.loading { "+" } else { "" };
+    vec![format!("{position}/{total}{more}")]
+}
+
+fn hint(model: &Model, action: Action) -> String {
+    model.settings.keymap.hint(Context::Tree, action)
+}
+
+/// What to press now, most useful first.
+fn hints(model: &Model) -> Vec<(String, &'static str)> {
+    let (context, actions): (Context, &[(Action, &'static str)]) = if model.editor.is_some() {
+        let actions = &[
+            (Action::Send, "send"),
+            (Action::Newline, "new line"),
+            (Action::Copy, "copy"),
+            (Action::Back, "put away"),
+        ];
+        (Context::Editor, actions)
+    } else if model.compare.is_some() {
+        (Context::Compare, &[(Action::Back, "back")])
+    } else if model.screen == Screen::Sessions {
+        let actions = &[
+            (Action::Help, "help"),
+            (Action::Accept, "open"),
+            (Action::Scope, "here/all"),
+            (Action::Rename, "rename"),
+            (Action::Trash, "trash"),
+            (Action::NextSort, "sort"),
+        ];
+        (Context::Sessions, actions)
+    } else if model.preview_focused {
+        let actions = &[(Action::FocusPreview, "back"), (Action::Copy, "copy")];
+        (Context::Preview, actions)
+    } else if model.tree.typing {
+        (
+            Context::Tree,
+            &[(Action::Accept, "go"), (Action::Back, "clear")],
+        )
+    } else {
+        let actions = &[
+            (Action::Help, "help"),
+            (Action::Accept, "go"),
+            (Action::Undo, "undo"),
+            (Action::NextFilter, "filter"),
+            (Action::Label, "label"),
+            (Action::Copy, "copy"),
+        ];
+        (Context::Tree, actions)
+    };
+    let keymap = &model.settings.keymap;
+    let bound = actions
+        .iter()
+        .filter(|(action, _)| !keymap.keys(context, *action).is_empty());
+    bound
+        .map(|(action, about)| (keymap.hint(context, *action), *about))
+        .collect()
+}

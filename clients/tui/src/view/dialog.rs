@@ -1,0 +1,277 @@
+//! The dialogs.
+
+use super::{help, popup};
+use crate::keys::{Action, Context};
+use crate::model::Model;
+use crate::model::dialog::{CHOICES, Choose, Dialog, Failed, Navigating};
+use crate::model::input::Input;
+use crate::text;
+use crate::time;
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// Columns a dialog likes to have.
+const COLUMNS: u16 = 64;
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+pub fn draw(model: &Model, frame: &mut Frame) {
+    match &model.dialog {
+        None => {}
+        Some(Dialog::Choose(choose)) => draw_choose(model, frame, choose),
+        Some(Dialog::Label { input, .. }) => {
+            prompt(
+                model,
+                frame,
+                "Label",
+                input,
+                "Enter sets it, empty takes it away. Esc: leave it.",
+            );
+        }
+        Some(Dialog::Rename { input, .. }) => {
+            prompt(
+                model,
+                frame,
+                "Rename",
+                input,
+                "Enter renames, empty takes the name away. Esc: leave it.",
+            );
+        }
+        Some(Dialog::Trash { title, .. }) => trash(model, frame, title),
+        Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
+        Some(Dialog::Help { top }) => help::draw(model, frame, *top),
+    }
+}
+
+/// Wrapped lines of one style.
+fn wrapped(text: &str, columns: u16, style: Style) -> impl Iterator<Item = Line<'static>> {
+    let lines = text::wrap(text, usize::from(columns));
+    lines.into_iter().map(move |line| Line::styled(line, style))
+}
+
+// Going to an entry.
+
+/// What stands above the choices.
+fn choose_head(model: &Model, choose: &Choose, columns: u16) -> Vec<Line<'static>> {
+    let theme = &model.settings.theme;
+    let mut lines = vec![Line::styled(
+        text::cut(&choose.preview, usize::from(columns)),
+        theme.user,
+    )];
+    let left = match choose.abandoned {
+        None => "…".to_owned(),
+        Some(0) => "Nothing is left behind that a summary could tell of.".to_owned(),
+        Some(1) => "1 entry is left behind; it stays in the tree.".to_owned(),
+        Some(count) => format!("{count} entries are left behind; they stay in the tree."),
+    };
+    lines.extend(wrapped(&left, columns, theme.dim));
+    if choose.is_user {
+        lines.extend(wrapped(
+            "The message comes back for editing.",
+            columns,
+            theme.dim,
+        ));
+    }
+    // On a low screen the choices are more useful than what leads to them.
+    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 4);
+    lines.truncate(spare);
+    if spare > lines.len() {
+        lines.push(Line::default());
+    }
+    lines
+}
+
+fn choose_area(model: &Model, choose: &Choose) -> (Rect, Vec<Line<'static>>) {
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let head = choose_head(model, choose, columns);
+    let focus = usize::from(choose.focus.is_some());
+    let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus);
+    (area, head)
+}
+
+fn draw_choose(model: &Model, frame: &mut Frame, choose: &Choose) {
+    let theme = &model.settings.theme;
+    let (area, mut lines) = choose_area(model, choose);
+    let columns = usize::from(area.width.saturating_sub(4));
+    for (at, choice) in CHOICES.iter().enumerate() {
+        let selected = at == choose.selected;
+        let pointer = if selected { "›" } else { " " };
+        let text = format!("{pointer} {} {choice}", at + 1);
+        let padding = " ".repeat(columns.saturating_sub(text::width(&text)));
+        let style = if selected && choose.focus.is_none() {
+            theme.selected
+        } else {
+            theme.text
+        };
+        lines.push(Line::styled(format!("{text}{padding}"), style));
+    }
+    let cursor = choose.focus.as_ref().map(|focus| {
+        let (line, column) = input_line(focus, columns.saturating_sub(4));
+        lines.push(Line::from(vec![
+            Span::styled("  › ", theme.key),
+            Span::styled(line, theme.text),
+        ]));
+        (lines.len() - 1, column + 4)
+    });
+    let inner = popup::draw(frame, theme, area, "Go to", theme.active, lines);
+    if let Some((row, column)) = cursor {
+        put_cursor(frame, inner, row, column);
+    }
+}
+
+/// The choice drawn at `at`.
+pub fn choice_at(model: &Model, at: Position) -> Option<usize> {
+    let Some(Dialog::Choose(choose)) = &model.dialog else {
+        return None;
+    };
+    let (area, head) = choose_area(model, choose);
+    let inner = popup::inner(area);
+    let row = inner.contains(at).then(|| usize::from(at.y - inner.y))?;
+    row.checked_sub(head.len())
+        .filter(|choice| *choice < CHOICES.len())
+}
+
+pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, 76);
+    let elapsed = model.now.saturating_sub(navigating.began);
+    let turn = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
+    let spinner = SPINNER.get(turn).copied().unwrap_or_default();
+    let what = match (navigating.aborting, navigating.summarize) {
+        (true, _) => "Aborting",
+        (false, true) => "Summarizing",
+        (false, false) => "Moving",
+    };
+    let title = format!("{spinner} {what} · {}", time::elapsed(elapsed));
+    let most = usize::from(screen.height).saturating_sub(4).clamp(2, 18);
+    let mut said: Vec<Line> = text::lines(&navigating.summary)
+        .flat_map(|line| text::wrap(&line, usize::from(columns)))
+        .map(|line| Line::styled(line, theme.summary))
+        .collect();
+    if navigating.summary.is_empty() {
+        let waiting = navigating
+            .progress
+            .as_deref()
+            .unwrap_or("Waiting for the first words…");
+        said = wrapped(waiting, columns, theme.dim).collect();
+    }
+    // The end is what is being written.
+    let mut lines = said.split_off(said.len().saturating_sub(most - 1));
+    lines.resize(lines.len().max(4.min(most - 1)), Line::default());
+    let hint = if navigating.aborting {
+        ""
+    } else {
+        "aborts; nothing will have moved"
+    };
+    let key = if navigating.aborting { "" } else { "esc " };
+    lines.push(Line::from(vec![
+        Span::styled(key, theme.key),
+        Span::styled(hint, theme.dim),
+    ]));
+    let area = popup::area(screen, columns, lines.len());
+    popup::draw(frame, theme, area, &title, theme.active, lines);
+}
+
+// Prompts.
+
+fn input_line(input: &Input, columns: usize) -> (String, usize) {
+    let (rows, (_, column)) = input.layout(usize::MAX);
+    let shown = rows.first().map_or("", |row| &row.text);
+    let visible = text::cut_front(shown, columns);
+    let cut = text::width(shown).saturating_sub(text::width(&visible));
+    (visible, column.saturating_sub(cut))
+}
+
+fn put_cursor(frame: &mut Frame, inner: Rect, row: usize, column: usize) {
+    let x = u16::try_from(column)
+        .unwrap_or(0)
+        .min(inner.width.saturating_sub(1));
+    let y = u16::try_from(row)
+        .unwrap_or(0)
+        .min(inner.height.saturating_sub(1));
+    frame.set_cursor_position(Position::new(inner.x + x, inner.y + y));
+}
+
+fn prompt(model: &Model, frame: &mut Frame, title: &str, input: &Input, hint: &str) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let (line, column) = input_line(input, usize::from(columns).saturating_sub(1));
+    let mut lines = vec![Line::styled(line, theme.text), Line::default()];
+    lines.extend(wrapped(hint, columns, theme.dim));
+    let area = popup::area(screen, columns, lines.len());
+    let inner = popup::draw(frame, theme, area, title, theme.active, lines);
+    put_cursor(frame, inner, 0, column);
+}
+
+fn trash(model: &Model, frame: &mut Frame, title: &str) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let mut lines = vec![Line::styled(
+        text::cut(title, usize::from(columns)),
+        theme.user,
+    )];
+    lines.extend(wrapped(
+        "Its file goes to the trash folder of the session directory.",
+        columns,
+        theme.dim,
+    ));
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled("y", theme.key),
+        Span::styled(" moves it there   ", theme.dim),
+        Span::styled("n", theme.key),
+        Span::styled(" leaves it", theme.dim),
+    ]));
+    let area = popup::area(screen, columns, lines.len());
+    popup::draw(frame, theme, area, "To the trash?", theme.error, lines);
+}
+
+// What went wrong.
+
+fn draw_failed(model: &Model, frame: &mut Frame, failed: &Failed) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let mut lines: Vec<Line> = wrapped(&failed.failure.message, columns, theme.text).collect();
+    lines.push(Line::styled(failed.failure.kind.clone(), theme.error));
+    lines.push(Line::default());
+    lines.extend(wrapped(failed.advice(), columns, theme.dim));
+    let area = popup::area(screen, columns, lines.len());
+    popup::draw(frame, theme, area, &failed.what, theme.error, lines);
+}
+
+/// The daemon is gone, or there was none.
+pub fn lost(model: &Model, frame: &mut Frame, reason: &str, was_up: bool) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let hint = |action| model.settings.keymap.hint(Context::Tree, action);
+    let mut lines: Vec<Line> = Vec::new();
+    for line in text::lines(reason) {
+        lines.extend(wrapped(&line, columns, theme.text));
+    }
+    let (title, advice, again) = if was_up {
+        let advice = "What was answered is in the session's file. Nothing is lost.";
+        ("The daemon has ended", advice, " starts it again   ")
+    } else {
+        let advice =
+            "--daemon or TREELINED_BIN names its program; else it is looked for on the PATH.";
+        ("No daemon", advice, " tries again   ")
+    };
+    lines.extend(wrapped(advice, columns, theme.dim));
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled(hint(Action::Reconnect), theme.key),
+        Span::styled(again, theme.dim),
+        Span::styled(hint(Action::Quit), theme.key),
+        Span::styled(" quits", theme.dim),
+    ]));
+    let area = popup::area(screen, columns, lines.len());
+    popup::draw(frame, theme, area, title, theme.error, lines);
+}

@@ -1,0 +1,76 @@
+//! Draws the model. Reads it, changes nothing, asks nobody.
+//!
+//! Everything drawn here is already sanitized ([`crate::text`]) or is this program's own text; what is
+//! being typed is sanitized by its layout.
+
+mod bars;
+mod compare;
+mod dialog;
+mod editor;
+mod help;
+mod popup;
+mod preview;
+mod sessions;
+mod tree;
+
+use crate::model::{Link, Model, Screen, layout};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+pub use compare::lines_of as compare_lines;
+pub use dialog::choice_at;
+pub use help::{height as help_height, lines_of as help_lines};
+pub use tree::fold_mark_columns;
+
+/// The whole screen.
+pub fn draw(model: &Model, frame: &mut Frame) {
+    let panes = layout::panes(model);
+    bars::header(model, frame, panes.header);
+    if model.compare.is_some() {
+        compare::draw(model, frame, panes.compare);
+    } else if model.screen == Screen::Sessions {
+        sessions::draw(model, frame, panes.list);
+    } else {
+        tree::draw(model, frame, panes.tree);
+        preview::draw(model, frame, &panes);
+        editor::draw(model, frame, panes.editor_title, panes.editor);
+    }
+    bars::search(model, frame, panes.search);
+    bars::status(model, frame, panes.status);
+    if let Link::Down { reason, was_up } = &model.link {
+        dialog::lost(model, frame, reason, *was_up);
+    } else if let Some(navigating) = model
+        .navigating
+        .as_ref()
+        .filter(|it| it.is_shown(model.now))
+    {
+        dialog::navigating(model, frame, navigating);
+    } else {
+        dialog::draw(model, frame);
+    }
+}
+
+/// `line` in row `at` of `area`, if there is such a row.
+fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
+    let Some(row) = u16::try_from(at).ok().filter(|row| *row < area.height) else {
+        return;
+    };
+    let row = Rect {
+        y: area.y + row,
+        height: 1,
+        ..area
+    };
+    frame.render_widget(Paragraph::new(line), row);
+}
+
+/// The middle of an empty pane, where it says why it is empty.
+fn put_emptiness(model: &Model, frame: &mut Frame, area: Rect, why: &str) {
+    let lines = crate::text::wrap(why, usize::from(area.width.saturating_sub(4)));
+    let first = usize::from(area.height / 3);
+    for (at, line) in lines.into_iter().enumerate() {
+        let line = Line::styled(line, model.settings.theme.dim).centered();
+        put(frame, area, first + at, line);
+    }
+}

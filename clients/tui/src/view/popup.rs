@@ -1,0 +1,61 @@
+//! A box over the screen.
+
+use crate::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+/// The outer area of a box for `lines` lines of `columns`, in the middle of the screen, as far as it fits.
+pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
+    let width = columns.saturating_add(4).min(screen.width);
+    let height = u16::try_from(lines)
+        .unwrap_or(u16::MAX)
+        .saturating_add(2)
+        .min(screen.height);
+    Rect {
+        x: screen.x + (screen.width - width) / 2,
+        y: screen.y + (screen.height - height) / 3,
+        width,
+        height,
+    }
+}
+
+/// What is inside of the border and its margins.
+pub fn inner(area: Rect) -> Rect {
+    Rect {
+        x: area.x + 2.min(area.width),
+        y: area.y + 1.min(area.height),
+        width: area.width.saturating_sub(4),
+        height: area.height.saturating_sub(2),
+    }
+}
+
+/// Columns of text in a box that would like to have `wish`.
+pub fn columns(screen: Rect, wish: u16) -> u16 {
+    wish.min(screen.width.saturating_sub(4))
+}
+
+/// Draws the box and its lines; gives back where the lines are.
+pub fn draw(
+    frame: &mut Frame,
+    theme: &Theme,
+    area: Rect,
+    title: &str,
+    border: Style,
+    lines: Vec<Line>,
+) -> Rect {
+    frame.render_widget(Clear, area);
+    let title = format!(
+        " {} ",
+        crate::text::cut(title, usize::from(area.width.saturating_sub(4)))
+    );
+    let block = Block::bordered()
+        .border_style(border)
+        .title(Line::styled(title, theme.heading));
+    frame.render_widget(block, area);
+    let inner = inner(area);
+    frame.render_widget(Paragraph::new(lines), inner);
+    inner
+}

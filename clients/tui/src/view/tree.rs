@@ -1,0 +1,203 @@
+//! The rows of the tree.
+
+use super::{put, put_emptiness};
+use crate::model::Model;
+use crate::model::rows::{Kind, Row};
+use crate::text;
+use crate::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use std::ops::Range;
+
+/// Columns before the guides: the cursor or a mark, the active path, a space.
+const GUTTER: usize = 3;
+
+/// Below this width roles are not spelled out.
+const NARROW: usize = 60;
+
+const ACTIVE: &str = " ← active";
+const OTHERS: &str = " ← others";
+
+pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    if let Some(why) = model.tree.emptiness() {
+        put_emptiness(model, frame, area, &why);
+        return;
+    }
+    for line in 0..usize::from(area.height) {
+        let at = model.tree.top + line;
+        if at >= model.tree.rows.total() {
+            break;
+        }
+        let drawn = match model.tree.rows.get(at) {
+            Some(row) => row_line(model, row, at, usize::from(area.width)),
+            None => Line::styled("   ·", model.settings.theme.dim),
+        };
+        put(frame, area, line, drawn);
+    }
+}
+
+fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static> {
+    let theme = &model.settings.theme;
+    let selected = at == model.tree.cursor;
+    let marked = model.tree.marks.iter().any(|(id, _)| *id == row.id);
+    let pointer = match (marked, selected) {
+        (true, _) => Span::styled("◆", theme.mark),
+        (false, true) => Span::styled("›", theme.active),
+        (false, false) => Span::raw(" "),
+    };
+    let path = if row.on_active_path {
+        Span::styled("•", theme.active)
+    } else {
+        Span::raw(" ")
+    };
+    let mut spans = vec![pointer, path, Span::raw(" ")];
+    let guides = guides(model, row, columns);
+    spans.push(Span::styled(guides, theme.guide));
+    let mut content = content(model, row, theme, columns < NARROW);
+    let active = row.is_leaf && model.tree.leaf.is_some();
+    let tail = match active {
+        true => ACTIVE,
+        false if model.tree.others_at.as_ref() == Some(&row.id) => OTHERS,
+        false => "",
+    };
+    let used: usize = spans.iter().map(Span::width).sum();
+    let room = columns.saturating_sub(used + text::width(tail));
+    cut_spans(&mut content, room);
+    spans.extend(content);
+    if !tail.is_empty() {
+        let style = if active { theme.active } else { theme.mark };
+        spans.push(Span::styled(tail, style));
+    }
+    if !selected {
+        return Line::from(spans);
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::raw(" ".repeat(columns.saturating_sub(used))));
+    let style = if model.preview_focused {
+        theme.unfocused
+    } else {
+        theme.selected
+    };
+    let plain = spans.into_iter().map(|span| {
+        // One bar: colours inside it would not be readable on every palette.
+        let keep = Style::new().add_modifier(span.style.add_modifier);
+        Span::styled(
+            span.content,
+            keep.remove_modifier(ratatui::style::Modifier::DIM)
+                .patch(style),
+        )
+    });
+    Line::from_iter(plain)
+}
+
+/// The guides, with a fold mark where a branch begins. Of deep ones the end is shown.
+fn guides(model: &Model, row: &Row, columns: usize) -> String {
+    let folded = model.tree.is_folded(&row.id);
+    let mark = if folded { '⊞' } else { '⊟' };
+    let mut guides = row.prefix.clone();
+    if row.heads_branch() && row.children > 0 {
+        guides.truncate(guides.len() - "─ ".len());
+        guides.push(mark);
+        guides.push(' ');
+    } else if folded {
+        guides.push(mark);
+        guides.push(' ');
+    }
+    text::cut_front(&guides, columns / 3)
+}
+
+/// Where the fold mark of the cursor's row is drawn, from the left of the pane.
+pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
+    let row = model.tree.selected()?;
+    let panes = crate::model::layout::panes(model);
+    let guides = guides(model, row, usize::from(panes.tree.width));
+    let marked = guides.ends_with("⊞ ") || guides.ends_with("⊟ ");
+    let end = u16::try_from(GUTTER + text::width(&guides)).ok()?;
+    marked.then(|| end.saturating_sub(2)..end)
+}
+
+fn content(model: &Model, row: &Row, theme: &Theme, narrow: bool) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    if let Some(label) = &row.label {
+        let time = row.label_time.as_ref().filter(|_| model.tree.label_times);
+        let time = time.map_or_else(String::new, |time| format!(" {time}"));
+        spans.push(Span::styled(format!("[{label}{time}] "), theme.label));
+    }
+    if !row.flags.is_empty() {
+        spans.push(Span::styled(
+            format!("!{} ", row.flags.join(" !")),
+            theme.error,
+        ));
+    }
+    let failed = |style: Style| if row.is_error { theme.error } else { style };
+    let preview = row.preview.clone();
+    match &row.kind {
+        Kind::User => {
+            spans.push(Span::styled(
+                if narrow { "❯ " } else { "user: " },
+                theme.user,
+            ));
+            spans.push(Span::styled(preview, theme.user));
+        }
+        Kind::Assistant => {
+            if !narrow {
+                spans.push(Span::styled("assistant: ", theme.dim));
+            }
+            spans.push(Span::styled(preview, failed(theme.assistant)));
+        }
+        Kind::Tool => {
+            let tool = row.tool.as_deref().unwrap_or("tool");
+            spans.push(Span::styled(
+                format!("[{tool}] {preview}"),
+                failed(theme.tool),
+            ));
+        }
+        Kind::Bash => spans.push(Span::styled(format!("$ {preview}"), failed(theme.tool))),
+        Kind::Compaction => {
+            let tokens = row.tokens.map_or_else(String::new, |tokens| {
+                format!(": {} tokens", crate::time::tokens(tokens))
+            });
+            spans.push(Span::styled(
+                format!("[compaction{tokens}] "),
+                theme.compaction,
+            ));
+            spans.push(Span::styled(preview, theme.dim));
+        }
+        Kind::Summary => {
+            spans.push(Span::styled("[branch summary] ", theme.summary));
+            spans.push(Span::styled(preview, theme.summary));
+        }
+        Kind::Plugin => spans.push(Span::styled(preview, theme.text)),
+        Kind::Other(kind) => {
+            let said = if preview.is_empty() {
+                String::new()
+            } else {
+                format!(": {preview}")
+            };
+            spans.push(Span::styled(format!("[{kind}{said}]"), theme.dim));
+        }
+    }
+    spans
+}
+
+/// Keeps what fits `room`, with `…` where it is cut.
+fn cut_spans(spans: &mut Vec<Span<'static>>, room: usize) {
+    let mut used = 0;
+    for at in 0..spans.len() {
+        let Some(span) = spans.get_mut(at) else {
+            return;
+        };
+        let wide = span.width();
+        if used + wide > room {
+            span.content = text::cut(&span.content, room - used).into();
+            spans.truncate(at + 1);
+            return;
+        }
+        used += wide;
+    }
+}

@@ -1,0 +1,178 @@
+//! Navigation: choosing, summarizing, aborting, failing; and what is said about it.
+
+use crate::harness::Screen;
+use crate::tree::tour;
+use treelined_tui::message::{Daemon, Draft, Effect, Event, Failure, Navigation};
+
+fn choosing(keys: &str) -> Screen {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys(keys).keys("enter");
+    let target = match screen.asked.pop() {
+        Some(Effect::Prepare { target, .. }) => target,
+        other => panic!("{other:?}"),
+    };
+    screen.daemon(Daemon::Prepared {
+        target,
+        result: Ok(Some(3)),
+    });
+    screen
+}
+
+fn navigation_id(screen: &Screen) -> String {
+    match screen.asked.last() {
+        Some(Effect::Navigate(navigate)) => navigate.navigation_id.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn enter_on_the_leaf_is_no_move() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("enter");
+    assert!(screen.asked.is_empty());
+    assert!(
+        screen
+            .text()
+            .lines()
+            .last()
+            .unwrap()
+            .contains("Already at this point")
+    );
+}
+
+/// A label is an entry after the leaf that is not shown: its row is still the point where one is.
+#[test]
+fn enter_where_only_labels_lie_between_is_no_move() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("home enter");
+    screen.daemon(Daemon::Prepared {
+        target: "q1".into(),
+        result: Ok(None),
+    });
+    assert!(screen.model.dialog.is_none());
+    assert!(screen.text().contains("Already at this point"));
+}
+
+#[test]
+fn there_are_three_ways_to_go() {
+    let mut screen = choosing("home");
+    screen.check("choose");
+    screen.keys("enter");
+    let Some(Effect::Navigate(navigate)) = screen.asked.pop() else {
+        panic!()
+    };
+    assert_eq!(
+        (navigate.target.as_str(), navigate.summarize, navigate.focus),
+        ("q1", false, None)
+    );
+
+    let mut screen = choosing("home");
+    screen.keys("down enter");
+    assert!(
+        matches!(screen.asked.last(), Some(Effect::Navigate(it)) if it.summarize && it.focus.is_none())
+    );
+
+    let mut screen = choosing("home");
+    screen.keys("3").typed("what was tried, jk");
+    screen.check("choose-focus");
+    screen.keys("esc enter").typed("x").keys("enter");
+    assert!(
+        matches!(screen.asked.last(), Some(Effect::Navigate(it)) if it.focus.as_deref() == Some("x"))
+    );
+}
+
+#[test]
+fn choices_can_be_clicked() {
+    let mut screen = choosing("home");
+    let text = screen.text();
+    let line = text
+        .lines()
+        .position(|line| line.contains("2 Summarize"))
+        .unwrap();
+    screen.click(20, u16::try_from(line).unwrap());
+    assert!(matches!(screen.asked.last(), Some(Effect::Navigate(it)) if it.summarize));
+}
+
+#[test]
+fn a_summary_streams_in_and_esc_aborts() {
+    let mut screen = choosing("home down down");
+    let before = screen.model.tree.cursor;
+    screen.tick(1000);
+    screen.keys("2");
+    let id = navigation_id(&screen);
+    screen.tick(2000);
+    screen.check("summarizing-waits");
+    for delta in [
+        "## Goal\nMake it ",
+        "build.\u{1b}[2J\n\n## Done\n- the cache",
+    ] {
+        screen.daemon(Daemon::Event(Event::Delta {
+            navigation_id: id.clone(),
+            text: delta.into(),
+        }));
+    }
+    screen.daemon(Daemon::Event(Event::Delta {
+        navigation_id: "another".into(),
+        text: "no".into(),
+    }));
+    screen.tick(66_300);
+    screen.check("summarizing");
+    screen.keys("esc esc");
+    let aborts = screen
+        .asked
+        .iter()
+        .filter(|it| matches!(it, Effect::AbortNavigation { .. }))
+        .count();
+    assert_eq!(aborts, 1);
+    let ended = Navigation {
+        cancelled: true,
+        reason: Some("aborted".into()),
+        ..Navigation::default()
+    };
+    screen.daemon(Daemon::Navigated {
+        navigation_id: id,
+        result: Ok(ended),
+    });
+    assert_eq!(screen.model.tree.cursor, before);
+    assert!(screen.text().contains("Aborted. Nothing has moved."));
+}
+
+#[test]
+fn a_failure_has_its_kind_and_what_to_do() {
+    let mut screen = choosing("home");
+    screen.keys("2");
+    let navigation_id = navigation_id(&screen);
+    let failure = Failure {
+        kind: "summarizerUnavailable".into(),
+        message: "no summarizer is configured, and no client answers".into(),
+    };
+    screen.daemon(Daemon::Navigated {
+        navigation_id,
+        result: Err(failure),
+    });
+    screen.check("failed");
+    screen.keys("esc");
+    assert!(screen.model.dialog.is_none());
+}
+
+#[test]
+fn the_draft_opens_in_the_editor() {
+    let mut screen = choosing("home");
+    screen.keys("1");
+    let navigation_id = navigation_id(&screen);
+    let draft = Draft {
+        text: "Why does the build fail?".into(),
+        images: vec![serde_json::json!({"type": "image"})],
+        expected_leaf: None,
+    };
+    let ended = Navigation {
+        draft: Some(draft),
+        new_leaf: None,
+        ..Navigation::default()
+    };
+    screen.daemon(Daemon::Navigated {
+        navigation_id,
+        result: Ok(ended),
+    });
+    screen.check("draft");
+}

@@ -1,0 +1,349 @@
+//! A model that is driven by keys, with the daemon's part played from rows at hand, and its screen as text.
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::time::Duration;
+use treelined_tui::config::Settings;
+use treelined_tui::keys::{Key, Keymap};
+use treelined_tui::message::{
+    Daemon, Effect, Message, Place, Server, Session, SessionPage, SessionRow, Target, TreePage,
+    TreeQuery,
+};
+use treelined_tui::model::Model;
+use treelined_tui::model::document::Document;
+use treelined_tui::model::rows::Row;
+use treelined_tui::theme::Theme;
+use treelined_tui::view;
+
+/// 2026-11-21T20:00:00Z.
+pub const NOW: i64 = 1_795_291_200;
+
+pub struct Screen {
+    pub model: Model,
+    /// What the daemon has.
+    pub rows: Vec<Row>,
+    pub hidden: usize,
+    pub leaf: Option<String>,
+    pub revision: u32,
+    pub entries: HashMap<String, Value>,
+    pub sessions: Vec<SessionRow>,
+    /// What was asked of the world and is not answered here.
+    pub asked: Vec<Effect>,
+    /// Rows that were fetched.
+    pub fetched: usize,
+    /// Answers are kept back.
+    pub silent: bool,
+}
+
+impl Screen {
+    /// The list of sessions, of a daemon that is there.
+    pub fn list(columns: u16, rows: u16, sessions: Vec<SessionRow>) -> Self {
+        let mut screen = Self::begin(columns, rows, None);
+        screen.sessions = sessions;
+        screen.connect();
+        screen
+    }
+
+    /// A session that is open.
+    pub fn tree(columns: u16, rows: u16, tree: Vec<Row>) -> Self {
+        let mut screen = Self::begin(columns, rows, Some(Target::Id("tour".into())));
+        screen.leaf = tree
+            .iter()
+            .find(|row| row.is_leaf)
+            .map(|row| row.id.clone());
+        screen.rows = tree;
+        screen.connect();
+        screen
+    }
+
+    /// The list of sessions, before there is a daemon.
+    pub fn unconnected(columns: u16, rows: u16) -> Self {
+        Self::begin(columns, rows, None)
+    }
+
+    fn begin(columns: u16, rows: u16, target: Option<Target>) -> Self {
+        let settings = Settings {
+            keymap: Keymap::default(),
+            theme: Theme::dark(),
+            half: true,
+            cwd: "/home/ada/project".into(),
+        };
+        Self {
+            model: Model::new(settings, (columns, rows), NOW, target),
+            rows: Vec::new(),
+            hidden: 0,
+            leaf: None,
+            revision: 0,
+            entries: HashMap::new(),
+            sessions: Vec::new(),
+            asked: Vec::new(),
+            fetched: 0,
+            silent: false,
+        }
+    }
+
+    pub fn connect(&mut self) {
+        self.daemon(Daemon::Connected(Server {
+            version: "0.1.0".into(),
+            summarizer: Some("outline".into()),
+        }));
+    }
+
+    pub fn daemon(&mut self, message: Daemon) {
+        self.send(Message::Daemon(message));
+    }
+
+    pub fn send(&mut self, message: Message) {
+        let mut messages = VecDeque::from([message]);
+        while let Some(message) = messages.pop_front() {
+            for effect in self.model.update(message) {
+                messages.extend(self.answer(effect).map(Message::Daemon));
+            }
+        }
+    }
+
+    /// Has an effect carried out that was kept back.
+    pub fn ask(&mut self, effect: Effect) {
+        if let Some(answer) = self.answer(effect) {
+            self.daemon(answer);
+        }
+    }
+
+    fn answer(&mut self, effect: Effect) -> Option<Daemon> {
+        if self.silent {
+            self.asked.push(effect);
+            return None;
+        }
+        Some(match effect {
+            Effect::GetTree(query) => {
+                let page = self.page(&query);
+                Daemon::Tree {
+                    query,
+                    result: Ok(page),
+                }
+            }
+            Effect::GetEntry { id } => {
+                let entry = self
+                    .entries
+                    .get(&id)
+                    .cloned()
+                    .unwrap_or_else(|| self.made_up(&id));
+                Daemon::Entry {
+                    id,
+                    result: Ok(Document::of(&entry)),
+                }
+            }
+            Effect::OpenSession(_) => Daemon::Opened(Ok(Session {
+                id: "tour".into(),
+                path: None,
+                cwd: "/home/ada/project".into(),
+                name: Some("A tour".into()),
+                read_only: false,
+                damaged: 0,
+            })),
+            Effect::ListSessions(query) => Daemon::Sessions {
+                generation: query.generation,
+                result: Ok(SessionPage {
+                    rows: self.sessions.clone(),
+                    next: None,
+                }),
+            },
+            other => {
+                self.asked.push(other);
+                return None;
+            }
+        })
+    }
+
+    fn made_up(&self, id: &str) -> Value {
+        let row = self.rows.iter().find(|row| row.id == id);
+        let text = row.map_or("", |row| &row.preview);
+        json!({"type": "message", "id": id, "message": {"role": "user", "content": text}})
+    }
+
+    fn page(&mut self, query: &TreeQuery) -> TreePage {
+        let find = |id: &str| self.rows.iter().position(|row| row.id == id);
+        let total = self.rows.len();
+        let at = match &query.place {
+            Place::Offset(_) => None,
+            Place::Around(id) => find(id).or((total > 0).then_some(0)),
+            Place::Leaf => self.rows.iter().position(|row| row.is_leaf).or(Some(0)),
+        };
+        let offset = match (&query.place, at) {
+            (Place::Offset(offset), _) => *offset,
+            (_, Some(at)) => at
+                .saturating_sub(query.limit / 2)
+                .min(total.saturating_sub(query.limit)),
+            _ => 0,
+        };
+        let rows: Vec<Row> = self
+            .rows
+            .iter()
+            .skip(offset)
+            .take(query.limit)
+            .cloned()
+            .collect();
+        self.fetched += rows.len();
+        TreePage {
+            offset,
+            rows,
+            total,
+            hidden: self.hidden,
+            revision: self.revision.to_string(),
+            leaf: self.leaf.clone(),
+            at: at.filter(|_| total > 0),
+        }
+    }
+
+    /// Keys by their names.
+    pub fn keys(&mut self, names: &str) -> &mut Self {
+        for name in names.split_whitespace() {
+            let key = Key::parse(name).unwrap_or_else(|| panic!("{name}"));
+            self.send(Message::Key(KeyEvent::new(key.code(), key.modifiers())));
+        }
+        self
+    }
+
+    /// Text, letter by letter.
+    pub fn typed(&mut self, text: &str) -> &mut Self {
+        for char in text.chars() {
+            let code = crossterm::event::KeyCode::Char(char);
+            self.send(Message::Key(KeyEvent::from(code)));
+        }
+        self
+    }
+
+    pub fn click(&mut self, column: u16, row: u16) {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
+    }
+
+    pub fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {
+        let modifiers = crossterm::event::KeyModifiers::NONE;
+        self.send(Message::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers,
+        }));
+    }
+
+    pub fn tick(&mut self, millis: u64) {
+        self.send(Message::Tick(Duration::from_millis(millis)));
+    }
+
+    fn buffer(&self) -> Buffer {
+        let (columns, rows) = self.model.size;
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal
+            .draw(|frame| view::draw(&self.model, frame))
+            .unwrap();
+        terminal.backend().buffer().clone()
+    }
+
+    /// The screen, without styles and trailing spaces.
+    pub fn text(&self) -> String {
+        let buffer = self.buffer();
+        let mut out = String::new();
+        for y in 0..buffer.area.height {
+            let mut line = String::new();
+            let mut x = 0;
+            while x < buffer.area.width {
+                let symbol = buffer[(x, y)].symbol();
+                line.push_str(symbol);
+                // What a wide character covers is not printed.
+                x += u16::try_from(treelined_tui::text::width(symbol).max(1)).unwrap();
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The screen with its styles: `{cyan bold}` from there on, `{}` for none.
+    pub fn styled(&self) -> String {
+        let buffer = self.buffer();
+        let mut out = String::new();
+        for y in 0..buffer.area.height {
+            let mut line = String::new();
+            let mut before = String::new();
+            for x in 0..buffer.area.width {
+                let cell = &buffer[(x, y)];
+                let style = style_name(cell.fg, cell.modifier);
+                if style != before {
+                    line.push_str(&format!("{{{style}}}"));
+                    before = style;
+                }
+                line.push_str(cell.symbol());
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The screen is as in `expected/NAME.txt`; `UPDATE_SCREENS=1` writes it there.
+    #[track_caller]
+    pub fn check(&self, name: &str) {
+        compare(name, &self.text());
+    }
+
+    #[track_caller]
+    pub fn check_styled(&self, name: &str) {
+        compare(name, &self.styled());
+    }
+}
+
+#[track_caller]
+fn compare(name: &str, screen: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens/expected");
+    let path = folder.join(format!("{name}.txt"));
+    if std::env::var_os("UPDATE_SCREENS").is_some() {
+        std::fs::write(&path, screen).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path)
+        .unwrap_or_else(|_| panic!("{name} is new; UPDATE_SCREENS=1 writes it\n{screen}"));
+    assert!(
+        screen == expected,
+        "{name} was\n{expected}\nand is\n{screen}"
+    );
+}
+
+fn style_name(fg: Color, modifier: Modifier) -> String {
+    let mut words = Vec::new();
+    if fg != Color::Reset {
+        words.push(fg.to_string().to_lowercase());
+    }
+    words.extend(modifier.iter_names().map(|(name, _)| name.to_lowercase()));
+    words.join(" ")
+}
+
+/// A row by what is not usual about it.
+pub fn row(id: &str, prefix: &str, preview: &str) -> Row {
+    Row {
+        id: id.into(),
+        prefix: prefix.into(),
+        preview: preview.into(),
+        ..Row::default()
+    }
+}
+
+pub fn session(id: &str, title: &str, parent: Option<&str>, age: i64) -> SessionRow {
+    SessionRow {
+        id: id.into(),
+        path: format!("/s/{id}.jsonl"),
+        cwd: "/home/ada/project".into(),
+        name: Some(title.into()),
+        modified: NOW - age,
+        messages: 12,
+        first_message: String::new(),
+        parent: parent.map(Into::into),
+        damage: None,
+    }
+}

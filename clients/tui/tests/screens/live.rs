@@ -1,0 +1,146 @@
+//! What others do, and the end of the daemon.
+
+use crate::harness::{Screen, row};
+use crate::tree::tour;
+use treelined_tui::message::{Daemon, Effect, Event, Failure};
+use treelined_tui::model::rows::Row;
+
+/// Another client appends, and the cursor stays on its entry and on its line.
+#[test]
+fn entries_of_others_appear_and_the_cursor_stays() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("home down down down down down");
+    let line = screen.model.tree.cursor - screen.model.tree.top;
+    let new = Row {
+        parent: Some("a1".into()),
+        children: 0,
+        ..row("x1", "├─ ", "I was here too.")
+    };
+    screen.rows.insert(3, new);
+    screen.revision += 1;
+    screen.daemon(Daemon::Event(Event::Appended {
+        by_others: true,
+        count: 1,
+        others_at: Some("x1".into()),
+    }));
+    screen.check("live");
+    assert_eq!(screen.model.tree.selected().unwrap().id, "q2");
+    assert_eq!(screen.model.tree.cursor - screen.model.tree.top, line);
+    screen.keys("N");
+    assert_eq!(screen.model.tree.selected().unwrap().id, "x1");
+}
+
+#[test]
+fn a_move_made_elsewhere_appears() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("home");
+    for row in &mut screen.rows {
+        row.is_leaf = row.id == "a1";
+        row.on_active_path = ["q1", "c1", "a1"].contains(&&*row.id);
+    }
+    screen.leaf = Some("a1".into());
+    screen.revision += 1;
+    screen.daemon(Daemon::Event(Event::Moved));
+    let text = screen.text();
+    let active = text.lines().find(|line| line.contains("← active")).unwrap();
+    assert!(active.contains("A stale cache"), "{active}");
+    assert_eq!(screen.model.tree.cursor, 0);
+}
+
+/// While entries stream in, each event has the page about the cursor asked for anew; a key pressed before
+/// the answer was lost, for the cursor went back to where it had been.
+#[test]
+fn a_move_while_the_tree_is_read_again_counts() {
+    for (keys, id) in [
+        ("down", "c1"),
+        ("down down end up", "p1"),
+        ("pagedown", "m1"),
+    ] {
+        let mut screen = Screen::tree(80, 30, tour());
+        screen.keys("home");
+        screen.silent = true;
+        let event = || Event::Appended {
+            by_others: true,
+            count: 1,
+            others_at: None,
+        };
+        screen.daemon(Daemon::Event(event()));
+        screen.keys(keys);
+        screen.revision += 1;
+        screen.rows.insert(1, row("x1", "", "new"));
+        screen.silent = false;
+        for effect in std::mem::take(&mut screen.asked) {
+            screen.ask(effect);
+        }
+        assert_eq!(screen.model.tree.selected().unwrap().id, id, "{keys}");
+        assert!(!screen.model.tree.reloading);
+    }
+}
+
+#[test]
+fn a_burst_of_events_asks_no_more_than_twice() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.silent = true;
+    for _ in 0..100 {
+        screen.daemon(Daemon::Event(Event::Appended {
+            by_others: false,
+            count: 1,
+            others_at: None,
+        }));
+    }
+    assert_eq!(screen.asked.len(), 1);
+}
+
+#[test]
+fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("home down");
+    screen.daemon(Daemon::Lost(
+        "the daemon has ended (signal: 9 (SIGKILL))".into(),
+    ));
+    // What was under way fails with it, and says nothing of its own.
+    let failure = Failure {
+        kind: "disconnected".into(),
+        message: "the daemon has ended".into(),
+    };
+    screen.daemon(Daemon::Entry {
+        id: "c1".into(),
+        result: Err(failure.clone()),
+    });
+    screen.daemon(Daemon::Labelled(Err(failure)));
+    screen.check("lost");
+    screen.keys("x R");
+    assert_eq!(screen.asked, [Effect::Connect]);
+    screen.asked.clear();
+    // Until the session is open again, nothing can be asked that would be lost.
+    screen.keys("L enter");
+    assert!(screen.model.dialog.is_none());
+    screen.connect();
+    assert_eq!(screen.model.tree.cursor, 1);
+    assert!(!screen.text().contains("has ended"));
+}
+
+/// Keys pressed before the daemon is there must not leave anything waiting for ever.
+#[test]
+fn what_was_asked_of_a_dead_daemon_is_asked_again() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.silent = true;
+    screen.keys("ctrl+u S");
+    screen.daemon(Daemon::Lost("killed".into()));
+    screen.keys("R");
+    screen.silent = false;
+    screen.connect();
+    assert!(!screen.model.tree.reloading);
+    assert!(!screen.model.sessions.loading);
+}
+
+#[test]
+fn a_daemon_that_cannot_be_started_is_told() {
+    let mut screen = Screen::unconnected(60, 14);
+    screen.daemon(Daemon::Lost(
+        "cannot start treelined: No such file or directory".into(),
+    ));
+    screen.check("no-daemon");
+    screen.keys("R");
+    assert_eq!(screen.asked, [Effect::Connect]);
+}

@@ -1,0 +1,133 @@
+//! The list of sessions.
+
+use crate::harness::{Screen, session};
+use treelined_tui::message::{Effect, SessionRow, Sort};
+
+fn some() -> Vec<SessionRow> {
+    vec![
+        session("a", "Fix the build", None, 30),
+        session("b", "With the cache cleared", Some("/s/a.jsonl"), 120),
+        session("c", "A detour", Some("b"), 7200),
+        session("d", "Without the cache", Some("a"), 90_000),
+        SessionRow {
+            name: None,
+            first_message: "What is in this repository?".into(),
+            ..session("e", "", None, 400_000)
+        },
+        SessionRow {
+            name: None,
+            ..session("f", "", None, 40_000_000)
+        },
+        SessionRow {
+            damage: Some("the file has no header".into()),
+            ..session("", "", None, 0)
+        },
+    ]
+}
+
+#[test]
+fn sessions_are_threaded() {
+    Screen::list(80, 12, some()).check("sessions");
+    Screen::list(40, 10, some())
+        .keys("down down")
+        .check("sessions-tiny");
+}
+
+#[test]
+fn all_directories_sorts_and_names_are_a_key_each() {
+    let mut screen = Screen::list(100, 10, some());
+    screen.silent = true;
+    screen.keys("tab");
+    screen.silent = false;
+    let query = match &*screen.asked {
+        [Effect::ListSessions(query)] => query.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(!query.here);
+    let page = treelined_tui::message::SessionPage {
+        rows: some(),
+        next: None,
+    };
+    screen.daemon(treelined_tui::message::Daemon::Sessions {
+        generation: query.generation,
+        result: Ok(page),
+    });
+    screen.check("sessions-all");
+    for sort in [Sort::Recent, Sort::Created, Sort::Name, Sort::Threaded] {
+        screen.keys("ctrl+s");
+        assert_eq!(screen.model.sessions.sort, sort);
+    }
+    screen.keys("ctrl+o");
+    assert!(screen.model.sessions.named);
+}
+
+#[test]
+fn typing_searches() {
+    let mut screen = Screen::list(80, 8, Vec::new());
+    screen.check("sessions-empty");
+    screen.typed("build");
+    screen.check("sessions-search");
+    screen.keys("esc");
+    assert!(screen.model.sessions.search.is_empty());
+    screen.keys("esc");
+    assert_eq!(screen.asked, [Effect::Quit]);
+}
+
+#[test]
+fn a_session_is_renamed_and_trashed_with_confirmation() {
+    let mut screen = Screen::list(80, 16, some());
+    screen.keys("R");
+    screen.check("sessions-rename");
+    screen.typed("!").keys("enter");
+    assert_eq!(
+        screen.asked,
+        [Effect::Rename {
+            session_id: "a".into(),
+            name: "Fix the build!".into()
+        }]
+    );
+    screen.keys("D");
+    screen.check("sessions-trash");
+    screen.keys("enter");
+    assert_eq!(screen.asked.len(), 1, "Enter does not confirm");
+    screen.keys("D y");
+    assert_eq!(
+        screen.asked.last(),
+        Some(&Effect::Trash {
+            session_id: "a".into()
+        })
+    );
+}
+
+#[test]
+fn a_damaged_session_says_what_is_wrong() {
+    let mut screen = Screen::list(80, 12, some());
+    screen.keys("end enter");
+    assert!(screen.text().lines().last().unwrap().contains("no header"));
+    assert!(screen.asked.is_empty());
+}
+
+/// The first page is on the screen before the second is asked for, and nothing waits for all of them.
+#[test]
+fn thousands_come_while_one_looks() {
+    let mut screen = Screen::list(80, 12, Vec::new());
+    screen.silent = true;
+    screen.keys("tab");
+    let mut pages = 0;
+    while let Some(Effect::ListSessions(query)) = screen.asked.pop() {
+        let rows: Vec<SessionRow> = (0..query.limit)
+            .map(|at| session(&format!("{pages}-{at}"), "one of many", None, 60))
+            .collect();
+        pages += 1;
+        let next = (pages < 6).then(|| pages.to_string());
+        let page = treelined_tui::message::SessionPage { rows, next };
+        screen.daemon(treelined_tui::message::Daemon::Sessions {
+            generation: query.generation,
+            result: Ok(page),
+        });
+        assert!(screen.text().contains("one of many"));
+    }
+    assert_eq!(screen.model.sessions.rows().len(), 200 + 5 * 1000);
+    screen.keys("end");
+    assert!(screen.text().contains("5200/5200"));
+}

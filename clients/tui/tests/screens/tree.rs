@@ -1,0 +1,338 @@
+//! The tree: rows, filters, search, folds, keys and the mouse.
+
+use crate::harness::{Screen, row};
+use crossterm::event::MouseEventKind;
+use treelined_tui::message::{Effect, Filter, Place, TreeQuery};
+use treelined_tui::model::rows::{Kind, Row};
+
+/// A conversation with everything in it.
+pub fn tour() -> Vec<Row> {
+    let active = |row: Row| Row {
+        on_active_path: true,
+        ..row
+    };
+    vec![
+        active(Row {
+            children: 1,
+            ..row("q1", "", "Why does the build fail?")
+        }),
+        active(Row {
+            kind: Kind::Compaction,
+            tokens: Some(12_345),
+            parent: Some("q1".into()),
+            children: 1,
+            ..row("c1", "", "Goal: make it build")
+        }),
+        active(Row {
+            kind: Kind::Assistant,
+            parent: Some("c1".into()),
+            children: 3,
+            is_branch_point: true,
+            label: Some("start".into()),
+            label_time: Some("2026-11-21 19:07".into()),
+            ..row("a1", "", "A stale cache, or a missing import.")
+        }),
+        active(Row {
+            kind: Kind::Summary,
+            parent: Some("a1".into()),
+            children: 1,
+            ..row("s1", "├─ ", "Clearing the cache did not help")
+        }),
+        active(Row {
+            parent: Some("s1".into()),
+            is_leaf: true,
+            ..row("q3", "│  ", "Add the import.")
+        }),
+        Row {
+            parent: Some("a1".into()),
+            children: 1,
+            ..row("q2", "├─ ", "Clear the cache.")
+        },
+        Row {
+            kind: Kind::Assistant,
+            parent: Some("q2".into()),
+            children: 1,
+            ..row("a2", "│  ", "I clear it now")
+        },
+        Row {
+            kind: Kind::Tool,
+            tool: Some("bash".into()),
+            parent: Some("a2".into()),
+            children: 1,
+            ..row("t1", "│  ", "rm -r target")
+        },
+        Row {
+            kind: Kind::Tool,
+            tool: Some("bash".into()),
+            is_error: true,
+            parent: Some("t1".into()),
+            children: 1,
+            ..row("t2", "│  ", "error[E0432]: unresolved import")
+        },
+        Row {
+            kind: Kind::Bash,
+            parent: Some("t2".into()),
+            ..row("b1", "│  ", "git status")
+        },
+        Row {
+            kind: Kind::Plugin,
+            parent: Some("a1".into()),
+            children: 1,
+            ..row("p1", "└─ ", "CI: 3 tests failed")
+        },
+        Row {
+            kind: Kind::Other("model change".into()),
+            flags: vec!["recovered".into()],
+            parent: Some("p1".into()),
+            ..row("m1", "   ", "anthropic/opus")
+        },
+    ]
+}
+
+fn last_query(screen: &Screen) -> &TreeQuery {
+    let found = screen.asked.iter().rev().find_map(|effect| match effect {
+        Effect::GetTree(query) => Some(query),
+        _ => None,
+    });
+    found.expect("the tree was asked for")
+}
+
+#[test]
+fn everything_has_its_look() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.hidden = 7;
+    screen.keys("home end home");
+    screen.check("tree");
+}
+
+#[test]
+fn wide_screens_have_the_preview_beside() {
+    Screen::tree(140, 16, tour()).check("tree-wide");
+}
+
+#[test]
+fn tiny_screens_have_what_matters() {
+    let mut screen = Screen::tree(40, 10, tour());
+    screen.check("tree-tiny");
+    screen.keys("tab");
+    screen.check("tree-tiny-preview");
+    for (columns, rows) in [(1, 1), (3, 2), (10, 4), (20, 3), (300, 2)] {
+        screen.send(treelined_tui::message::Message::Resize(columns, rows));
+        for keys in [
+            "down", "tab", "?", "esc", "I", "esc", "L", "esc", "enter", "esc", "tab",
+        ] {
+            screen.keys(keys);
+            screen.text();
+        }
+    }
+}
+
+#[test]
+fn full_screen_has_no_preview() {
+    Screen::tree(80, 16, tour()).keys("F").check("tree-full");
+}
+
+#[test]
+fn labels_tell_their_times_on_a_key() {
+    Screen::tree(80, 10, tour())
+        .keys("T")
+        .check("tree-label-times");
+}
+
+#[test]
+fn branches_fold() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.keys("down");
+    screen.silent = true;
+    screen.keys("ctrl+left");
+    assert_eq!(last_query(&screen).folded, ["q2"]);
+    screen.silent = false;
+    let mut folded = tour();
+    folded.drain(6..10);
+    screen.rows = folded;
+    screen.revision += 1;
+    answer_all(&mut screen);
+    screen.check("tree-folded");
+    screen.silent = true;
+    screen.keys("ctrl+right");
+    assert!(last_query(&screen).folded.is_empty());
+}
+
+fn answer_all(screen: &mut Screen) {
+    for effect in std::mem::take(&mut screen.asked) {
+        if let Effect::GetTree(query) = effect {
+            let at = match &query.place {
+                Place::Around(id) => screen.rows.iter().position(|row| row.id == *id),
+                _ => None,
+            };
+            let page = treelined_tui::message::TreePage {
+                offset: 0,
+                rows: screen.rows.clone(),
+                total: screen.rows.len(),
+                hidden: screen.hidden,
+                revision: screen.revision.to_string(),
+                leaf: screen.leaf.clone(),
+                at: at.or(Some(0)),
+            };
+            screen.daemon(treelined_tui::message::Daemon::Tree {
+                query,
+                result: Ok(page),
+            });
+        }
+    }
+}
+
+/// Ctrl+← goes to the start of the branch, then to where it forks; Ctrl+→ to the next fork.
+#[test]
+fn branches_are_jumped_between() {
+    let mut screen = Screen::tree(80, 24, tour());
+    let mut at = |keys: &str| {
+        screen.keys(keys);
+        screen
+            .model
+            .tree
+            .selected()
+            .map(|row| row.id.clone())
+            .unwrap()
+    };
+    assert_eq!(at("end"), "m1");
+    assert_eq!(at("ctrl+left"), "p1");
+    assert_eq!(at("home ctrl+right"), "s1");
+    assert_eq!(at("alt+right"), "q3");
+    assert_eq!(at("alt+left"), "s1");
+}
+
+#[test]
+fn filters_are_chosen_by_their_keys_and_in_turn() {
+    let mut screen = Screen::tree(80, 16, tour());
+    for (keys, filter) in [
+        ("ctrl+u", Filter::UserOnly),
+        ("ctrl+u", Filter::Default),
+        ("ctrl+t", Filter::NoTools),
+        ("ctrl+l", Filter::Labeled),
+        ("ctrl+a", Filter::All),
+        ("ctrl+d", Filter::Default),
+        ("ctrl+o", Filter::NoTools),
+        ("ctrl+o", Filter::UserOnly),
+        ("ctrl+o", Filter::Labeled),
+        ("ctrl+o", Filter::All),
+        ("ctrl+o", Filter::Default),
+    ] {
+        screen.keys(keys);
+        assert_eq!(screen.model.tree.filter, filter, "{keys}");
+    }
+}
+
+#[test]
+fn an_empty_view_says_why() {
+    let mut screen = Screen::tree(60, 12, Vec::new());
+    screen.check("tree-empty");
+    screen.hidden = 12;
+    screen.keys("ctrl+l");
+    screen.check("tree-empty-labels");
+    screen.keys("ctrl+d").typed("zebra");
+    screen.check("tree-empty-search");
+    screen.keys("esc");
+    assert!(!screen.text().contains("zebra"));
+}
+
+#[test]
+fn typing_searches_and_esc_clears_then_leaves() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.silent = true;
+    screen.typed("b");
+    screen.typed("uild j");
+    screen.check("tree-search");
+    assert_eq!(screen.model.tree.search.text(), "build j");
+    // Letters after a move are commands again.
+    screen.keys("down j").keys("esc");
+    assert!(screen.model.tree.search.is_empty());
+    assert!(!screen.asked.contains(&Effect::Quit));
+    screen.keys("esc");
+    assert!(screen.asked.contains(&Effect::Quit));
+}
+
+#[test]
+fn a_search_asks_once_while_an_answer_is_under_way() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.silent = true;
+    screen.typed("bild");
+    let asked = screen
+        .asked
+        .iter()
+        .filter(|effect| matches!(effect, Effect::GetTree(_)))
+        .count();
+    assert_eq!(asked, 1);
+    answer_all(&mut screen);
+    assert_eq!(last_query(&screen).query, "bild");
+}
+
+#[test]
+fn the_status_line_tells_position_filter_and_what_is_hidden() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.hidden = 7;
+    screen.keys("ctrl+t home down");
+    let text = screen.text();
+    let status = text.lines().last().unwrap();
+    assert!(status.starts_with("2/12 · no-tools · 7 hidden"), "{status}");
+}
+
+#[test]
+fn the_mouse_selects_scrolls_folds_and_goes() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.click(30, 1);
+    assert_eq!(screen.model.tree.cursor, 0);
+    screen.click(30, 1);
+    assert!(screen.model.dialog.is_some(), "a double click goes there");
+    screen.keys("esc");
+    screen.click(4, 6);
+    assert_eq!(screen.model.tree.folded, ["q2"]);
+    let mut low = Screen::tree(80, 8, tour());
+    low.keys("home");
+    low.mouse(MouseEventKind::ScrollDown, 10, 3);
+    assert_eq!((low.model.tree.top, low.model.tree.cursor), (3, 3));
+}
+
+#[test]
+fn undo_redo_copy_and_help_are_a_key_each() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("u ctrl+r y home L");
+    assert!(matches!(
+        &*screen.asked,
+        [Effect::Undo, Effect::Redo, Effect::GetText { id }] if id == "q3"
+    ));
+    screen.check("label");
+    screen.typed("x").keys("enter");
+    assert!(screen.asked.contains(&Effect::Label {
+        id: "q1".into(),
+        label: "x".into()
+    }));
+    screen.keys("?");
+    screen.check("help");
+}
+
+#[test]
+fn keys_can_be_remapped() {
+    let mut screen = Screen::tree(80, 24, tour());
+    let remaps = toml::from_str("[tree]\nundo = \"x\"\ndown = [\"u\", \"down\"]").unwrap();
+    screen.model.settings.keymap = treelined_tui::keys::Keymap::remapped(&remaps).unwrap();
+    screen.keys("home u x");
+    assert_eq!(screen.model.tree.cursor, 1);
+    assert_eq!(screen.asked, [Effect::Undo]);
+}
+
+/// Another filter with as many rows: the revision of the tree is the same, its rows are not.
+#[test]
+fn rows_of_another_filter_do_not_stay() {
+    let chain = |name: &str| -> Vec<Row> {
+        (0..1000)
+            .map(|at| row(&format!("{name}{at}"), "", &format!("{name} {at}")))
+            .collect()
+    };
+    let mut screen = Screen::tree(80, 24, chain("old"));
+    screen.keys("end home");
+    screen.rows = chain("new");
+    screen.keys("ctrl+o end");
+    assert!(screen.text().contains("new 999"));
+    assert!(!screen.text().contains("old"), "{}", screen.text());
+}

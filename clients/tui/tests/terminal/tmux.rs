@@ -1,0 +1,292 @@
+//! A terminal of its own for each test: a tmux server, the program in it, keys sent, the screen read.
+//!
+//! Nothing here sleeps for a while and hopes: every look at the screen waits for a condition, and fails with
+//! what was there instead.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// For what takes a moment; generous, for machines under load.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Tmux {
+    socket: PathBuf,
+    pub folder: tempfile::TempDir,
+}
+
+/// Whether there is a tmux; says so if there is not, where the test would pass silently otherwise.
+pub fn is_missing() -> bool {
+    let found = Command::new("tmux")
+        .arg("-V")
+        .output()
+        .is_ok_and(|it| it.status.success());
+    if !found {
+        assert!(
+            std::env::var_os("TREELINED_TMUX").is_none(),
+            "tmux is required here"
+        );
+        eprintln!("SKIPPED: there is no tmux (apt-get install tmux)");
+    }
+    !found
+}
+
+/// The daemon: `TREELINED_BIN`, else what cargo has built beside the program, built now if it is not there.
+pub fn daemon() -> PathBuf {
+    if let Some(program) = std::env::var_os("TREELINED_BIN") {
+        return program.into();
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-tui")).with_file_name("treelined");
+    if !program.exists() {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--package", "treelined", "--bin", "treelined"]);
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        assert!(cargo.status().unwrap().success(), "the daemon can be built");
+    }
+    program
+}
+
+impl Tmux {
+    /// A shell in a terminal of that size; its working directory is a new one.
+    pub fn new(columns: u16, rows: u16) -> Self {
+        let folder = tempfile::Builder::new().prefix("tui").tempdir().unwrap();
+        let tmux = Self {
+            socket: folder.path().join("tmux"),
+            folder,
+        };
+        let sessions = tmux.folder.path().join("sessions");
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(sessions)
+            .unwrap();
+        std::fs::create_dir(tmux.folder.path().join("config")).unwrap();
+        let size = [columns.to_string(), rows.to_string()];
+        tmux.run(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            &size[0],
+            "-y",
+            &size[1],
+            "env PS1='$ ' sh",
+        ]);
+        tmux.wait("a shell", |screen| screen.contains('$'));
+        tmux
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&self.socket).args(args);
+        command.current_dir(self.folder.path());
+        for name in ["TMUX", "TREELINED_LOG", "TREELINED_SUMMARIZER", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        command
+            .env("TREELINED_BIN", daemon())
+            .env("TREELINED_SESSION_DIR", self.folder.path().join("sessions"))
+            .env("XDG_CONFIG_HOME", self.folder.path().join("config"))
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C.UTF-8");
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output
+    }
+
+    /// A file in the session directory.
+    pub fn session(&self, id: &str, text: &str) -> PathBuf {
+        let cwd = self.folder.path().to_string_lossy().replace('/', "-");
+        let folder = self
+            .folder
+            .path()
+            .join("sessions")
+            .join(format!("-{cwd}--"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("2026-11-21T19-00-00-000Z_{id}.jsonl"));
+        let text = text.replace("CWD", &self.folder.path().to_string_lossy());
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Starts the program from the shell.
+    pub fn start(&self, args: &str) {
+        let program = env!("CARGO_BIN_EXE_treelined-tui");
+        self.typed(&format!("{program} {args}"));
+        self.keys("Enter");
+    }
+
+    /// A command of tmux itself.
+    pub fn run_in_server(&self, command: &str) {
+        let args: Vec<&str> = command.split(' ').collect();
+        self.run(&args);
+    }
+
+    /// Keys by tmux's names.
+    pub fn keys(&self, names: &str) {
+        let mut args = vec!["send-keys"];
+        args.extend(names.split(' '));
+        self.run(&args);
+    }
+
+    pub fn typed(&self, text: &str) {
+        self.run(&["send-keys", "-l", text]);
+    }
+
+    pub fn resize(&self, columns: u16, rows: u16) {
+        self.run(&[
+            "resize-window",
+            "-x",
+            &columns.to_string(),
+            "-y",
+            &rows.to_string(),
+        ]);
+    }
+
+    /// The screen as text.
+    pub fn screen(&self) -> String {
+        let output = self.run(&["capture-pane", "-p"]);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The screen with its colours.
+    pub fn coloured(&self) -> String {
+        let output = self.run(&["capture-pane", "-p", "-e"]);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What was put into the clipboard last.
+    pub fn clipboard(&self) -> Option<String> {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&self.socket).arg("show-buffer");
+        let output = command.output().unwrap();
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// What the terminal says of itself, such as `#{alternate_on}`.
+    pub fn says(&self, format: &str) -> String {
+        let output = self.run(&["display-message", "-p", format]);
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    #[track_caller]
+    pub fn wait(&self, what: &str, condition: impl Fn(&str) -> bool) -> String {
+        let began = Instant::now();
+        loop {
+            let screen = self.screen();
+            if condition(&screen) {
+                return screen;
+            }
+            assert!(began.elapsed() < PATIENCE, "no {what}, but\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    /// The screen comes to be as in `expected/NAME.txt`; `UPDATE_SCREENS=1` writes it there once it contains
+    /// `text`.
+    #[track_caller]
+    pub fn check(&self, name: &str, text: &str) {
+        let here = self.folder.path().to_string_lossy().into_owned();
+        let clean = |screen: &str| {
+            // The folder has another name each time; it is as long, though.
+            let screen = screen.replace(&here, &format!("{:…<1$}", "/tmp/", here.len()));
+            let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
+            lines.join("\n").trim_end().to_owned() + "\n"
+        };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/terminal/expected");
+        let path = folder.join(format!("{name}.txt"));
+        if std::env::var_os("UPDATE_SCREENS").is_some() {
+            self.wait_for(text);
+            // What is still on its way to the screen belongs to it.
+            std::thread::sleep(Duration::from_millis(700));
+            std::fs::write(&path, clean(&self.screen())).unwrap();
+            return;
+        }
+        let expected = std::fs::read_to_string(&path).unwrap();
+        self.wait(&format!("{name}:\n{expected}"), |screen| {
+            clean(screen) == expected
+        });
+    }
+
+    /// The program has ended and the terminal is as it was: the shell's screen, its cursor, its echo.
+    #[track_caller]
+    pub fn is_given_back(&self) {
+        let began = Instant::now();
+        let wanted = "0 0 1";
+        while self.says("#{alternate_on} #{mouse_any_flag} #{cursor_flag}") != wanted {
+            let says = self.says("#{alternate_on} #{mouse_any_flag} #{cursor_flag}");
+            assert!(began.elapsed() < PATIENCE, "{says}\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.typed("echo as it $((40+2))");
+        self.keys("Enter");
+        let screen = self.wait_for("as it 42");
+        assert!(screen.contains("echo as it"), "what is typed is seen again");
+    }
+
+    /// The daemons that run here.
+    pub fn daemons(&self) -> Vec<u32> {
+        self.processes(&daemon())
+    }
+
+    /// The process ids of the children of the shell, and of theirs, that are of `program`.
+    pub fn processes(&self, program: &Path) -> Vec<u32> {
+        // Names of processes are cut to 15 bytes.
+        let name = program.file_name().unwrap().to_string_lossy();
+        let name = name.get(..15).unwrap_or(&name);
+        let shell: u32 = self.says("#{pane_pid}").parse().unwrap();
+        let mut found = Vec::new();
+        let mut parents = vec![shell];
+        while let Some(parent) = parents.pop() {
+            for child in children(parent) {
+                let comm =
+                    std::fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+                if comm.trim_end() == name {
+                    found.push(child);
+                }
+                parents.push(child);
+            }
+        }
+        found
+    }
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for task in tasks {
+        let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        found.extend(
+            text.split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+    }
+    found
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        let _ended = command
+            .arg("-S")
+            .arg(&self.socket)
+            .arg("kill-server")
+            .output();
+    }
+}
