@@ -190,9 +190,12 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// For so many rows, and room for some more: those that have been appended since are not to move all
+    /// the others.
     pub fn with_capacity(count: u32) -> Self {
+        let count = count as usize;
         Self {
-            rows: Vec::with_capacity(count as usize),
+            rows: Vec::with_capacity(count + count / 8 + 64),
             roots: Vec::new(),
             leaf_records: 0,
             id_at: 0,
