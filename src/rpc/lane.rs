@@ -20,6 +20,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
+use std::thread::{self, ThreadId};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -48,7 +49,14 @@ struct Request {
 
 /// Sessions with groups that have not asked for their turn, since more may be on its way.
 #[derive(Default)]
-pub struct Gathering(Mutex<Option<Vec<Arc<OpenSession>>>>);
+pub struct Gathering(Mutex<Option<Held>>);
+
+struct Held {
+    /// The thread that reads. What asks from another one has waited, and behind it others may follow
+    /// that ask for the turn at once.
+    reader: ThreadId,
+    sessions: Vec<Arc<OpenSession>>,
+}
 
 /// Appends entries as one operation, after all that was asked of the session before.
 pub(super) async fn append(
@@ -100,19 +108,22 @@ impl Lane {
 }
 
 impl Gathering {
-    /// Has appends wait until [`Server::stop_gathering`].
+    /// Has appends that begin on this thread wait until [`Server::stop_gathering`].
     pub fn begin(&self) {
-        lock(&self.0).get_or_insert_default();
+        lock(&self.0).get_or_insert_with(|| Held {
+            reader: thread::current().id(),
+            sessions: Vec::new(),
+        });
     }
 
     /// Whether the session's group is started later.
     fn hold(&self, open: &Arc<OpenSession>) -> bool {
         match &mut *lock(&self.0) {
-            Some(sessions) => {
-                sessions.push(Arc::clone(open));
+            Some(held) if held.reader == thread::current().id() => {
+                held.sessions.push(Arc::clone(open));
                 true
             }
-            None => false,
+            _ => false,
         }
     }
 }
@@ -121,7 +132,7 @@ impl Server {
     /// Begins what was gathered.
     pub fn stop_gathering(self: &Arc<Self>) {
         let held = lock(&self.gathering.0).take();
-        for open in held.into_iter().flatten() {
+        for open in held.into_iter().flat_map(|held| held.sessions) {
             start(self, &open);
         }
     }

@@ -479,7 +479,8 @@ fn a_stalled_reader_blocks_answers() {
 }
 
 /// A script's first requests wait for `create_session`, and were let go together: two threads then
-/// raced for the session, and the append overtook the branch that it was to follow.
+/// raced for the session, and the append overtook the branch that it was to follow. Later, an append let
+/// go on another thread was held back for those that were being read, and the branch overtook it.
 #[test]
 fn requests_that_wait_for_their_session_keep_their_order() {
     for _ in 0..20 {
