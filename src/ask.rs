@@ -58,7 +58,9 @@ struct Open<A> {
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
     answers: Vec<(Answerer, A)>,
-    settled: oneshot::Sender<Vec<(Answerer, A)>>,
+    /// Somebody has let the time pass.
+    is_anybody_silent: bool,
+    settled: oneshot::Sender<Outcome<A>>,
 }
 
 /// A question that waits for its answers.
@@ -66,7 +68,7 @@ pub struct Question<A> {
     id: EventId,
     cancel: Cancel,
     deadline: watch::Receiver<Instant>,
-    settled: oneshot::Receiver<Vec<(Answerer, A)>>,
+    settled: oneshot::Receiver<Outcome<A>>,
 }
 
 /// How a question ended.
@@ -114,6 +116,7 @@ impl<A> Asks<A> {
                 deadline: deadline_sender,
                 waiting,
                 answers: Vec::new(),
+                is_anybody_silent: false,
                 settled: sender,
             };
             state.open.insert(id.clone(), open);
@@ -136,20 +139,20 @@ impl<A> Asks<A> {
                     self.state().open.remove(&question.id);
                     return Outcome::Aborted;
                 }
-                answers = &mut question.settled => return settled(answers),
+                outcome = &mut question.settled => return outcome.unwrap_or(Outcome::Aborted),
                 changed = question.deadline.changed() => {
                     if changed.is_ok() {
                         continue;
                     }
                     // Settled by an answer, or by the end of the connection.
-                    return settled(question.settled.await);
+                    return question.settled.await.unwrap_or(Outcome::Aborted);
                 }
                 () = tokio::time::sleep_until(deadline.into()) => {
                     let open = self.state().open.remove(&question.id);
                     if let Some(open) = open {
                         return Outcome::Settled { answers: open.answers, in_time: false };
                     }
-                    return settled(question.settled.await);
+                    return question.settled.await.unwrap_or(Outcome::Aborted);
                 }
             }
         }
@@ -179,7 +182,7 @@ impl<A> Asks<A> {
         open.answers.push((by, answer));
         if is_decided
             && let Some(open) = state.open.remove(&id)
-            && open.settled.send(open.answers).is_err()
+            && !open.settle()
         {
             return Err(not_pending(&id));
         }
@@ -188,6 +191,22 @@ impl<A> Asks<A> {
         }
         state.answered.push_back((id, by, bytes.to_owned()));
         Ok(())
+    }
+
+    /// This one has let its time pass; the others are waited for.
+    pub fn keeps_silent(&self, id: &str, by: Answerer) {
+        let id = EventId::new(id);
+        let mut state = self.state();
+        let Some(open) = state.open.get_mut(&id) else {
+            return;
+        };
+        open.waiting.retain(|waiting| *waiting != by);
+        open.is_anybody_silent = true;
+        if open.waiting.is_empty()
+            && let Some(open) = state.open.remove(&id)
+        {
+            let _nobody_asks_any_more = open.settle();
+        }
     }
 
     /// Gives the client more time from now on; returns what is left.
@@ -231,13 +250,14 @@ impl<A> Asks<A> {
     }
 }
 
-fn settled<A>(answers: Result<Vec<(Answerer, A)>, oneshot::error::RecvError>) -> Outcome<A> {
-    match answers {
-        Ok(answers) => Outcome::Settled {
-            answers,
-            in_time: true,
-        },
-        Err(_) => Outcome::Aborted,
+impl<A> Open<A> {
+    /// False if nobody wants to know any more.
+    fn settle(self) -> bool {
+        let outcome = Outcome::Settled {
+            answers: self.answers,
+            in_time: !self.is_anybody_silent,
+        };
+        self.settled.send(outcome).is_ok()
     }
 }
 
@@ -333,6 +353,25 @@ mod tests {
             };
             assert_eq!(asks.outcome(question).await, expect);
             check_not_pending(asks.answer("e", CLIENT, "{}", 1));
+        });
+    }
+
+    #[test]
+    fn one_that_lets_its_time_pass_does_not_end_the_waiting_for_others() {
+        run(async {
+            let asks = asks(MAX);
+            let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
+            asks.keeps_silent("e", HOOK);
+            check_not_pending(asks.answer("e", HOOK, "", 2));
+            asks.answer("e", CLIENT, "", 1).unwrap();
+            let expect = |answers: &[(Answerer, u8)]| Outcome::Settled {
+                answers: answers.to_vec(),
+                in_time: false,
+            };
+            assert_eq!(asks.outcome(question).await, expect(&[(CLIENT, 1)]));
+            let alone = ask(&asks, "f", &[HOOK], MAX);
+            asks.keeps_silent("f", HOOK);
+            assert_eq!(asks.outcome(alone).await, expect(&[]));
         });
     }
 

@@ -12,7 +12,7 @@ use crate::summarizer::conversation::Budget;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
 use crate::summarizer::{ModelName, Summarizer};
 use crate::sync::Durability;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -279,8 +279,23 @@ fn read_file(named: Option<&Path>) -> anyhow::Result<(Option<PathBuf>, File)> {
         }
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
-    let file = toml::from_str(&text).with_context(|| path.display().to_string())?;
+    let file = parse(&text).with_context(|| path.display().to_string())?;
     Ok((Some(path), file))
+}
+
+/// Errors name the line and the key, and show nothing of the line: somebody may have put a secret there.
+fn parse(text: &str) -> anyhow::Result<File> {
+    let line = |error: &toml::de::Error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        before.unwrap_or_default().matches('\n').count() + 1
+    };
+    let toml = toml::Deserializer::parse(text)
+        .map_err(|error| anyhow!("line {}: {}", line(&error), error.message()))?;
+    serde_path_to_error::deserialize(toml).map_err(|error| {
+        let key = error.path().to_string();
+        let error = error.into_inner();
+        anyhow!("line {}: {key}: {}", line(&error), error.message())
+    })
 }
 
 fn session_dir(

@@ -7,8 +7,10 @@
 //! UTF-8: bytes above 0x7f are taken as they stand, and become U+FFFD where a decoded string asks
 //! for text. Nothing recurses: nesting costs one bit per level.
 
+mod block;
 mod edit;
 mod literal;
+mod plain;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +19,8 @@ use std::fmt;
 
 pub use edit::{push_raw, push_string, splice, with_member, without_member};
 use literal::skip_string;
-pub use literal::{chars, string};
+pub use literal::{LONGEST_CHAR, chars, first_char, string};
+pub use plain::plain_words;
 
 /// Positions in bytes, end exclusive.
 pub type Span = std::ops::Range<usize>;

@@ -8,7 +8,8 @@
 //!   re-serialized. [`terminal`]: text made safe to show.
 //! - **The file.** [`log`]: one session's file: scanning, diagnostics, appending, migrating. [`sync`]:
 //!   when what is written is durable. [`store`]: the directory of all sessions. [`listing`]: a file's
-//!   row in a list. [`watch`]: hearing that others have written.
+//!   row in a list. [`cache`]: what is kept on disk only to be quick. [`catalogue`]: those rows, kept.
+//!   [`watch`]: hearing that others have written.
 //! - **The tree**, pure. [`tree`]: parents, children, leaf, labels, moves. [`branches`]: where they end
 //!   and fork. [`view`]: the tree as clients look at it. [`context`]: a path as a model sees it.
 //!   [`stats`]: what it cost.
@@ -28,7 +29,9 @@
 
 pub mod ask;
 pub mod branches;
+pub mod cache;
 pub mod cancel;
+pub mod catalogue;
 pub mod cli;
 pub mod config;
 pub mod context;

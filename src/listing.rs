@@ -4,8 +4,8 @@
 
 use crate::error::{Kind as ErrorKind, Result};
 use crate::flow::navigate;
+use crate::log::Opened;
 use crate::log::body::Bodies;
-use crate::log::diagnostic::Diagnostic;
 use crate::log::file::{Location, status_of};
 use crate::log::handle::Access;
 use crate::log::ingest::Header;
@@ -23,10 +23,10 @@ const HEADER_LINES: usize = 16;
 const HEADER_CHUNK: usize = 4096;
 
 /// One row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub path: PathBuf,
-    /// `None` for a file that is no session; `diagnostic` says why.
+    /// `None` for a file that is no session; `problem` says why.
     pub header: Option<Header>,
     pub name: Option<String>,
     /// Unix milliseconds.
@@ -37,15 +37,13 @@ pub struct Listing {
     pub message_count: u64,
     /// The first user message that has text, cut and on one line.
     pub first_message: String,
-    pub diagnostics: Vec<Diagnostic>,
     /// Why the file is no session.
     pub problem: Option<ErrorKind>,
 }
 
 impl Listing {
-    /// Reads the file at `location`. An error only if it cannot be read at all.
-    pub fn read(location: &Location) -> Result<Self> {
-        let opened = crate::log::Log::open(location.clone());
+    /// Of what opening the file at `location` gave. An error only if it cannot be read at all.
+    pub fn of(location: &Location, opened: Result<Opened>) -> Result<Self> {
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind == ErrorKind::HeaderMissing => {
@@ -73,7 +71,6 @@ impl Listing {
             message_count: messages().count() as u64,
             first_message: first_message(tree, &opened.log.bodies(), messages())?,
             header,
-            diagnostics: opened.diagnostics,
             problem: None,
         })
     }
@@ -89,7 +86,6 @@ impl Listing {
             modified,
             message_count: 0,
             first_message: String::new(),
-            diagnostics: Vec::new(),
             problem: Some(problem),
         })
     }

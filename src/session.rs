@@ -4,12 +4,14 @@
 //! in the order they were asked for (protocol.md §1). A turn is held for memory work and for a write,
 //! never while a question, a summarizer or a sync is waited for.
 //!
-//! It does not know what is written or why (`flow`), nor who is told (`rpc`).
+//! It does not know what is written or why (`flow`), nor who is told (`rpc`). Writing is [`commit`]'s.
+
+pub mod commit;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::{EntryId, SessionId};
-use crate::log::append::{self, Lock, TryLock};
+use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::carry::Predecessor;
 use crate::log::diagnostic::Diagnostic;
@@ -17,19 +19,17 @@ use crate::log::file::Location;
 use crate::log::ingest::CURRENT_VERSION;
 use crate::log::scan::Kind as EntryKind;
 use crate::log::{Log, Opened, Standing};
-use crate::sync::{self, Durability, Syncer};
+use crate::sync::{Durability, Syncer};
 use crate::tree::{Flags, Node, Tree};
 use serde_json::json;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-/// How long an append waits for a lock that another process holds (storage.md §3).
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// More new bytes than this are not read on the thread that reads requests.
 const INLINE_REFRESH_BYTES: u64 = 1 << 20;
 /// Entries shown with `leafMoved`.
@@ -51,6 +51,8 @@ pub struct Session {
     /// An async lock, since it is handed out first come first served and may be held by a
     /// navigation that waits (on a connection without `initialize`).
     core: Arc<tokio::sync::Mutex<Core>>,
+    /// How often a turn has been asked for.
+    asked: AtomicU64,
     activity: Mutex<Option<Activity>>,
     /// Told when an activity ends.
     ended: Notify,
@@ -106,6 +108,9 @@ pub struct Planned {
     pub lines: Vec<Vec<u8>>,
     /// Their ids, leaf records left out.
     pub entry_ids: Vec<EntryId>,
+    /// How many lines there are up to the end of each operation, where several are written
+    /// together.
+    pub ends: Vec<usize>,
 }
 
 /// What an operation changed or found changed.
@@ -143,6 +148,7 @@ impl Session {
                 predecessors: Vec::new(),
                 contended_since: None,
             })),
+            asked: AtomicU64::new(0),
             activity: Mutex::new(None),
             ended: Notify::new(),
             closed: AtomicBool::new(false),
@@ -156,18 +162,30 @@ impl Session {
 
     /// Waits for everything asked of this session before, then for nothing else.
     pub async fn turn(&self, cancel: &Cancel) -> Result<Turn> {
-        let asked = Instant::now();
-        let core = cancel.guard(Arc::clone(&self.core).lock_owned()).await?;
+        self.asked.fetch_add(1, Ordering::AcqRel);
+        cancel.guard(self.next_turn()).await?
+    }
+
+    /// A turn for those whose order among requests is known otherwise or does not matter: it is not
+    /// counted as asked for.
+    pub async fn next_turn(&self) -> Result<Turn> {
+        let turn = self.turn_though_closed().await;
         if self.is_closed() {
             return Err(Error::session_not_found(self.id.as_str()));
         }
-        Ok(Turn { core, asked })
+        Ok(turn)
     }
 
-    /// A turn that has taken in what others have appended: the way to read.
-    pub async fn fresh_turn(&self, cancel: &Cancel) -> Result<(Turn, Changes)> {
-        let turn = self.turn(cancel).await?;
-        turn.refreshed().await
+    /// A turn for what is owed to the file, whoever has closed the session.
+    pub async fn turn_though_closed(&self) -> Turn {
+        let asked = Instant::now();
+        let core = Arc::clone(&self.core).lock_owned().await;
+        Turn { core, asked }
+    }
+
+    /// How often a turn has been asked for: as long as it is the same, nobody has come between.
+    pub fn turns_asked(&self) -> u64 {
+        self.asked.load(Ordering::Acquire)
     }
 
     /// The log and tree, for a thread that may wait.
@@ -291,50 +309,7 @@ impl Turn {
             }
         }
     }
-
-    /// Plans against the refreshed tree and writes what was planned, under the file's lock. Comes
-    /// back with the turn; what changed is told even if it failed.
-    pub async fn commit<P>(
-        mut self,
-        cancel: &Cancel,
-        plan: P,
-    ) -> (Option<Turn>, Changes, Result<Committed>)
-    where
-        P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
-    {
-        let mut plan = Some(plan);
-        let mut changes = Changes::default();
-        match self.try_commit(&mut plan, &mut changes, false) {
-            Ok(Some(committed)) => (Some(self), changes, Ok(committed)),
-            Err(error) => (Some(self), changes, Err(error)),
-            Ok(None) => {
-                let cancel = cancel.clone();
-                let outcome = blocking(move || {
-                    let result = self.commit_waiting(&cancel, plan, &mut changes);
-                    Ok((self, changes, result))
-                })
-                .await;
-                match outcome {
-                    Ok((turn, changes, result)) => (Some(turn), changes, result),
-                    Err(error) => (None, Changes::default(), Err(error)),
-                }
-            }
-        }
-    }
 }
-
-/// What a commit did.
-#[derive(Debug)]
-pub struct Committed {
-    pub entry_ids: Vec<EntryId>,
-    /// Whether anything was written.
-    pub wrote: bool,
-    /// What has still to be synced by the session's policy.
-    pub unsynced: Option<Arc<File>>,
-}
-
-/// A plan that has not been carried out yet.
-type Pending<P> = Option<P>;
 
 impl Core {
     /// Where this daemon stands.
@@ -528,6 +503,7 @@ impl Core {
         let known = self.tree.node_count();
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);
+        self.tree.take_place_of(&old_tree);
         self.move_leaf(leaf);
         let now_open = self.log.identity();
         self.predecessors
@@ -596,166 +572,6 @@ impl Core {
         self.tree.set_leaf(leaf);
         self.leaf_since = self.tree.node_count();
     }
-
-    /// One attempt; `None` if it has to be made where waiting is allowed. The plan is only taken
-    /// once the lock is held.
-    fn try_commit<P>(
-        &mut self,
-        plan: &mut Pending<P>,
-        changes: &mut Changes,
-        may_wait: bool,
-    ) -> Result<Option<Committed>>
-    where
-        P: FnOnce(&Core) -> Result<Planned>,
-    {
-        // The first write syncs file and folder.
-        if !may_wait && self.log.location().is_some() && !self.log.is_written() {
-            return Ok(None);
-        }
-        let standing = self.log.standing()?;
-        if standing == Standing::Replaced {
-            if !may_wait {
-                return Ok(None);
-            }
-            self.catch_up_into(standing, changes)?;
-        }
-        let TryLock::Locked(lock) = self.log.try_lock()? else {
-            self.contended_since.get_or_insert_with(Instant::now);
-            return Ok(None);
-        };
-        self.contended_since = None;
-        match self.log.standing()? {
-            Standing::Unchanged => {}
-            Standing::Grown(bytes) if may_wait || bytes <= INLINE_REFRESH_BYTES => {
-                self.catch_up_into(Standing::Grown(bytes), changes)?;
-            }
-            Standing::Grown(_) => return Ok(None),
-            // Replaced between the two looks: the lock is on the old file.
-            Standing::Replaced => return Ok(None),
-            standing @ Standing::Deleted => {
-                return append::refuse(standing).map_or(Ok(None), Err);
-            }
-        }
-        if self.log.needs_rewrite() {
-            if !may_wait {
-                return Ok(None);
-            }
-            self.log.rewrite(&lock, &self.tree)?;
-            drop(lock);
-            self.catch_up_into(Standing::Replaced, changes)?;
-            return self.try_commit(plan, changes, may_wait);
-        }
-        let carried = self.carry_over(&lock, changes)?;
-        let Some(plan) = plan.take() else {
-            return Ok(None);
-        };
-        let planned = plan(self)?;
-        if planned.lines.is_empty() {
-            return Ok(Some(Committed {
-                entry_ids: planned.entry_ids,
-                wrote: false,
-                unsynced: carried,
-            }));
-        }
-        let before = self.tree.node_count();
-        let line_count = planned.lines.len();
-        let landed = self.log.write(&lock, planned.lines)?;
-        let whole = self.log.take_in(&mut self.tree, &landed)?;
-        drop(lock);
-        changes.diagnostics.extend(self.log.take_diagnostics());
-        self.sort_out(before, changes);
-        if let Some(failure) = landed.failure {
-            return Err(landed_in_part(
-                failure,
-                &planned.entry_ids,
-                whole,
-                line_count,
-            ));
-        }
-        // The last line is ours, so it decides as it would on opening.
-        self.move_leaf(self.tree.file_leaf());
-        let unsynced = match landed.file {
-            Some(file) if landed.created => {
-                self.sync_creation(&file)?;
-                None
-            }
-            file => file,
-        };
-        Ok(Some(Committed {
-            entry_ids: planned.entry_ids,
-            wrote: true,
-            unsynced,
-        }))
-    }
-
-    fn catch_up_into(&mut self, standing: Standing, changes: &mut Changes) -> Result<()> {
-        let found = self.catch_up(standing)?;
-        changes.others.extend(found.others);
-        changes.others_moved |= found.others_moved;
-        changes.diagnostics.extend(found.diagnostics);
-        Ok(())
-    }
-
-    /// Tells what was just taken in apart: ours, and what came between.
-    fn sort_out(&mut self, before: usize, changes: &mut Changes) {
-        for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {
-            let foreign = self.tree.flags(node).has(Flags::FOREIGN);
-            changes.others_moved |= foreign;
-            if self.tree.kind(node) == EntryKind::LeafRecord {
-                continue;
-            }
-            if foreign {
-                changes.others.push(node);
-            } else {
-                changes.own.push(node);
-            }
-        }
-    }
-
-    /// A new file and its name are made durable whatever the policy (storage.md §3).
-    fn sync_creation(&self, file: &File) -> Result<()> {
-        let folder = || match self.log.location() {
-            Some(at) => at.folder.sync(),
-            None => Ok(()),
-        };
-        file.sync_all()
-            .and_then(|()| folder())
-            .map_err(|error| sync::failed(&error))
-    }
-}
-
-impl Turn {
-    fn commit_waiting<P>(
-        &mut self,
-        cancel: &Cancel,
-        mut plan: Pending<P>,
-        changes: &mut Changes,
-    ) -> Result<Committed>
-    where
-        P: FnOnce(&Core) -> Result<Planned>,
-    {
-        let mut pause = Duration::from_micros(50);
-        loop {
-            if let Some(committed) = self.try_commit(&mut plan, changes, true)? {
-                return Ok(committed);
-            }
-            if cancel.is_cancelled() {
-                return Err(Error::cancelled());
-            }
-            // Who has waited in line for others that did not get the lock does not wait anew.
-            let since = self.contended_since.unwrap_or(self.asked).max(self.asked);
-            if since.elapsed() >= LOCK_TIMEOUT {
-                let mut error = Error::new(
-                    Kind::SessionLocked,
-                    "another process holds the lock of the session file",
-                );
-                error.retry_after_ms = Some(500);
-                return Err(error);
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(5));
-        }
-    }
 }
 
 /// Runs what may wait on a thread for that.
@@ -770,15 +586,4 @@ pub async fn blocking<T: Send + 'static>(
             "the daemon is shutting down",
         )),
     }
-}
-
-fn landed_in_part(failure: Error, ids: &[EntryId], whole: usize, lines: usize) -> Error {
-    // Leaf records come first and are nobody's entries.
-    let records = lines.saturating_sub(ids.len());
-    let written = ids.iter().take(whole.saturating_sub(records));
-    let written: Vec<&str> = written.map(EntryId::as_str).collect();
-    if written.is_empty() {
-        return failure;
-    }
-    failure.with_details(json!({ "writtenIds": written }))
 }

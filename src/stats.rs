@@ -4,6 +4,7 @@ use crate::context::agent::Message;
 use crate::context::content;
 use crate::json::{self, Elements};
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// Sums over entries.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +24,20 @@ pub struct Tokens {
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Self) {
+        for (role, count) in other.messages {
+            *self.messages.entry(role).or_default() += count;
+        }
+        self.tool_calls += other.tool_calls;
+        self.tokens.input += other.tokens.input;
+        self.tokens.output += other.tokens.output;
+        self.tokens.cache_read += other.tokens.cache_read;
+        self.tokens.cache_write += other.tokens.cache_write;
+        self.cost += other.cost;
+    }
 }
 
 impl Stats {

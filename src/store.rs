@@ -1,20 +1,30 @@
 //! The session directory: where sessions are, how they are found, listed, forked into and thrown
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
+use crate::cache::Cache;
+use crate::catalogue::{self, Rows};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
 use crate::listing::Listing;
 use crate::log::file::{Folder, Location, Status};
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened};
-use std::collections::HashMap;
+use crate::log::{Log, Opened, index};
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 /// Where deleted sessions go.
 const TRASH: &str = ".trash";
+/// Threads that read files for a list, at most.
+const MAX_READERS: usize = 8;
+/// Having read so many bytes anew, the catalogue is kept on disk again.
+const WORTH_KEEPING: u64 = 1 << 20;
+/// How long the end of the process waits for what is being kept in the cache.
+const KEEPING: Duration = Duration::from_secs(2);
 /// How session files end.
 const EXTENSION: &str = ".jsonl";
 
@@ -25,9 +35,26 @@ pub struct Store {
     root: OnceLock<Arc<Folder>>,
     /// Folders in use, shared by the sessions in them.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
-    catalogue: Mutex<HashMap<PathBuf, (Status, Arc<Listing>)>>,
+    catalogue: Mutex<Catalogue>,
+    keeping: Arc<Keeping>,
     /// Ids in the headers of files; rebuildable too.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
+}
+
+/// The rows of all sessions.
+#[derive(Default)]
+struct Catalogue {
+    /// `None` until somebody asks.
+    rows: Option<Rows>,
+    /// Bytes of the files read since it was kept on disk.
+    unkept: u64,
+}
+
+/// Counts the threads that write to the cache.
+#[derive(Default)]
+struct Keeping {
+    running: Mutex<usize>,
+    done: Condvar,
 }
 
 impl Store {
@@ -38,6 +65,7 @@ impl Store {
             root: OnceLock::new(),
             folders: Mutex::default(),
             catalogue: Mutex::default(),
+            keeping: Arc::default(),
             headers: Mutex::default(),
         }
     }
@@ -120,9 +148,45 @@ impl Store {
         self.headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session file the user names.
-    pub fn open_path(&self, path: &Path) -> Result<Opened> {
-        Log::open(Location::of_path(path)?)
+    /// Opens a session's file, from the cache as far as that knows it. The file is only read; what has
+    /// been learned of it is kept in the cache, later.
+    pub fn open(&self, location: Location) -> Result<Opened> {
+        let Some(cache) = self.cache() else {
+            return Log::open(location);
+        };
+        let (opened, index) = Log::open_indexed(location, &cache)?;
+        if let Some(index) = index {
+            self.keep(move || index.write(&cache));
+        }
+        Ok(opened)
+    }
+
+    /// Where there is no session directory, there is no cache.
+    fn cache(&self) -> Option<Cache> {
+        self.root_if_there().ok()?.map(Cache::of)
+    }
+
+    /// Runs `write` on a thread of its own.
+    fn keep(&self, write: impl FnOnce() + Send + 'static) {
+        let running = Running::begin(&self.keeping);
+        let thread = std::thread::Builder::new().name("cache".to_owned());
+        let spawned = thread.spawn(move || {
+            let _running = running;
+            write();
+        });
+        if let Err(error) = spawned {
+            tracing::info!(%error, "nothing is kept in the cache");
+        }
+    }
+
+    /// Waits a while for what is being kept in the cache.
+    pub fn settle(&self) {
+        let running = self.keeping.lock();
+        let waited = self
+            .keeping
+            .done
+            .wait_timeout_while(running, KEEPING, |running| *running > 0);
+        drop(waited);
     }
 
     /// Moves a session's file to the trash folder; returns where it is then.
@@ -133,6 +197,9 @@ impl Store {
             .root()?
             .subfolder_or_create(OsStr::new(TRASH))
             .map_err(failed)?;
+        if let Some(cache) = self.cache() {
+            index::forget(location, &cache);
+        }
         let mut name = location.name.clone();
         let mut number = 1;
         while trash.status(&name).is_ok() {
@@ -158,38 +225,84 @@ impl Store {
     /// A listing of every session, each file read once and again only where it has changed. A file
     /// that is no session has its place too.
     pub fn list(&self) -> Result<Vec<Arc<Listing>>> {
-        let mut listings = Vec::new();
-        let mut known = std::mem::take(&mut *self.catalogue());
-        let mut catalogue = HashMap::with_capacity(known.len());
-        for location in self.files()? {
+        let mut catalogue = self.catalogue();
+        let cache = self.cache();
+        let mut rows = match catalogue.rows.take() {
+            Some(rows) => rows,
+            None => cache.as_ref().map(catalogue::load).unwrap_or_default(),
+        };
+        let files = self.files()?;
+        let mut listings = Vec::with_capacity(files.len());
+        let mut changed = Vec::new();
+        for location in files {
             let Ok(status) = location.status() else {
                 continue;
             };
-            let path = location.path();
-            let listing = match known.remove(&path) {
-                Some((seen, listing)) if seen == status => listing,
-                _ => match Listing::read(&location) {
-                    Ok(listing) => Arc::new(listing),
-                    // Gone meanwhile, or no regular file.
-                    Err(_) => continue,
-                },
-            };
-            catalogue.insert(path, (status, Arc::clone(&listing)));
-            listings.push(listing);
+            match rows.get(&location.path()) {
+                Some((seen, listing)) if *seen == status => listings.push(Arc::clone(listing)),
+                _ => changed.push((location, status)),
+            }
         }
-        *self.catalogue() = catalogue;
+        for ((location, status), listing) in changed.iter().zip(self.read_all(&changed)) {
+            // Otherwise it is gone meanwhile, or no regular file.
+            if let Some(listing) = listing {
+                let listing = Arc::new(listing);
+                listings.push(Arc::clone(&listing));
+                rows.insert(location.path(), (*status, listing));
+                catalogue.unkept += status.size.max(1);
+            }
+        }
+        if rows.len() > listings.len() {
+            let listed: HashSet<&Path> = listings.iter().map(|row| row.path.as_path()).collect();
+            rows.retain(|path, _| listed.contains(path.as_path()));
+        }
+        if catalogue.unkept >= WORTH_KEEPING
+            && let Some(cache) = cache
+        {
+            let encoded = catalogue::encode(&rows);
+            self.keep(move || catalogue::save(&cache, &encoded));
+            catalogue.unkept = 0;
+        }
+        catalogue.rows = Some(rows);
         Ok(listings)
+    }
+
+    /// The rows of these files, read by several threads.
+    fn read_all(&self, files: &[(Location, Status)]) -> Vec<Option<Listing>> {
+        let next = AtomicUsize::new(0);
+        let read = || {
+            let mut found = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some((location, _)) = files.get(number) else {
+                    return found;
+                };
+                let opened = self.open(location.clone());
+                found.push((number, Listing::of(location, opened).ok()));
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let helpers = threads.min(MAX_READERS).min(files.len()).saturating_sub(1);
+        let mut found = std::thread::scope(|scope| {
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, read).ok();
+            let helpers: Vec<_> = (0..helpers).filter_map(spawn).collect();
+            let mut found = read();
+            for helper in helpers {
+                match helper.join() {
+                    Ok(more) => found.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            found
+        });
+        found.sort_unstable_by_key(|(number, _)| *number);
+        found.into_iter().map(|(_, listing)| listing).collect()
     }
 
     /// The session files: those in the directory and those in its folders.
     fn files(&self) -> Result<Vec<Location>> {
-        let root = match self.root.get() {
-            Some(root) => Arc::clone(root),
-            None => match Folder::open_to_stay(&self.path) {
-                Ok(root) => self.adopt(root),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-                Err(error) => return Err(self.failed("open", &error)),
-            },
+        let Some(root) = self.root_if_there()? else {
+            return Ok(Vec::new());
         };
         let listed = match root.list() {
             Ok(listed) => listed,
@@ -214,6 +327,18 @@ impl Store {
             }
         }
         Ok(files)
+    }
+
+    /// The session directory, unless nobody has made it yet.
+    fn root_if_there(&self) -> Result<Option<Arc<Folder>>> {
+        if let Some(root) = self.root.get() {
+            return Ok(Some(Arc::clone(root)));
+        }
+        match Folder::open_to_stay(&self.path) {
+            Ok(root) => Ok(Some(self.adopt(root))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed("open", &error)),
+        }
     }
 
     fn root(&self) -> Result<Arc<Folder>> {
@@ -247,7 +372,7 @@ impl Store {
         Ok(folder)
     }
 
-    fn catalogue(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Status, Arc<Listing>)>> {
+    fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
         self.catalogue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -255,6 +380,29 @@ impl Store {
 
     fn failed(&self, action: &str, error: &io::Error) -> Error {
         Error::io(&format!("{action} {}", self.path.display()), error)
+    }
+}
+
+impl Keeping {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that writes to the cache, until dropped.
+struct Running(Arc<Keeping>);
+
+impl Running {
+    fn begin(keeping: &Arc<Keeping>) -> Self {
+        *keeping.lock() += 1;
+        Self(Arc::clone(keeping))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.done.notify_all();
     }
 }
 
@@ -315,5 +463,80 @@ mod tests {
             assert_eq!(folder_name(cwd), OsStr::new(name), "{cwd}");
         }
         assert!(folder_name(&"ä/".repeat(500)).len() <= 255);
+    }
+
+    /// What another process would list, with what this one has kept.
+    fn listed(path: &Path) -> Vec<Arc<Listing>> {
+        let store = Store::new(path.to_owned());
+        let mut listed = store.list().unwrap();
+        store.settle();
+        listed.sort_by(|a, b| a.path.cmp(&b.path));
+        listed
+    }
+
+    #[test]
+    fn a_list_is_the_same_with_and_without_what_was_kept() {
+        use std::fs;
+        let folder = tempfile::tempdir().unwrap();
+        let of = |n: usize| folder.path().join("--c--").join(format!("{n}.jsonl"));
+        let write = |n: usize, messages: usize| {
+            let mut text =
+                format!("{{\"type\":\"session\",\"version\":3,\"id\":\"s{n}\",\"cwd\":\"/c\"}}\n");
+            for message in 0..messages {
+                text.push_str(&format!(
+                    "{{\"type\":\"message\",\"id\":\"m{message}\",\"parentId\":null,\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}\n",
+                    "hello ".repeat(2000)
+                ));
+            }
+            fs::write(of(n), text).unwrap();
+        };
+        fs::create_dir(folder.path().join("--c--")).unwrap();
+        for n in 0..40 {
+            write(n, n % 7);
+        }
+        fs::write(folder.path().join("broken.jsonl"), "{}\n").unwrap();
+        let first = listed(folder.path());
+        let kept = folder.path().join(".cache").join("sessions.rows");
+        assert!(kept.exists() && first.len() == 41);
+        assert_eq!(listed(folder.path()), first);
+
+        // Changed, gone and new since.
+        write(3, 9);
+        fs::remove_file(of(4)).unwrap();
+        write(50, 2);
+        let second = listed(folder.path());
+        assert_eq!(second.len(), 41);
+        fs::remove_dir_all(folder.path().join(".cache")).unwrap();
+        assert_eq!(listed(folder.path()), second);
+    }
+
+    /// A list reads what was kept rather than the files: seen by a change that leaves no trace in the
+    /// file's status.
+    #[test]
+    fn a_list_is_made_of_what_was_kept() {
+        use std::fs;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let text = |id: &str| {
+            format!(
+                "{{\"type\":\"session\",\"version\":3,\"id\":\"{id}\",\"cwd\":\"{}\"}}\n",
+                "/".repeat(2 << 20)
+            )
+        };
+        fs::write(&path, text("a")).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        let id = |listed: Vec<Arc<Listing>>| listed[0].header.as_ref().unwrap().id.clone();
+        assert_eq!(id(listed(folder.path())), "a");
+        fs::write(&path, text("b")).unwrap();
+        let set_time = || {
+            fs::File::open(&path)
+                .unwrap()
+                .set_modified(modified)
+                .unwrap()
+        };
+        set_time();
+        assert_eq!(id(listed(folder.path())), "a");
+        fs::remove_dir_all(folder.path().join(".cache")).unwrap();
+        assert_eq!(id(listed(folder.path())), "b");
     }
 }

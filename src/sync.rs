@@ -43,12 +43,11 @@ impl Durability {
 
 /// Syncs the file of one session.
 pub struct Syncer {
-    pub durability: Durability,
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
 struct State {
+    durability: Durability,
     /// Wait for a sync that begins after they came.
     waiting: Vec<oneshot::Sender<Result<()>>>,
     /// Written to since the last sync began: one file, or two after a migration.
@@ -63,8 +62,27 @@ struct State {
 impl Syncer {
     pub fn new(durability: Durability) -> Self {
         Self {
-            durability,
-            state: Arc::default(),
+            state: Arc::new(Mutex::new(State {
+                durability,
+                waiting: Vec::new(),
+                unsynced: Vec::new(),
+                running: false,
+                scheduled: false,
+                failed: None,
+            })),
+        }
+    }
+
+    /// What appends are given from now on.
+    pub fn durability(&self) -> Durability {
+        lock(&self.state).durability
+    }
+
+    /// Changes the policy; an ephemeral session has none.
+    pub fn set_durability(&self, durability: Durability) {
+        let mut state = lock(&self.state);
+        if state.durability != Durability::None {
+            state.durability = durability;
         }
     }
 
@@ -73,14 +91,15 @@ impl Syncer {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 
-    /// Makes what has just been written as durable as the policy promises before an answer.
+    /// Makes what has just been written as durable as `durability` promises before an answer.
     /// `on_late_failure` is called when a sync fails after the answer.
     pub async fn after_write(
         &self,
+        durability: Durability,
         file: Arc<File>,
         on_late_failure: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
-        match self.durability {
+        match durability {
             Durability::None | Durability::Os => Ok(()),
             Durability::Always => {
                 lock(&self.state).note(file);
@@ -128,7 +147,6 @@ impl Syncer {
             return;
         }
         let syncer = Self {
-            durability: self.durability,
             state: Arc::clone(&self.state),
         };
         tokio::spawn(async move {

@@ -42,6 +42,9 @@ enum Finding {
 }
 
 pub fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
+    if doctor.repair {
+        super::small_runtime()?.block_on(async { super::outlive_the_size_limit() })?;
+    }
     let mut screen = Screen::new();
     let (mut sound, mut damaged, mut unreadable, mut diagnostics) = (0, 0, 0, 0);
     for path in &doctor.files {

@@ -22,8 +22,10 @@ mod tree;
 use crate::config::{DurabilityName, Flags, Settings, SummarizerName};
 use crate::rpc::Config;
 use crate::terminal;
+use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use rustix::process::Signal;
 use serde_json::json;
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -31,6 +33,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 const ABOUT: &str = "\
@@ -237,4 +241,21 @@ fn print_config(options: &Options) -> anyhow::Result<ExitCode> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(options.settings()?.describe().as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A runtime for a command that waits for little.
+fn small_runtime() -> anyhow::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .enable_io()
+        .build();
+    runtime.context("start the runtime")
+}
+
+/// At the limit of a file's size a write is to fail, not to kill: watched, the signal does nothing.
+/// Called in a runtime.
+fn outlive_the_size_limit() -> anyhow::Result<()> {
+    let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
+    let _watched = signal(size_limit).context("watch signals")?;
+    Ok(())
 }

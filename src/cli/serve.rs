@@ -9,19 +9,21 @@ use crate::id::System;
 use crate::rpc::{Dispatcher, Server};
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
-use rustix::process::Signal;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long running summaries get after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// How long those get that were cancelled then.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Why serving ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,27 +102,40 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     server.end();
     server.asks.end();
     runtime.block_on(async {
-        let drained = async {
+        let mut finish = pin!(async {
             dispatcher.drained().await;
             server.end_turns().await;
             server.hooks.drained().await;
-            server.flush().await;
-        };
-        match reason {
-            End::Asked => {
-                // Whoever is not done by then is not waited for.
-                let _timed_out = tokio::time::timeout(SHUTDOWN_GRACE, drained).await;
+        });
+        tokio::select! {
+            () = &mut finish => {}
+            () = out_of_patience(reason, ended) => {
+                // Whoever is not done by then is cancelled, and says so.
+                server.cancel_all();
+                let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
             }
-            _ => drained.await,
         }
+        server.look_a_last_time().await;
+        server.flush().await;
     });
     outbox.close();
     let _panicked = writer.join();
+    server.store.settle();
     runtime.shutdown_background();
     Ok(match reason {
         End::BadBlock => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// Ends some time after somebody has asked for the end, or has stopped listening, be it after the input
+/// had ended.
+async fn out_of_patience(reason: End, ended: Receiver<End>) {
+    if reason != End::Asked {
+        let is_asked = move || while let Ok(End::InputEnded | End::BadBlock) = ended.recv() {};
+        let _panicked = tokio::task::spawn_blocking(is_asked).await;
+    }
+    tokio::time::sleep(SHUTDOWN_GRACE).await;
 }
 
 /// Reads frames until the input ends. Answers to what is already here leave together.
@@ -138,6 +153,7 @@ fn read(
     });
     loop {
         if !frames.has_buffered() {
+            dispatcher.settle();
             if server.is_ending() {
                 outbox.uncork();
                 return End::Asked;
@@ -148,6 +164,9 @@ fn read(
             }
         }
         let goes_on = || server.asks.is_any_open() || server.is_ending();
+        if outbox.is_over_limit() {
+            dispatcher.settle();
+        }
         outbox.wait_for_room(&goes_on);
         dispatcher.wait_for_room(&goes_on);
         let frame = match frames.next() {
@@ -185,9 +204,7 @@ fn watch_signals(runtime: &Runtime, end: &Sender<End>) -> anyhow::Result<()> {
             }
         });
     }
-    // At the file size limit a write is to fail, not to kill; watched, the signal does nothing.
-    let _watched = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).context("watch signals")?;
-    Ok(())
+    super::outlive_the_size_limit()
 }
 
 /// The first reason counts; the receiver may be gone for the others.

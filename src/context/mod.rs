@@ -66,45 +66,93 @@ pub enum Edit {
     Content(Vec<u8>),
 }
 
-/// The context at the end of `path`; an empty path has no messages.
+/// Which part of a path counts: all of it, or what its latest compaction has kept and what has
+/// come after that.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept {
+    /// Index of the latest compaction.
+    latest: Option<usize>,
+    /// Index of the first entry that counts; the compaction's own if nothing before it does.
+    first: usize,
+}
+
+impl Kept {
+    /// `body` is asked for the latest compaction, and fails this if it fails; `find` for the node
+    /// of its `firstKeptEntryId`.
+    pub fn of(
+        path: &[Step],
+        body: impl FnOnce(Node) -> Result<Vec<u8>, Error>,
+        find: impl FnOnce(&str) -> Option<Node>,
+    ) -> Result<Self, Error> {
+        let latest = path.iter().rposition(|step| step.kind == Kind::Compaction);
+        let mut first = 0;
+        if let Some(latest) = latest
+            && let Some((before, [compaction, ..])) = path.split_at_checked(latest)
+        {
+            let entry = body(compaction.node)?;
+            let id = json::get(&entry, "firstKeptEntryId").and_then(json::string);
+            let node = id.and_then(|id| find(&id));
+            let kept = node.and_then(|node| before.iter().rposition(|step| step.node == node));
+            first = kept.unwrap_or(latest);
+        }
+        Ok(Self { latest, first })
+    }
+
+    /// The latest compaction.
+    pub fn compaction<'p>(&self, path: &'p [Step]) -> Option<&'p Step> {
+        path.get(self.latest?)
+    }
+
+    /// What counts of what stands before the compaction; nothing if there is none.
+    pub fn before<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+        let end = self.latest.unwrap_or_default();
+        path.get(self.first..end).unwrap_or_default()
+    }
+
+    /// What stands behind the compaction; the whole path if there is none.
+    pub fn after<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+        let start = self.latest.map_or(0, |latest| latest + 1);
+        path.get(start..).unwrap_or_default()
+    }
+
+    /// The nodes whose bodies [`build`] may ask for: those that count, settings, and the nearest
+    /// answer before.
+    pub fn nodes<'p>(&self, path: &'p [Step]) -> impl Iterator<Item = Node> + use<'p> {
+        let (earlier, counting) = path.split_at_checked(self.first).unwrap_or_default();
+        let answer = earlier.iter().rfind(|step| is_answer(step));
+        let settings = earlier
+            .iter()
+            .filter(|step| matches!(step.kind, Kind::ThinkingLevelChange | Kind::ModelChange));
+        let steps = settings.chain(answer).chain(counting);
+        steps.map(|step| step.node)
+    }
+}
+
+/// The context at the end of `path`; an empty one has no messages. `kept` is [`Kept::of`] it.
 ///
 /// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is
-/// asked for the entries of the context, for the bookkeeping between the compaction and its first
-/// kept entry, and for one or two settings; never for a message before the kept range, save the
-/// nearest answer if nothing after it names a model, and save where `firstKeptEntryId` is not on
-/// the path, which only the whole path can tell. Fails only with what `body` fails with.
+/// asked for some of [`Kept::nodes`]: the entries of the context, and one or two settings; never
+/// for a message before the kept range, save the nearest answer if nothing after it names a model.
+/// Fails only with what `body` fails with.
 pub fn build(
     path: &[Step],
+    kept: Kept,
     format: Format,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Context, Error> {
-    let latest = path.iter().rposition(|step| step.kind == Kind::Compaction);
-    let (before, from_latest) = path.split_at(latest.unwrap_or_default());
-    let mut compaction = None;
-    let mut first = 0;
-    let mut after = from_latest;
-    if latest.is_some()
-        && let Some((step, rest)) = from_latest.split_first()
-    {
-        let entry = body(step.node)?;
-        first = first_kept(before, &entry, body)?;
-        compaction = Some((step, entry));
-        after = rest;
-    }
-    let kept = before.get(first..).unwrap_or_default();
-
+    let (before, after) = (kept.before(path), kept.after(path));
     let mut edits = Edits::default();
-    for step in kept.iter().chain(after) {
+    for step in before.iter().chain(after) {
         if step.kind == Kind::ContextEdit {
             edits.note(&body(step.node)?);
         }
     }
 
     let mut collected = Collected::new(format);
-    if let Some((step, entry)) = compaction {
-        collected.push(step, entry, &edits);
+    if let Some(step) = kept.compaction(path) {
+        collected.push(step, body(step.node)?, &edits);
     }
-    for step in kept {
+    for step in before {
         if contributes(step) && step.role != Role::System {
             collected.push(step, body(step.node)?, &edits);
         }
@@ -125,7 +173,7 @@ pub fn build(
     }
     Ok(Context {
         thinking_level: thinking_level(path, body)?,
-        model: model(path, first, &collected, body)?,
+        model: model(path, kept.first, &collected, body)?,
         counted_from,
         messages: collected.messages,
         entry_ids: collected.entry_ids,
@@ -232,26 +280,6 @@ fn contributes(step: &Step) -> bool {
 
 fn entry_id(entry: &[u8]) -> Option<Cow<'_, str>> {
     json::get(entry, "id").and_then(json::string)
-}
-
-/// Index of the first kept entry among those before the compaction; their number if none is kept.
-pub fn first_kept(
-    before: &[Step],
-    compaction: &[u8],
-    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
-) -> Result<usize, Error> {
-    let first_kept = json::get(compaction, "firstKeptEntryId").and_then(json::string);
-    if first_kept.is_none() || first_kept == entry_id(compaction) {
-        return Ok(before.len());
-    }
-    // Backwards, so that an entry before the kept range is not read. Bodies are dropped again: if
-    // the id is not on the path, they would be the whole session.
-    for (at, step) in before.iter().enumerate().rev() {
-        if step.kind != Kind::LeafRecord && entry_id(&body(step.node)?) == first_kept {
-            return Ok(at);
-        }
-    }
-    Ok(before.len())
 }
 
 fn thinking_level(

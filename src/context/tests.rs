@@ -66,13 +66,18 @@ impl Chain {
             .collect()
     }
 
+    fn kept(&self) -> Kept {
+        let body = |node| Ok(self.bodies[self.tree.number(node)].clone());
+        Kept::of(&self.steps(), body, |id| self.tree.find(id)).unwrap()
+    }
+
     fn context(&self, format: Format) -> Context {
         let mut body = |node| {
             let at = self.tree.number(node);
             self.reads.borrow_mut().push(at);
             Ok(self.bodies[at].clone())
         };
-        let context = build(&self.steps(), format, &mut body).unwrap();
+        let context = build(&self.steps(), self.kept(), format, &mut body).unwrap();
         assert_eq!(context.messages.len(), context.entry_ids.len());
         context
     }
@@ -210,7 +215,7 @@ fn the_latest_compaction_counts() {
         ],
         &["<new>", "c", "d"],
     );
-    assert_eq!(chain.read(), [3, 4, 5, 6]);
+    assert_eq!(chain.read(), [3, 5, 6]);
     assert_eq!(chain.context(Format::Agent).entry_ids, ["e5", "e3", "e6"]);
 }
 
@@ -502,7 +507,7 @@ fn the_model_is_the_last_used_or_set() {
 fn what_fails_is_the_bodys_failure() {
     let chain = Chain::new(&[user("a")]);
     let mut body = |_| Err(Error::cancelled());
-    let failed = build(&chain.steps(), Format::Agent, &mut body).unwrap_err();
+    let failed = build(&chain.steps(), chain.kept(), Format::Agent, &mut body).unwrap_err();
     assert_eq!(failed.kind, crate::error::Kind::Cancelled);
 }
 

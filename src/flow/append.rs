@@ -9,7 +9,8 @@ use crate::json::{self, Members};
 use crate::session::Planned;
 use crate::timestamp;
 use crate::tree::{Node, Tree};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// An entry on its way into the file.
 #[derive(Debug, Clone)]
@@ -190,71 +191,140 @@ pub fn plan(
     entries: &[NewEntry],
     stored: &dyn Fn(Node) -> Result<Vec<u8>>,
 ) -> Result<Planned> {
-    let mut minter = Minter::new(tree, source);
-    let mut planned = Planned::default();
-    let mut new: HashMap<&str, usize> = HashMap::new();
-    let mut previous = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
-    for (index, entry) in entries.iter().enumerate() {
-        let parent_id = match &entry.parent {
-            NewParent::Previous => previous,
-            NewParent::Named(None) => None,
-            NewParent::Named(Some(id)) => {
-                if !new.contains_key(id.as_str()) && tree.find(id).is_none() {
-                    return Err(Error::entry_not_found(id));
-                }
-                Some(id.clone())
-            }
-        };
-        if let Some(id) = &entry.id {
-            if new.insert(id.as_str(), index).is_some() {
-                return Err(duplicate(id));
-            }
-            if let Some(taken) = tree.find_any(id.as_str()) {
-                if !is_repetition(tree, taken, entry, stored)? {
-                    return Err(duplicate(id));
-                }
-                previous = Some(id.as_str().to_owned());
-                planned.entry_ids.push(id.clone());
-                continue;
-            }
-        }
-        check_target(tree, entry, &new)?;
-        let id = entry.id.clone().unwrap_or_else(|| minter.id());
-        let timestamp = entry.timestamp.as_deref().unwrap_or(minter.now());
-        let mut members = entry.members.clone();
-        if entry.keeps_nothing {
-            push_text_member(&mut members, "firstKeptEntryId", id.as_str());
-        }
-        let entry_line = line(
-            &entry.type_name,
-            &id,
-            parent_id.as_deref(),
-            timestamp,
-            &members,
-        );
-        planned.lines.push(entry_line);
-        previous = Some(id.as_str().to_owned());
-        planned.entry_ids.push(id);
-    }
-    Ok(planned)
+    let planned = Planner::new(tree, source).plan(entries, stored)?;
+    Ok(planned.unwrap_or_default())
 }
 
-/// Labels and edits of nothing would be lost without a word.
-fn check_target(tree: &Tree, entry: &NewEntry, new: &HashMap<&str, usize>) -> Result<()> {
+/// Plans operations that are written together, each as if those before it had been written already.
+pub struct Planner<'a> {
+    tree: &'a Tree,
+    minter: Minter<'a>,
+    /// Ids of what has been planned and is not in the tree.
+    ahead: HashSet<Arc<str>>,
+    last: Option<EntryId>,
+    is_full: bool,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
+        Self {
+            tree,
+            minter: Minter::new(tree, source),
+            ahead: HashSet::new(),
+            last: None,
+            is_full: false,
+        }
+    }
+
+    /// Where the operations planned so far take the leaf; `None` if they have no lines.
+    pub fn last(&self) -> Option<&EntryId> {
+        self.last.as_ref()
+    }
+
+    /// Plans one more operation. `None` if it can be told only once those before it are in the tree:
+    /// it repeats one of them, say.
+    pub fn plan(
+        &mut self,
+        entries: &[NewEntry],
+        stored: &dyn Fn(Node) -> Result<Vec<u8>>,
+    ) -> Result<Option<Planned>> {
+        let tree = self.tree;
+        let ids = || entries.iter().filter_map(|entry| entry.id.as_ref());
+        if self.is_full
+            || (!self.ahead.is_empty() && ids().any(|id| self.ahead.contains(id.as_str())))
+        {
+            return Ok(None);
+        }
+        for id in ids() {
+            self.minter.keep_off(id);
+        }
+        let mut planned = Planned::default();
+        let mut new: HashMap<&str, usize> = HashMap::new();
+        let mut previous = match &self.last {
+            Some(last) => Some(last.as_str().to_owned()),
+            None => tree.leaf().map(|leaf| tree.id(leaf).to_owned()),
+        };
+        for (index, entry) in entries.iter().enumerate() {
+            let parent_id = match &entry.parent {
+                NewParent::Previous => previous,
+                NewParent::Named(None) => None,
+                NewParent::Named(Some(id)) => {
+                    if !new.contains_key(id.as_str()) && !self.is_known(id) {
+                        return Err(Error::entry_not_found(id));
+                    }
+                    Some(id.clone())
+                }
+            };
+            if let Some(id) = &entry.id {
+                if new.insert(id.as_str(), index).is_some() {
+                    return Err(duplicate(id));
+                }
+                if let Some(taken) = tree.find_any(id.as_str()) {
+                    if !is_repetition(tree, taken, entry, stored)? {
+                        return Err(duplicate(id));
+                    }
+                    previous = Some(id.as_str().to_owned());
+                    planned.entry_ids.push(id.clone());
+                    continue;
+                }
+            }
+            match target(entry) {
+                Some(id) if !new.contains_key(&*id) && !self.is_known(&id) => {
+                    return Err(Error::entry_not_found(&id));
+                }
+                _ => {}
+            }
+            let id = entry.id.clone().unwrap_or_else(|| self.minter.id());
+            let timestamp = entry.timestamp.as_deref().unwrap_or(self.minter.now());
+            let mut members = entry.members.clone();
+            if entry.keeps_nothing {
+                push_text_member(&mut members, "firstKeptEntryId", id.as_str());
+            }
+            let entry_line = line(
+                &entry.type_name,
+                &id,
+                parent_id.as_deref(),
+                timestamp,
+                &members,
+            );
+            planned.lines.push(entry_line);
+            previous = Some(id.as_str().to_owned());
+            planned.entry_ids.push(id);
+        }
+        Ok(Some(planned))
+    }
+
+    /// Has the following operations come after this one.
+    pub fn accept(&mut self, entries: &[NewEntry], planned: &Planned) {
+        let tree = self.tree;
+        let ids = planned.entry_ids.iter();
+        for id in ids.filter(|id| tree.find_any(id.as_str()).is_none()) {
+            self.ahead.insert(id.shared());
+            self.last = Some(id.clone());
+        }
+        // Only the tree knows the name afterwards, and clients are told of each.
+        self.is_full |= entries
+            .iter()
+            .any(|entry| entry.type_name == "session_info");
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        self.tree.find(id).is_some() || self.ahead.contains(id)
+    }
+}
+
+/// What a label or an edit is of: one of nothing would be lost without a word.
+fn target(entry: &NewEntry) -> Option<String> {
     if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
-        return Ok(());
+        return None;
     }
     let mut object = entry.members.clone();
     if let Some(first) = object.first_mut() {
         *first = b'{';
     }
     object.push(b'}');
-    match json::get(&object, "targetId").and_then(json::string) {
-        Some(id) if tree.find(&id).is_none() && !new.contains_key(&*id) => {
-            Err(Error::entry_not_found(&id))
-        }
-        _ => Ok(()),
-    }
+    let id = json::get(&object, "targetId").and_then(json::string);
+    id.map(std::borrow::Cow::into_owned)
 }
 
 /// Whether the stored entry is what the client is sending now: then this is a retry.

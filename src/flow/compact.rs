@@ -4,7 +4,7 @@
 use super::{Minter, push_raw_member, push_text_member};
 use crate::context::agent;
 use crate::context::content::{self, Block};
-use crate::context::{self, Edits, Step};
+use crate::context::{Edits, Kept, Step};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::summarize;
 use crate::id::{EntryId, Source};
@@ -55,14 +55,15 @@ pub struct Compaction {
     pub from_hook: bool,
 }
 
-/// Plans compacting the context at the end of `path`, so that about `keep_recent_tokens` (estimated)
+/// Plans compacting the context at the end of a path, so that about `keep_recent_tokens` (estimated)
 /// of it stay. Fails with `nothingToCompact`, or with what `body` fails with.
 pub fn plan(
     path: &[Step],
+    kept: Kept,
     keep_recent_tokens: u64,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
 ) -> Result<Plan> {
-    let range = Range::read(path, body)?;
+    let range = Range::read(path, kept, body)?;
     let cut = cut(&range.parts, keep_recent_tokens).ok_or_else(nothing_to_compact)?;
     let Some(first_kept) = range.parts.get(cut) else {
         return Err(nothing_to_compact());
@@ -132,6 +133,7 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     Planned {
         lines: vec![minter.line("compaction", &id, parent_id, &members)],
         entry_ids: vec![EntryId::new(id.as_str())],
+        ..Planned::default()
     }
 }
 
@@ -214,18 +216,16 @@ struct Range {
 }
 
 impl Range {
-    fn read(path: &[Step], body: &mut dyn FnMut(Node) -> Result<Vec<u8>>) -> Result<Self> {
-        let latest = path.iter().rposition(|step| step.kind == Kind::Compaction);
-        let (before, after) = path.split_at(latest.unwrap_or_default());
-        let (mut first, mut after) = (0, after);
+    fn read(
+        path: &[Step],
+        kept: Kept,
+        body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
+    ) -> Result<Self> {
+        let after = kept.after(path);
         let mut previous = None;
-        if latest.is_some()
-            && let Some((step, rest)) = after.split_first()
-        {
-            let entry = body(step.node)?;
-            first = context::first_kept(before, &entry, body)?;
-            previous = Some(entry);
-            after = rest;
+        if let Some(step) = kept.compaction(path) {
+            previous = Some(body(step.node)?);
+            let is_content = |step: &Step| summarize::is_content(step.kind, step.role);
             if !after.iter().any(is_content) {
                 return Err(nothing_to_compact());
             }
@@ -238,8 +238,7 @@ impl Range {
         }
         let mut edits = Edits::default();
         let mut entries = Vec::new();
-        let kept = before.get(first..).unwrap_or_default();
-        for step in kept.iter().chain(after) {
+        for step in kept.before(path).iter().chain(after) {
             match step.kind {
                 Kind::Compaction | Kind::LeafRecord => {}
                 Kind::Message if step.role == Role::System => {}
@@ -360,15 +359,6 @@ fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
         .collect()
 }
 
-/// Whether an entry can be something new to compact.
-fn is_content(step: &Step) -> bool {
-    match step.kind {
-        Kind::Message => step.role != Role::System,
-        Kind::CustomMessage | Kind::BranchSummary => true,
-        _ => false,
-    }
-}
-
 fn text_member(object: &[u8], name: &str) -> Option<String> {
     Some(json::string(json::get(object, name)?)?.into_owned())
 }
@@ -388,7 +378,7 @@ mod tests {
     fn part(message: Value) -> Part {
         let stored = json!({"type": "message", "id": "x", "message": message});
         let stored = stored.to_string().into_bytes();
-        let (kind, role) = context::kind_and_role(&stored).unwrap();
+        let (kind, role) = crate::context::kind_and_role(&stored).unwrap();
         Part::new(kind, role, stored, &Edits::default())
     }
 

@@ -93,5 +93,6 @@ pub fn plan_summary(
     Planned {
         lines: vec![minter.line("branch_summary", &id, parent_id, &members)],
         entry_ids: vec![id],
+        ..Planned::default()
     }
 }

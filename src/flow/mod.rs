@@ -52,6 +52,11 @@ impl<'a> Minter<'a> {
         }
     }
 
+    /// Makes no such id: somebody else has chosen it.
+    pub fn keep_off(&mut self, id: &EntryId) {
+        self.minted.insert(id.clone());
+    }
+
     /// `{"type":…,"id":…,"parentId":…,"timestamp":…` + `members` (each `,"name":value`) + `}`.
     pub fn line(
         &self,

@@ -1,7 +1,7 @@
 //! `navigate_tree` (protocol.md §4): plan → resolve → commit, without the waiting between them.
 
 use super::leaf::{self, BranchSummary};
-use super::{Minter, push_text_member};
+use super::{Minter, push_text_member, summarize};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::id::{EntryId, Source};
 use crate::json::{self, Elements};
@@ -65,7 +65,7 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
         old_leaf_id: old_leaf.map(id),
         new_leaf_id: new_leaf.map(id),
         common_ancestor_id: ancestor.map(id),
-        worth_summarizing: abandoned.iter().any(|node| is_content(tree.kind(*node))),
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, previous_compaction),
         abandoned,
         previous_compaction,
         editor_entry: is_input.then_some(target),
@@ -88,8 +88,7 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
         old_leaf_id: leaf.map(id),
         new_leaf_id: leaf.map(id),
         common_ancestor_id: ancestor.map(id),
-        worth_summarizing: previous_compaction.is_some()
-            || entries.iter().any(|node| is_content(tree.kind(*node))),
+        worth_summarizing: is_worth_summarizing(tree, &entries, previous_compaction),
         abandoned: entries,
         previous_compaction,
         editor_entry: None,
@@ -143,12 +142,10 @@ pub fn branch_entries(
     (entries, compaction)
 }
 
-/// Whether an entry holds something that a summary could be of; labels and settings do not.
-fn is_content(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Message | Kind::CustomMessage | Kind::BranchSummary | Kind::Compaction
-    )
+/// Whether a branch holds anything that would be lost without a summary.
+fn is_worth_summarizing(tree: &Tree, entries: &[Node], previous: Option<Node>) -> bool {
+    let is_content = |node: &Node| summarize::is_content(tree.kind(*node), tree.role(*node));
+    previous.is_some() || entries.iter().any(is_content)
 }
 
 /// The lines of the commit: a summary or a leaf record, then the label (protocol.md §4.8).

@@ -2,6 +2,7 @@
 //!
 //! What is not edited keeps its bytes.
 
+use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};
 
 /// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the
@@ -12,7 +13,9 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let mut copied = 0;
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
+    loop {
+        at = next_to_escape(bytes, at);
+        let Some(&byte) = bytes.get(at) else { break };
         let (escape, length): (&[u8], usize) = match byte {
             b'"' => (b"\\\"", 1),
             b'\\' => (b"\\\\", 1),

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use super::Malformed;
+use super::block::{self, BLOCK, Block};
 
 /// Decodes a JSON string literal, quotes included; `None` if `raw` is anything else. Lone
 /// surrogates and invalid UTF-8 become U+FFFD. Borrowed when there is nothing to decode.
@@ -39,26 +40,36 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// The longest a character can be in a string literal, in bytes: a surrogate pair.
+pub const LONGEST_CHAR: usize = 12;
+
 /// The characters of a valid JSON string literal, quotes included, decoded as they are asked for:
 /// for who needs only the beginning of a long one. Decodes like [`string`]; none if it is no string.
 pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {
-        let (char, length) = match rest.first()? {
-            b'"' => return None,
-            b'\\' => unescape(rest)?,
-            &ascii @ 0..0x80 => (char::from(ascii), 1),
-            _ => {
-                let chunk = rest.get(..4).unwrap_or(rest).utf8_chunks().next()?;
-                match chunk.valid().chars().next() {
-                    Some(char) => (char, char.len_utf8()),
-                    None => (char::REPLACEMENT_CHARACTER, chunk.invalid().len()),
-                }
-            }
-        };
+        let (char, length) = first_char(rest)?;
         rest = rest.get(length..)?;
         Some(char)
     })
+}
+
+/// The first of them where `text` stands inside a literal, and how many bytes it takes; `None` at
+/// the closing quote.
+#[inline]
+pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
+    match text.first()? {
+        b'"' => None,
+        b'\\' => unescape(text),
+        &ascii @ 0..0x80 => Some((char::from(ascii), 1)),
+        _ => {
+            let chunk = text.get(..4).unwrap_or(text).utf8_chunks().next()?;
+            Some(match chunk.valid().chars().next() {
+                Some(char) => (char, char.len_utf8()),
+                None => (char::REPLACEMENT_CHARACTER, chunk.invalid().len()),
+            })
+        }
+    }
 }
 
 /// The character a valid escape at the start of `text` stands for, and how many bytes it takes; a
@@ -114,41 +125,68 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> 
     if text.get(at) != Some(&b'"') {
         return Err(Malformed { at });
     }
-    let mut at = at + 1;
-    while let Some([low, high]) = words(text, at) {
-        let (low, high) = (first_special(low), first_special(high));
-        if low | high == 0 {
-            at += 16;
-            continue;
-        }
-        at += first_byte(low).unwrap_or(8 + first_byte(high).unwrap_or(0));
-        return match text.get(at) {
-            Some(b'"') => Ok(Literal {
-                end: at + 1,
-                escaped: false,
-            }),
-            _ => skip_escaped(text, at),
-        };
+    let at = at + 1;
+    let Some(next) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) else {
+        return skip_string_end(text, at, false);
+    };
+    let Some(hit) = block::first_special(*next) else {
+        return skip_on(text, at + 16, false);
+    };
+    match next.get(hit) {
+        Some(b'"') => Ok(Literal {
+            end: at + hit + 1,
+            escaped: false,
+        }),
+        _ => skip_on(text, at + hit, false),
     }
-    skip_string_end(text, at, false)
 }
 
-/// Marks quotes, backslashes and control characters by the high bits of their bytes. A borrow may
-/// mark bytes behind such a one: only the first mark is to be trusted.
-#[inline]
-fn first_special(word: u64) -> u64 {
-    let quote = (word ^ (EACH * 0x22)).wrapping_sub(EACH);
-    let slash = (word ^ (EACH * 0x5c)).wrapping_sub(EACH);
-    let control = word.wrapping_sub(EACH * 0x20);
-    (quote | slash | control) & !word & HIGH
-}
-
-/// Goes on inside a string literal that holds escapes; `at` is at the start of one or of a character.
+/// Goes on inside a string literal, at the start of a character or escape; `escaped` says whether
+/// there has been an escape.
 ///
 /// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at places no
 /// branch predictor can know. So these pass without a branch; all else (the end of the string, other
 /// escapes, a control character) is an event, looked at one by one.
-fn skip_escaped(text: &[u8], mut at: usize) -> Result<Literal, Malformed> {
+fn skip_on(text: &[u8], mut at: usize, mut escaped: bool) -> Result<Literal, Malformed> {
+    // Whether a backslash right before this block escapes what follows.
+    let mut carry = 0;
+    while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        let block = Block::load(bytes);
+        if carry == 0 && block.is_plain() {
+            at += BLOCK;
+            continue;
+        }
+        let (quotes, slashes) = (block.quotes(), block.backslashes());
+        let after = block::escaped(slashes, &mut carry);
+        let usual = quotes | slashes | block.usual_escapes();
+        let event = quotes & !after | block.controls() | after & !usual;
+        // Without an event: all of them.
+        let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
+        escaped |= slashes & before_event != 0;
+        if event == 0 {
+            at += BLOCK;
+            continue;
+        }
+        let hit = event.trailing_zeros() as usize;
+        at += hit;
+        if after >> hit & 1 == 1 {
+            at = skip_escape(text, at - 1)?;
+            carry = 0;
+            continue;
+        }
+        return match text.get(at) {
+            Some(b'"') => Ok(Literal {
+                end: at + 1,
+                escaped,
+            }),
+            _ => Err(Malformed { at }),
+        };
+    }
+    skip_words(text, at - carry as usize, escaped)
+}
+
+/// As `skip_on`, eight bytes at a time: where the text ends within the next block.
+fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Malformed> {
     // The high bit of the lowest byte: whether the byte before this word is a backslash that
     // escapes what follows.
     let mut carried = 0;
@@ -167,6 +205,9 @@ fn skip_escaped(text: &[u8], mut at: usize) -> Result<Literal, Malformed> {
         let plain = (printable & (not_quote | escaped)) | word;
         let rare_escape = escaped & (word | (not_quote & not_n & not_t));
         let event = (!plain | rare_escape) & HIGH;
+        // Without an event: all of them.
+        let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
+        found |= slash & before_event != 0;
         let Some(hit) = first_byte(event) else {
             carried = slash >> 56;
             at += 8;
@@ -181,12 +222,12 @@ fn skip_escaped(text: &[u8], mut at: usize) -> Result<Literal, Malformed> {
         return match text.get(at) {
             Some(b'"') => Ok(Literal {
                 end: at + 1,
-                escaped: true,
+                escaped: found,
             }),
             _ => Err(Malformed { at }),
         };
     }
-    skip_string_end(text, at - usize::from(carried != 0), true)
+    skip_string_end(text, at - usize::from(carried != 0), found)
 }
 
 /// As above, byte by byte, where the text ends within the next word.
@@ -225,15 +266,69 @@ fn skip_escape(text: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// The next sixteen bytes as two words, the first byte lowest.
-#[inline]
-fn words(text: &[u8], at: usize) -> Option<[u64; 2]> {
-    let pair = u128::from_le_bytes(*text.get(at..)?.first_chunk()?);
-    Some([pair as u64, (pair >> 64) as u64])
-}
-
 /// Index of the first byte whose high bit is marked.
 #[inline]
 fn first_byte(marks: u64) -> Option<usize> {
     (marks != 0).then_some((marks.trailing_zeros() / 8) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The three ways to pass a string must not be told apart.
+    #[test]
+    fn blocks_words_and_bytes_agree() {
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move |limit: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 11) % limit
+        };
+        let (mut whole, mut broken) = (0, 0);
+        for _ in 0..20_000 {
+            let mut text = Vec::new();
+            let escapes = next(4) * 8;
+            for _ in 0..next(300) {
+                match next(64) {
+                    0 if next(8) == 0 => text.push(*b"\"\x00\x1f\\".get(next(4) as usize).unwrap()),
+                    1 => text.extend_from_slice("\u{7f}ü😀\u{2028}".as_bytes()),
+                    n if n < escapes => {
+                        let escape = [
+                            "\\n", "\\t", "\\\"", "\\\\", "\\r", "\\u001b", "\\/", "\\b", "\\f",
+                            "\\ud800",
+                        ];
+                        text.extend_from_slice(escape[next(10) as usize].as_bytes());
+                        if next(400) == 0 {
+                            text.extend_from_slice(b"\\x");
+                        }
+                    }
+                    n => text.push(0x30 + n as u8),
+                }
+            }
+            text.extend_from_slice(
+                b"\",\"behind\":\"a\\\\b\\n and more, so that a block is full: 0123456789\"}",
+            );
+            let end = text.len() - next(60) as usize;
+            let text = &text[..end];
+            let told = |passed: Result<Literal, Malformed>| match passed {
+                Ok(literal) => Ok((literal.end, literal.escaped)),
+                Err(malformed) => Err(malformed.at),
+            };
+            let bytes = told(skip_string_end(text, 0, false));
+            assert_eq!(told(skip_on(text, 0, false)), bytes, "{:?}", text);
+            assert_eq!(told(skip_words(text, 0, false)), bytes, "{:?}", text);
+            let quoted = [b"\"", text].concat();
+            let shifted = bytes
+                .map(|(end, escaped)| (end + 1, escaped))
+                .map_err(|at| at + 1);
+            assert_eq!(told(skip_string(&quoted, 0)), shifted, "{:?}", text);
+            match bytes {
+                Ok(_) => whole += 1,
+                Err(_) => broken += 1,
+            }
+        }
+        assert!(whole > 1000 && broken > 100, "{whole} {broken}");
+    }
 }

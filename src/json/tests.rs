@@ -169,6 +169,33 @@ fn passes_and_decodes_strings_like_a_naive_reader() {
 }
 
 #[test]
+fn plain_words_are_those_a_plain_loop_finds() {
+    let naive = |text: &[u8]| {
+        let mut end = 0;
+        for (at, byte) in text.iter().enumerate() {
+            let double = *byte == b' ' && (at == 0 || text[at - 1] == b' ');
+            if !(b' '..=b'~').contains(byte) || matches!(byte, b'"' | b'\\') || double {
+                break;
+            }
+            end = at + 1;
+        }
+        end - usize::from(end > 0 && text[end - 1] == b' ')
+    };
+    for other in 0..=u8::MAX {
+        for at in 0..34 {
+            for words in [&b"a few words and then many more, really"[..], &[b'x'; 40]] {
+                let mut text = words.to_vec();
+                text[at] = other;
+                assert_eq!(plain_words(&text), naive(&text), "{text:?}");
+                assert_eq!(plain_words(&text[..=at]), naive(&text[..=at]), "{text:?}");
+            }
+        }
+    }
+    assert_eq!(plain_words(b""), 0);
+    assert_eq!(plain_words(b" a"), 0);
+}
+
+#[test]
 fn decodes_strings_javascript_can_hold_and_rust_cannot() {
     for (raw, decoded) in [
         (r#""\ud800""#, "\u{fffd}"),

@@ -278,7 +278,8 @@ impl FileLog {
         Ok(landed(Some(failure), true))
     }
 
-    /// Whether the last line of the file has no line break: torn, or in flight.
+    /// Whether the last line of the file has no line break: torn, or in flight. If it was in flight,
+    /// our break comes after its own and makes a blank line, which every reader passes over.
     fn has_tail(&self, file: &File) -> Result<bool> {
         use std::os::unix::fs::FileExt;
         let status = file::status_of(file).map_err(|error| self.failed("stat", &error))?;

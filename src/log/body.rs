@@ -182,6 +182,11 @@ impl Bodies {
 }
 
 impl Fetch {
+    /// Whether the entry goes out as it is stored, if it is UTF-8.
+    pub fn is_verbatim(&self) -> bool {
+        self.id.is_some() && self.edits.is_empty()
+    }
+
     fn check(&self, stored: &[u8]) -> Result<()> {
         match &self.id {
             Some(id) if !says_it_is(stored, id) => Err(vanished()),
@@ -240,6 +245,14 @@ impl Reader<'_> {
         }
         let at = (place.offset - self.start) as usize;
         self.window.get(at..at + len).ok_or_else(vanished)
+    }
+
+    /// The stored bytes of an entry, which is still the one expected.
+    pub fn verbatim(&mut self, fetch: &Fetch) -> Result<&[u8]> {
+        let bodies = self.bodies;
+        let stored = self.stored(fetch.place, usize::MAX)?;
+        bodies.noticed(fetch.check(stored))?;
+        Ok(stored)
     }
 
     /// The entry as clients get it.

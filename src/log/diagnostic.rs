@@ -26,6 +26,29 @@ pub enum Damage {
 }
 
 impl Damage {
+    const ALL: [Damage; 15] = [
+        Damage::TornTail,
+        Damage::InvalidJson,
+        Damage::NotAnObject,
+        Damage::InvalidUtf8,
+        Damage::NulBytes,
+        Damage::GluedLines,
+        Damage::DuplicateId,
+        Damage::OrphanParent,
+        Damage::ForwardParent,
+        Damage::SelfParent,
+        Damage::Cycle,
+        Damage::SecondHeader,
+        Damage::MissingTrailingNewline,
+        Damage::OversizedLine,
+        Damage::DurabilityUnknown,
+    ];
+
+    /// The kind whose number (`as u8`) this is; another order is another format of the side index.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Damage::TornTail => "tornTail",

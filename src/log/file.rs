@@ -62,6 +62,13 @@ pub fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fs::fstat(file)?))
 }
 
+/// Whether an open file is this user's, and nobody else may write to it.
+pub fn is_private(file: &File) -> io::Result<bool> {
+    let stat = fs::fstat(file)?;
+    let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+    Ok(is_ours && stat.st_mode & 0o022 == 0)
+}
+
 /// The flags every folder is opened with.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)

@@ -9,7 +9,7 @@ use super::migrate;
 use super::scan::{self, BadLine, Envelope, Line, Parent};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
-use crate::tree::{Flags, Place, Tree};
+use crate::tree::{Copied, Flags, Node, Place, Tree};
 use memchr::{memchr, memmem};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -72,6 +72,18 @@ impl Ingest {
         bodies: &Bodies,
         line: &lines::Line<'_>,
     ) -> Result<bool> {
+        self.line_with(tree, bodies, line, None)
+    }
+
+    /// As [`Ingest::line`], for a line of which it is known already that it is an entry in UTF-8 and
+    /// nothing else, with this envelope.
+    pub fn line_with(
+        &mut self,
+        tree: &mut Tree,
+        bodies: &Bodies,
+        line: &lines::Line<'_>,
+        envelope: Option<Envelope<'_>>,
+    ) -> Result<bool> {
         self.lines += 1;
         if line.len > OVERSIZED {
             self.report(Damage::OversizedLine, line.offset, line.len);
@@ -91,9 +103,12 @@ impl Ingest {
             text: bytes,
             flags: Flags::NONE,
         };
-        let scanned = match std::str::from_utf8(bytes) {
-            Ok(_) => scan::scan_line(bytes),
-            Err(_) => Err(BadLine::InvalidJson { at: 0 }),
+        let scanned = match envelope {
+            Some(envelope) => Ok(Line::Entry(envelope)),
+            None => match simdutf8::basic::from_utf8(bytes) {
+                Ok(_) => scan::scan_line(bytes),
+                Err(_) => Err(BadLine::InvalidJson { at: 0 }),
+            },
         };
         match scanned {
             Ok(Line::Blank) => return Ok(true),
@@ -111,6 +126,19 @@ impl Ingest {
             self.report(Damage::MissingTrailingNewline, line.offset, line.len);
         }
         Ok(true)
+    }
+
+    /// Takes in a whole line that is a copy of another tree's entry: see [`Tree::insert_copy`].
+    pub fn copied_line(
+        &mut self,
+        tree: &mut Tree,
+        id: &str,
+        parent: Option<Node>,
+        facts: Copied,
+        place: Place,
+    ) -> Result<Node> {
+        self.lines += 1;
+        tree.insert_copy(id, parent, facts, place).ok_or_else(full)
     }
 
     /// Everything about links that can be said only at the end of the file.
@@ -269,12 +297,7 @@ impl Ingest {
         let inserted = at
             .tree
             .insert(&id, parent, envelope, place, flags, self.lines)
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::StorageIo,
-                    "the session has more entries than fit",
-                )
-            })?;
+            .ok_or_else(full)?;
         if version_1 {
             self.v1.push(inserted.node, &envelope.facts, place);
         }
@@ -298,6 +321,13 @@ struct Object<'a> {
     offset: u64,
     text: &'a [u8],
     flags: Flags,
+}
+
+fn full() -> Error {
+    Error::new(
+        ErrorKind::StorageIo,
+        "the session has more entries than fit",
+    )
 }
 
 fn header_missing() -> Error {

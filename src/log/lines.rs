@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Bytes asked for at a time.
-const CHUNK: usize = 1 << 20;
+pub const CHUNK: usize = 1 << 20;
 /// Lines longer than this, in bytes, are passed over: nothing holds them in memory.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
@@ -43,7 +43,7 @@ impl<'f> Lines<'f> {
         Self::in_chunks(file, offset, CHUNK)
     }
 
-    /// As [`Lines::new`], `chunk` bytes at a time: for whoever wants the first few lines only.
+    /// As [`Lines::new`], `chunk` bytes at a time: for whoever wants few.
     pub fn in_chunks(file: &'f File, offset: u64, chunk: usize) -> Self {
         Self {
             file,

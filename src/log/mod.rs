@@ -4,10 +4,13 @@
 //!
 //! - [`scan`]: bytes of a line → envelope, every byte checked;
 //! - [`lines`]: a file's lines through one buffer;
+//! - [`sweep`]: a large file's lines, by several threads;
 //! - [`ingest`]: lines → [`Tree`], with diagnostics;
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
+//! - [`index`]: what was found, kept for the next opening;
 //! - [`append`]: lock, refresh, one write;
+//! - [`copy`]: a new file and its tree, made together;
 //! - [`rewrite`]: the one time a file is replaced;
 //! - [`carry`]: what still arrives in a file that has been replaced;
 //! - [`repair`]: what can be done about damage, when somebody asks;
@@ -19,15 +22,18 @@
 pub mod append;
 pub mod body;
 pub mod carry;
+pub mod copy;
 pub mod diagnostic;
 pub mod file;
 pub mod handle;
+pub mod index;
 pub mod ingest;
 pub mod lines;
 pub mod migrate;
 pub mod repair;
 pub mod rewrite;
 pub mod scan;
+pub mod sweep;
 
 use crate::error::{Error, Kind, Result};
 use crate::json;
@@ -142,22 +148,7 @@ impl Log {
         };
         log.header_line = log.read_header(header)?;
         log.header_at = header.place.offset;
-        let torn = ingest
-            .diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.damage == Damage::TornTail);
-        log.torn_at = torn.then_some(log.end);
-        tree.set_leaf(tree.file_leaf());
-        ingest.report_links(&tree);
-        let diagnostics = std::mem::take(&mut ingest.diagnostics);
-        Ok(Opened {
-            log: Self {
-                store: Store::File(log),
-                ingest,
-            },
-            tree,
-            diagnostics,
-        })
+        Ok(log.opened(ingest, tree))
     }
 
     /// A log whose file is made with its first entry.
@@ -296,6 +287,26 @@ enum Tail {
 }
 
 impl FileLog {
+    /// The log and its tree, once the whole file has been read.
+    fn opened(mut self, mut ingest: Ingest, mut tree: Tree) -> Opened {
+        let torn = ingest
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.damage == Damage::TornTail);
+        self.torn_at = torn.then_some(self.end);
+        tree.set_leaf(tree.file_leaf());
+        ingest.report_links(&tree);
+        let diagnostics = std::mem::take(&mut ingest.diagnostics);
+        Opened {
+            log: Log {
+                store: Store::File(self),
+                ingest,
+            },
+            tree,
+            diagnostics,
+        }
+    }
+
     fn bodies(&self, ingest: &Ingest) -> Bodies {
         match &self.open {
             Some(open) => Bodies::file(
@@ -340,22 +351,46 @@ impl FileLog {
         let failed = |error: io::Error| Error::io(&format!("read {}", at.path().display()), &error);
         let file = self.file(open, Access::Read)?;
         self.pass_break(&file);
-        let mut lines = Lines::new(&file, self.end);
-        while let Some(line) = lines.next().map_err(failed)? {
-            if !line.terminated && tail == Tail::Leave {
-                break;
+        loop {
+            let size = file::status_of(&file).map_err(failed)?.size;
+            let plan = sweep::Plan::for_bytes(size.saturating_sub(self.end));
+            let plan = plan.filter(|_| self.ends_in_break);
+            if let Some(plan) = plan {
+                let start = self.end;
+                sweep::sweep(&file, start, size, plan, |line, envelope| {
+                    ingest.line_with(tree, &bodies, line, envelope)?;
+                    self.end = line.offset + line.len + 1;
+                    Ok(())
+                })?;
             }
-            let (end, terminated) = (
-                line.offset + line.len + u64::from(line.terminated),
-                line.terminated,
-            );
-            if !ingest.line(tree, &bodies, &line)? {
-                break;
+            // All that is left, or the one line for which the sweep was not made.
+            let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
+            let mut lines =
+                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK));
+            let again = loop {
+                let Some(line) = lines.next().map_err(failed)? else {
+                    break false;
+                };
+                if !line.terminated && tail == Tail::Leave {
+                    break false;
+                }
+                let (end, terminated) = (
+                    line.offset + line.len + u64::from(line.terminated),
+                    line.terminated,
+                );
+                if !ingest.line(tree, &bodies, &line)? {
+                    break false;
+                }
+                self.end = end;
+                self.ends_in_break = terminated;
+                if plan.is_some() && size.saturating_sub(end) >= sweep::WORTHWHILE {
+                    break true;
+                }
+            };
+            if !again {
+                return Ok(());
             }
-            self.end = end;
-            self.ends_in_break = terminated;
         }
-        Ok(())
     }
 
     /// Where the last line read had no line break, somebody may have written one since.

@@ -39,7 +39,7 @@ impl Log {
         };
         let failed = |error: io::Error| log.failed("migrate", &error);
         remove_leftovers(&log.at).map_err(failed)?;
-        keep_original(log, old).map_err(failed)?;
+        keep_original(log, old)?;
         replace(&log.at, &log.at, |out| {
             write_migrated(out, old, 0..log.end, tree, &bodies)?;
             copy_torn_tail(out, old, log.end)
@@ -82,20 +82,20 @@ fn remove_leftovers(at: &Location) -> io::Result<()> {
 }
 
 /// Copies the original, synced, unless the copy is already there.
-fn keep_original(log: &FileLog, old: &File) -> io::Result<()> {
+fn keep_original(log: &FileLog, old: &File) -> Result<()> {
+    let failed = |error: io::Error| log.failed("migrate", &error);
     let mut backup = log.at.beside(BACKUP_SUFFIX);
     let mut number = 1;
     while backup.status().is_ok() {
         if let Ok(kept) = backup.folder.file(&backup.name, Access::Read)
-            && same_content(&kept, old)?
+            && same_content(&kept, old).map_err(failed)?
         {
             return Ok(());
         }
         number += 1;
         backup = log.at.beside(&format!("{BACKUP_SUFFIX}.{number}"));
     }
-    let copied = replace(&log.at, &backup, |out| copy(old, out));
-    copied.map_err(|error| io::Error::other(error.message))
+    replace(&log.at, &backup, |out| copy(old, out))
 }
 
 /// Writes a file beside `at`, synced, and gives it the name of `to`.

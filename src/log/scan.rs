@@ -33,6 +33,27 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Kind; 13] = [
+        Self::Message,
+        Self::ThinkingLevelChange,
+        Self::ModelChange,
+        Self::Compaction,
+        Self::BranchSummary,
+        Self::Custom,
+        Self::CustomMessage,
+        Self::Label,
+        Self::SessionInfo,
+        Self::Usage,
+        Self::ContextEdit,
+        Self::LeafRecord,
+        Self::Unknown,
+    ];
+
+    /// The kind whose number (`as u8`) this is; another order is another format of the side index.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     /// The `type` as it stands in the file; `None` for [`Kind::Unknown`], whose entry has it.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
@@ -91,6 +112,24 @@ pub enum Role {
 }
 
 impl Role {
+    const ALL: [Role; 10] = [
+        Self::None,
+        Self::User,
+        Self::Assistant,
+        Self::ToolResult,
+        Self::System,
+        Self::BashExecution,
+        Self::Custom,
+        Self::BranchSummary,
+        Self::CompactionSummary,
+        Self::Other,
+    ];
+
+    /// The role whose number (`as u8`) this is; another order is another format of the side index.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     /// The role as it stands in a version 3 file; `None` where the entry has to tell.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {

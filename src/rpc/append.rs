@@ -1,5 +1,6 @@
 //! Appending: messages, batches, labels, names (protocol.md §3, §9).
 
+use super::lane;
 use super::method::Reply;
 use super::server::{Call, OpenSession};
 use crate::error::{Error, Kind, Result};
@@ -7,7 +8,7 @@ use crate::flow;
 use crate::flow::append::{NewEntry, NewParent};
 use crate::session::{Core, Planned, Turn};
 use crate::sync::Durability;
-use crate::wire::{self, Mutation, notification};
+use crate::wire::{self, Mutation, OnSession, notification};
 use std::sync::Arc;
 
 pub async fn append_message(call: Arc<Call>, params: wire::AppendMessageParams) -> Result<Reply> {
@@ -17,8 +18,7 @@ pub async fn append_message(call: Arc<Call>, params: wire::AppendMessageParams) 
             None => NewParent::Previous,
             Some(parent) => NewParent::Named(parent.clone()),
         });
-    let (open, turn) = call.mutable(&params).await?;
-    let appended = append(&call, &open, turn, expected(&params), vec![entry]).await?;
+    let appended = lane::append(&call, params.session_id(), expected(&params), vec![entry]).await?;
     let entry_id = appended.last()?;
     Reply::of(&wire::AppendMessageResult {
         leaf_id: entry_id.clone(),
@@ -31,8 +31,7 @@ pub async fn append_entries(call: Arc<Call>, params: wire::AppendEntriesParams) 
     let entries = params.entries.iter().enumerate();
     let entries = entries.map(|(index, raw)| NewEntry::parse(index, raw.get().as_bytes()));
     let entries = entries.collect::<Result<Vec<_>>>()?;
-    let (open, turn) = call.mutable(&params).await?;
-    let appended = append(&call, &open, turn, expected(&params), entries).await?;
+    let appended = lane::append(&call, params.session_id(), expected(&params), entries).await?;
     Reply::of(&wire::AppendEntriesResult {
         leaf_id: appended.last()?,
         entry_ids: appended.entry_ids,
@@ -43,8 +42,7 @@ pub async fn append_entries(call: Arc<Call>, params: wire::AppendEntriesParams) 
 pub async fn append_label(call: Arc<Call>, params: wire::AppendLabelParams) -> Result<Reply> {
     let entry = NewEntry::label(&params.target_id, params.label.as_deref());
     let entry = entry.with_id(params.entry_id.as_deref(), "entryId")?;
-    let (open, turn) = call.mutable(&params).await?;
-    let appended = append(&call, &open, turn, expected(&params), vec![entry]).await?;
+    let appended = lane::append(&call, params.session_id(), expected(&params), vec![entry]).await?;
     let entry_id = appended.last()?;
     Reply::of(&wire::AppendLabelResult {
         leaf_id: entry_id.clone(),
@@ -58,8 +56,7 @@ pub async fn set_session_name(
     params: wire::SetSessionNameParams,
 ) -> Result<Reply> {
     let entry = NewEntry::session_info(&params.name);
-    let (open, turn) = call.mutable(&params).await?;
-    let appended = append(&call, &open, turn, expected(&params), vec![entry]).await?;
+    let appended = lane::append(&call, params.session_id(), expected(&params), vec![entry]).await?;
     let entry_id = appended.last()?;
     Reply::of(&wire::SetSessionNameResult {
         leaf_id: entry_id.clone(),
@@ -87,7 +84,8 @@ impl Appended {
     }
 }
 
-/// Appends entries as one operation, tells of it, and waits as long as the durability asks.
+/// Appends entries as one operation with a turn that was taken for it, tells of it, and waits as long
+/// as the durability asks.
 pub(super) async fn append(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
@@ -109,10 +107,11 @@ pub(super) async fn append(
         core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
         planned
     };
-    let (wrote, entry_ids) = commit(call, open, turn, plan, |_, wrote| wrote).await?;
+    let given = |_: &Core, wrote| open.durability(wrote);
+    let (durability, entry_ids) = commit(call, open, turn, plan, given).await?;
     Ok(Appended {
         entry_ids,
-        durability: open.durability(wrote),
+        durability,
     })
 }
 
@@ -142,16 +141,16 @@ where
     };
     let wrote = committed.as_ref().is_ok_and(|committed| committed.wrote);
     // What is told from here on is told once it is on disk: persist, then notify.
-    let held = (wrote && session.syncer.durability == Durability::Always).then(|| open.hold(call));
-    call.server.announce(open, &turn, changes);
+    let durability = session.syncer.durability();
+    let held = (wrote && durability == Durability::Always).then(|| open.hold(&call.server));
     call.server
-        .announce_name(open, &turn, name_before.as_deref());
+        .announce(open, &turn, changes, name_before.as_deref());
     let committed = committed?;
     let seen = then(&turn, wrote);
     call.server.watch_predecessors(open, &mut turn);
     drop(turn);
     if let Some(file) = committed.unsynced {
-        session.syncer.after_write(file, late).await?;
+        session.syncer.after_write(durability, file, late).await?;
     }
     drop(held);
     let ids = committed.entry_ids.iter().map(|id| id.as_str().to_owned());
@@ -161,6 +160,10 @@ where
 impl super::Server {
     /// Tells that a sync failed after its appends had been answered (storage.md §3).
     pub(super) fn durability_lost(&self, open: &OpenSession) {
+        if open.session.is_closed() {
+            tracing::error!("entries of a session that has been closed may not be on disk");
+            return;
+        }
         self.notify(open, "diagnostics", |seq| notification::Diagnostics {
             session_id: open.id.to_string(),
             seq,

@@ -20,6 +20,7 @@ use crate::summarizer::{self, ModelName, Subject, Usage};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub async fn prepare_compaction(
     call: Arc<Call>,
@@ -49,6 +50,7 @@ pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Rep
         keep: params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS),
         expected: expected(&params),
         custom_instructions: params.custom_instructions,
+        written: AtomicU64::new(0),
     };
     let compacted = compactor.run(turn).await;
     drop(busy);
@@ -65,6 +67,8 @@ struct Compactor {
     keep: u64,
     expected: Option<Option<String>>,
     custom_instructions: Option<String>,
+    /// Characters of summaries so far.
+    written: AtomicU64,
 }
 
 /// What the session said when the compaction began.
@@ -81,9 +85,10 @@ async fn prepare(turn: Turn, keep: u64) -> Result<(Turn, Prepared)> {
     let path = read::steps(&turn, turn.leaf());
     let long = read::size_of_steps(&turn, &path) > INLINE_BYTES;
     let work = move || {
+        let kept = read::kept(&turn, &path)?;
         let mut body = |node| turn.entry(node);
-        let plan = compact::plan(&path, keep, &mut body)?;
-        let context = context::build(&path, Format::Agent, &mut body)?;
+        let plan = compact::plan(&path, kept, keep, &mut body)?;
+        let context = context::build(&path, kept, Format::Agent, &mut body)?;
         let prepared = Prepared {
             plan,
             tokens_before: stats::context_tokens(&context.messages, context.counted_from),
@@ -243,6 +248,7 @@ impl Compactor {
             open: &self.open,
             listener: Listener::Progress {
                 token: self.call.id.as_ref(),
+                written: &self.written,
             },
             model: prepared.model.as_ref(),
             abort: &self.abort,
@@ -301,7 +307,7 @@ impl Compactor {
         let (entry, _) = commit(&self.call, &self.open, turn, plan, then).await?;
         Reply::of(&wire::CompactResult {
             compaction_entry: convert::raw(&entry?.unwrap_or_default()),
-            durability: convert::durability(self.open.session.syncer.durability),
+            durability: convert::durability(self.open.session.syncer.durability()),
         })
     }
 

@@ -21,6 +21,19 @@ pub fn raw(json: &[u8]) -> wire::Raw {
     })
 }
 
+/// Ids as a JSON array.
+pub fn id_array<'a>(ids: impl Iterator<Item = &'a str>) -> wire::Raw {
+    let mut out = vec![b'['];
+    for id in ids {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        json::push_string(&mut out, id);
+    }
+    out.push(b']');
+    raw(&out)
+}
+
 /// A message as it may stand on a line of its own: stored JSON can hold line breaks between tokens,
 /// and U+2028 and U+2029 are escaped (protocol.md §1).
 pub fn on_one_line(message: Vec<u8>) -> Vec<u8> {
@@ -40,6 +53,14 @@ pub fn durability(durability: Durability) -> wire::Durability {
         Durability::Os => wire::Durability::Os,
         Durability::Interval => wire::Durability::Interval,
         Durability::Always => wire::Durability::Always,
+    }
+}
+
+pub fn policy(policy: wire::DurabilityPolicy) -> Durability {
+    match policy {
+        wire::DurabilityPolicy::Os => Durability::Os,
+        wire::DurabilityPolicy::Interval => Durability::Interval,
+        wire::DurabilityPolicy::Always => Durability::Always,
     }
 }
 
@@ -136,7 +157,7 @@ pub fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(value.as_ref());
+        json::push_raw(out, value.as_ref());
     }
     out.push(b']');
 }

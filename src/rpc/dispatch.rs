@@ -6,7 +6,6 @@
 use super::convert;
 use super::method;
 use super::server::{Call, Server};
-use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json::{self, Members};
 use crate::stdio::Class;
@@ -19,7 +18,7 @@ use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -33,12 +32,71 @@ const ALWAYS: [&str; 4] = [
     "$/cancelRequest",
 ];
 
+/// What is held back while more of the input is here, so that it is written together (storage.md §3).
+const GATHERED: [&str; 4] = [
+    "append_message",
+    "append_entries",
+    "append_label",
+    "set_session_name",
+];
+/// How much of it, in requests and in bytes.
+const MAX_GATHERED: usize = 256;
+const MAX_GATHERED_BYTES: usize = 256 << 10;
+
 /// Takes frames to handlers.
 pub struct Dispatcher {
     server: Arc<Server>,
     methods: Methods,
     runtime: Handle,
     running: Arc<Running>,
+    gathered: Mutex<Gathered>,
+}
+
+/// Requests that are held back, and what came behind them.
+#[derive(Default)]
+struct Gathered {
+    requests: Vec<Begun>,
+    bytes: usize,
+}
+
+/// A request whose handler has been polled.
+struct Begun {
+    future: HandlerFuture,
+    /// What it came to, if it is through.
+    done: Option<Done>,
+    call: Arc<Call>,
+    /// As sent; `None` for a notification.
+    raw_id: Option<Vec<u8>>,
+    running: Counted,
+}
+
+/// `None` if the handler panicked.
+type Done = Option<MethodResponse>;
+
+/// One of the requests that have not been answered, until dropped.
+struct Counted {
+    running: Arc<Running>,
+    bytes: usize,
+}
+
+impl Counted {
+    fn new(running: &Arc<Running>, bytes: usize) -> Self {
+        running.bytes.fetch_add(bytes, Ordering::AcqRel);
+        running.count.fetch_add(1, Ordering::AcqRel);
+        Self {
+            running: Arc::clone(running),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.running.bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+        if self.running.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.running.idle.notify_waiters();
+        }
+    }
 }
 
 /// Requests that may wait for something at a time; further ones are not read.
@@ -63,7 +121,8 @@ struct Request<'a> {
     params: Option<&'a str>,
 }
 
-type HandlerFuture = Pin<Box<dyn Future<Output = MethodResponse> + Send>>;
+/// `None` if the handler panicked.
+type HandlerFuture = Pin<Box<dyn Future<Output = Done> + Send>>;
 
 impl Dispatcher {
     pub fn new(server: Arc<Server>, runtime: Handle) -> anyhow::Result<Self> {
@@ -72,6 +131,7 @@ impl Dispatcher {
             server,
             runtime,
             running: Arc::default(),
+            gathered: Mutex::default(),
         })
     }
 
@@ -104,6 +164,9 @@ impl Dispatcher {
 
     /// Waits until not too many requests wait, or until `unless` holds.
     pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
+        if self.is_full() {
+            self.settle();
+        }
         while self.is_full() && !unless() {
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -114,8 +177,27 @@ impl Dispatcher {
             || self.running.bytes.load(Ordering::Acquire) > self.server.config.max_frame_bytes
     }
 
+    /// Carries out what is held back. Due before the thread that reads waits for anything.
+    pub fn settle(&self) {
+        let _entered = self.runtime.enter();
+        self.server.stop_gathering();
+        let gathered = std::mem::take(&mut *self.gathered());
+        for mut begun in gathered.requests {
+            let done = begun.done.take().or_else(|| poll_once(&mut begun.future));
+            match done {
+                Some(done) => answer(&begun.call, begun.raw_id.as_deref(), done),
+                None => self.spawn(begun),
+            }
+        }
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits until every request has been answered.
     pub async fn drained(&self) {
+        self.settle();
         loop {
             let idle = self.running.idle.notified();
             if self.running.count.load(Ordering::Acquire) == 0 {
@@ -128,6 +210,12 @@ impl Dispatcher {
     fn request(&self, request: Request<'_>) {
         let Request { id, method, params } = request;
         tracing::debug!(%method, "request");
+        let is_gathered = GATHERED.contains(&&*method);
+        if is_gathered {
+            self.server.gathering.begin();
+        } else {
+            self.settle();
+        }
         let raw_id = id.as_ref().map(|(_, raw)| *raw);
         if let Err(error) = self.admit(id.as_ref().map(|(id, _)| id), &method) {
             // An id that is in flight names another request.
@@ -148,36 +236,27 @@ impl Dispatcher {
                 return;
             }
         };
-        let call = Arc::new(Call {
-            server: Arc::clone(&self.server),
-            id: id.as_ref().map(|(id, _)| id.clone()),
-            cancel: Cancel::new(),
-            result: Mutex::new(None),
-            after: Mutex::default(),
-        });
+        let call = Call::new(
+            Arc::clone(&self.server),
+            id.as_ref().map(|(id, _)| id.clone()),
+        );
         let mut extensions = Extensions::new();
         extensions.insert(Arc::clone(&call));
         // The library's copy of the id is only for its own response, which is used for errors.
         let params = Params::new(params).into_owned();
         let size = params.as_str().map_or(0, str::len);
         let future = callback(Id::Null, params, ConnectionId(0), usize::MAX, extensions);
-        self.run(Box::pin(future), call, raw_id, size);
+        let future = AssertUnwindSafe(future).catch_unwind().map(Result::ok);
+        self.run(future.boxed(), call, raw_id, size, is_gathered);
     }
 
     /// What is refused before it reaches a handler.
     fn admit(&self, id: Option<&RequestId>, method: &str) -> Result<()> {
-        if let Some(id) = id {
-            let in_flight = self
-                .server
-                .in_flight
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if in_flight.contains_key(id) {
-                return Err(Error::new(
-                    Kind::InvalidRequest,
-                    "a request with this id is still in flight",
-                ));
-            }
+        if id.is_some_and(|id| self.server.in_flight().contains_key(id)) {
+            return Err(Error::new(
+                Kind::InvalidRequest,
+                "a request with this id is still in flight",
+            ));
         }
         if self.server.is_ending() {
             return Err(Error::new(
@@ -196,44 +275,64 @@ impl Dispatcher {
         Ok(())
     }
 
-    fn run(&self, future: HandlerFuture, call: Arc<Call>, raw_id: Option<&[u8]>, size: usize) {
-        let mut future = AssertUnwindSafe(future).catch_unwind().boxed();
+    fn run(
+        &self,
+        mut future: HandlerFuture,
+        call: Arc<Call>,
+        raw_id: Option<&[u8]>,
+        size: usize,
+        is_gathered: bool,
+    ) {
         let _entered = self.runtime.enter();
-        if let Poll::Ready(done) = future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            answer(&call, raw_id, done.ok());
+        let done = poll_once(&mut future);
+        let begun = |done| Begun {
+            future,
+            done,
+            call: Arc::clone(&call),
+            raw_id: raw_id.map(<[u8]>::to_vec),
+            running: Counted::new(&self.running, size),
+        };
+        let mut gathered = self.gathered();
+        // What is through already is answered in its place behind them.
+        if is_gathered && (done.is_none() || !gathered.requests.is_empty()) {
+            gathered.requests.push(begun(done));
+            gathered.bytes += size;
+            let is_much =
+                gathered.requests.len() >= MAX_GATHERED || gathered.bytes >= MAX_GATHERED_BYTES;
+            drop(gathered);
+            if is_much {
+                self.settle();
+            }
             return;
         }
-        if let Some(id) = &call.id {
-            let mut in_flight = self
-                .server
-                .in_flight
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            in_flight.insert(id.clone(), call.cancel.clone());
+        drop(gathered);
+        match done {
+            Some(done) => answer(&call, raw_id, done),
+            None => self.spawn(begun(None)),
         }
-        let raw_id = raw_id.map(<[u8]>::to_vec);
-        let running = Arc::clone(&self.running);
-        running.bytes.fetch_add(size, Ordering::AcqRel);
-        running.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Leaves the rest of a request to the runtime.
+    fn spawn(&self, begun: Begun) {
+        let Begun {
+            future,
+            call,
+            raw_id,
+            running,
+            ..
+        } = begun;
+        if let Some(id) = &call.id {
+            let mut in_flight = self.server.in_flight();
+            in_flight.insert(id.clone(), Arc::clone(&call));
+        }
         self.runtime.spawn(async move {
             let done = future.await;
             if let Some(id) = &call.id {
-                let server = &call.server;
-                let mut in_flight = server
-                    .in_flight
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                in_flight.remove(id);
+                call.server.in_flight().remove(id);
             }
-            answer(&call, raw_id.as_deref(), done.ok());
+            answer(&call, raw_id.as_deref(), done);
             drop(call);
-            running.bytes.fetch_sub(size, Ordering::AcqRel);
-            if running.count.fetch_sub(1, Ordering::AcqRel) == 1 {
-                running.idle.notify_waiters();
-            }
+            drop(running);
         });
     }
 
@@ -242,48 +341,66 @@ impl Dispatcher {
     }
 }
 
+fn poll_once(future: &mut HandlerFuture) -> Option<Done> {
+    let mut context = Context::from_waker(Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        Poll::Ready(done) => Some(done),
+        Poll::Pending => None,
+    }
+}
+
 /// Queues the response, if one is due, then what is to be said after it.
-fn answer(call: &Call, raw_id: Option<&[u8]>, done: Option<MethodResponse>) {
+fn answer(call: &Call, raw_id: Option<&[u8]>, done: Done) {
     if let Some(raw_id) = raw_id {
         let result = call
             .result
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let is_error = done.as_ref().is_none_or(MethodResponse::is_error);
-        let response = match (done, result) {
-            (Some(done), Some(result)) if done.is_success() => success_response(raw_id, &result),
-            (Some(done), _) => with_id(done.as_ref(), raw_id),
-            (None, _) => {
-                let error = Error::new(Kind::InternalError, "the handler failed");
-                error_response(raw_id, &error)
+        let limit = call.server.client_frame_bytes();
+        let error = match (done, result) {
+            (Some(done), Some(result)) if done.is_success() => {
+                let response = success_response(raw_id, result);
+                if response.len() <= limit {
+                    // On one line already, and not to be looked through again: it may be large.
+                    call.server.outbox.push(response, Class::Keep);
+                    None
+                } else {
+                    Some(error_response(raw_id, &too_large(response.len(), limit)))
+                }
+            }
+            (done, _) => {
+                let error = match done {
+                    Some(done) => with_id(done.as_ref(), raw_id),
+                    None => {
+                        let error = Error::new(Kind::InternalError, "the handler failed");
+                        error_response(raw_id, &error)
+                    }
+                };
+                // The kind is the contract; details are what there is room for.
+                let error = match error.len() > limit {
+                    true => without_details(&error),
+                    false => error,
+                };
+                Some(match error.len() > limit {
+                    true => error_response(raw_id, &too_large(error.len(), limit)),
+                    false => error,
+                })
             }
         };
-        let limit = call.server.client_frame_bytes();
-        // The kind is the contract; details are what there is room for.
-        let response = if response.len() > limit && is_error {
-            without_details(&response)
-        } else {
-            response
-        };
-        let response = if response.len() > limit {
-            let error = Error::new(
-                Kind::ResponseTooLarge,
-                format!(
-                    "the response has {} bytes, the client takes {limit}",
-                    response.len()
-                ),
-            );
-            error_response(raw_id, &error)
-        } else {
-            response
-        };
-        call.server.send(response, Class::Keep);
+        if let Some(error) = error {
+            call.server.send(error, Class::Keep);
+        }
     }
     let after = std::mem::take(&mut *call.after.lock().unwrap_or_else(PoisonError::into_inner));
     for say in after {
         say();
     }
+}
+
+fn too_large(bytes: usize, limit: usize) -> Error {
+    let message = format!("the response has {bytes} bytes, the client takes {limit}");
+    Error::new(Kind::ResponseTooLarge, message)
 }
 
 fn without_details(response: &[u8]) -> Vec<u8> {
@@ -293,14 +410,16 @@ fn without_details(response: &[u8]) -> Vec<u8> {
     json::with_member(response, "error", &error)
 }
 
-fn success_response(raw_id: &[u8], result: &[u8]) -> Vec<u8> {
-    let mut response = Vec::with_capacity(result.len() + raw_id.len() + 40);
-    response.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    response.extend_from_slice(raw_id);
-    response.extend_from_slice(b",\"result\":");
-    response.extend_from_slice(result);
-    response.push(b'}');
-    response
+/// Put around the result where it is, since that may be large.
+fn success_response(raw_id: &[u8], mut result: Vec<u8>) -> Vec<u8> {
+    let mut head = Vec::with_capacity(raw_id.len() + 40);
+    head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    json::push_raw(&mut head, raw_id);
+    head.extend_from_slice(b",\"result\":");
+    result.reserve(head.len() + 1);
+    result.push(b'}');
+    result.splice(0..0, head);
+    result
 }
 
 fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {

@@ -3,7 +3,8 @@
 
 use super::server::{OpenSession, Server};
 use crate::cancel::Cancel;
-use crate::session::{Planned, Turn};
+use crate::error::{Kind, Result};
+use crate::session::{Core, Planned, Turn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -39,9 +40,19 @@ impl Server {
         }
     }
 
-    /// Looks after the session's old file, if it has just been replaced.
+    /// Takes in what others have appended, and tells of it.
+    pub async fn caught_up(self: &Arc<Self>, open: &Arc<OpenSession>, turn: Turn) -> Result<Turn> {
+        let name_before = turn.tree.name().map(str::to_owned);
+        let (mut turn, changes) = turn.refreshed().await?;
+        self.announce(open, &turn, changes, name_before.as_deref());
+        self.watch_predecessors(open, &mut turn);
+        Ok(turn)
+    }
+
+    /// Looks after the session's old file, if it has just been replaced: for a minute, whether or not
+    /// the session stays open.
     pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut Turn) {
-        if !turn.has_predecessor() || open.is_following.swap(true, Ordering::AcqRel) {
+        if !turn.has_predecessor() || !self.begin_following(open) {
             return;
         }
         let (server, open) = (Arc::clone(self), Arc::clone(open));
@@ -54,25 +65,49 @@ impl Server {
                 }
                 pause = (pause * 2).min(LAST_LOOK);
             }
-            open.is_following.store(false, Ordering::Release);
+            server
+                .following()
+                .retain(|known| !Arc::ptr_eq(known, &open));
         });
+    }
+
+    /// Carries over what has arrived by now, before the process ends.
+    pub async fn look_a_last_time(self: &Arc<Self>) {
+        let following = std::mem::take(&mut *self.following());
+        for open in following {
+            self.carry_over(&open).await;
+            if open.session.syncer.flush().await.is_err() {
+                tracing::error!("entries of a replaced file may not be on disk");
+            }
+        }
+    }
+
+    /// False if somebody does already.
+    fn begin_following(&self, open: &Arc<OpenSession>) -> bool {
+        let mut following = self.following();
+        let is_new = !following.iter().any(|known| Arc::ptr_eq(known, open));
+        if is_new {
+            following.push(Arc::clone(open));
+        }
+        is_new
     }
 
     /// Carries over what has arrived; false once nothing more is expected.
     async fn carry_over(self: &Arc<Self>, open: &Arc<OpenSession>) -> bool {
-        let cancel = Cancel::new();
-        let Ok(mut turn) = open.session.turn(&cancel).await else {
-            return false;
-        };
+        let mut turn = open.session.turn_though_closed().await;
         if !turn.has_arrivals() {
             return turn.has_predecessor();
         }
+        let name_before = turn.tree.name().map(str::to_owned);
         // A commit of nothing: it carries over what is there.
-        let (turn, changes, committed) = turn.commit(&cancel, |_| Ok(Planned::default())).await;
+        let nothing = |_: &Core| Ok(Planned::default());
+        let (turn, changes, committed) = turn.commit(&Cancel::new(), nothing).await;
         let Some(mut turn) = turn else {
             return false;
         };
-        self.announce(open, &turn, changes);
+        if !open.session.is_closed() {
+            self.announce(open, &turn, changes, name_before.as_deref());
+        }
         let goes_on = turn.has_predecessor();
         drop(turn);
         match committed {
@@ -80,10 +115,16 @@ impl Server {
                 if let Some(file) = committed.unsynced {
                     let (server, late) = (Arc::clone(self), Arc::clone(open));
                     let late = move || server.durability_lost(&late);
-                    if open.session.syncer.after_write(file, late).await.is_err() {
+                    let syncer = &open.session.syncer;
+                    let synced = syncer.after_write(syncer.durability(), file, late);
+                    if synced.await.is_err() {
                         self.durability_lost(open);
                     }
                 }
+            }
+            // Deleted by the user, or by somebody who had closed it.
+            Err(error) if open.session.is_closed() && error.kind == Kind::SessionDeleted => {
+                return false;
             }
             Err(error) => tracing::warn!(%error, "entries in a replaced file wait"),
         }
@@ -117,10 +158,9 @@ impl Watched {
         let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
             return;
         };
-        // What is wrong with the file, the next call is told.
-        if let Ok((mut turn, changes)) = open.session.fresh_turn(&Cancel::new()).await {
-            server.announce(&open, &turn, changes);
-            server.watch_predecessors(&open, &mut turn);
+        if let Ok(turn) = open.session.next_turn().await {
+            // What is wrong with the file, the next call is told.
+            let _unreadable = server.caught_up(&open, turn).await;
         }
     }
 }

@@ -9,12 +9,13 @@ use crate::flow::fork::{self, Plan, Position};
 use crate::flow::navigate;
 use crate::id;
 use crate::log::body::{Bodies, Fetch};
+use crate::log::copy::Draft;
 use crate::log::file::Location;
 use crate::log::scan::{Kind as EntryKind, Role};
 use crate::log::{self, Log, Opened, rewrite};
 use crate::session::{Core, Session, blocking};
 use crate::sync::Durability;
-use crate::tree::{Node, Tree};
+use crate::tree::{Copied, Flags, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;
 use std::io::Write;
@@ -74,8 +75,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         }
         None => server.turn(id, &call.cancel).await?,
     };
-    let (turn, changes) = turn.refreshed().await?;
-    server.announce(&open, &turn, changes);
+    let turn = server.caught_up(&open, turn).await?;
     open.session.check_not_in_turn()?;
     let entry = match &params.entry_id {
         Some(id) => Some(turn.find(id)?),
@@ -126,7 +126,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         })
         .await?
     };
-    let durability = server.config.durability;
+    let durability = open.session.syncer.durability();
     let forked = OpenSession::new(Session::new(opened, false, durability));
     let turn = forked.session.turn(&call.cancel).await?;
     let new_session_id = forked.id.to_string();
@@ -225,13 +225,30 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<bo
 struct Copy {
     plan: Plan,
     bodies: Bodies,
-    /// Of the kept entries, with their ids.
-    kept: Vec<(Fetch, String)>,
+    kept: Vec<Kept>,
     /// Results for calls that have none.
     results: Vec<Vec<u8>>,
     /// The id of the last entry before the labels.
     last_id: Option<String>,
     labels: Vec<(Fetch, String)>,
+}
+
+/// An entry that is copied.
+struct Kept {
+    fetch: Fetch,
+    id: String,
+    /// What is known of its copy, if that is the stored line, byte for byte.
+    copied: Option<Copied>,
+}
+
+/// A line of a fork.
+enum Line<'a> {
+    Copy {
+        bytes: &'a [u8],
+        id: &'a str,
+        facts: Copied,
+    },
+    Other(&'a [u8]),
 }
 
 impl Copy {
@@ -241,13 +258,28 @@ impl Copy {
             let fetch = bodies.fetch(&core.tree, *node)?;
             Ok((fetch, core.tree.id(*node).to_owned()))
         };
-        let kept = plan.kept.iter().map(with_id).collect::<Result<Vec<_>>>()?;
+        let mut kept = Vec::with_capacity(plan.kept.len());
+        let mut before = None;
+        for node in &plan.kept {
+            let (fetch, id) = with_id(node)?;
+            // Hanging on the entry before it in the source too, it needs no other parent.
+            let is_linked = before.is_some()
+                && core.tree.parent(*node) == before
+                && !core.tree.flags(*node).has(Flags::REPARENTED);
+            let copied = core.tree.copied(*node);
+            kept.push(Kept {
+                copied: copied.filter(|_| is_linked && fetch.is_verbatim()),
+                fetch,
+                id,
+            });
+            before = Some(*node);
+        }
         let labels = plan
             .labels
             .iter()
             .map(with_id)
             .collect::<Result<Vec<_>>>()?;
-        let last_id = kept.last().map(|(_, id)| id.clone());
+        let last_id = kept.last().map(|kept: &Kept| kept.id.clone());
         let (results, last_id) = fork::close_calls(&core.tree, ids, &source.open_calls, last_id);
         Ok(Self {
             kept,
@@ -265,29 +297,49 @@ impl Copy {
     }
 
     /// Hands every line to `write`, in order.
-    fn lines(&self, write: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn lines(&self, write: &mut dyn FnMut(Line<'_>) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         let mut parent_id = None;
-        for (fetch, id) in &self.kept {
-            write(&self.plan.copy(reader.entry(fetch)?, parent_id))?;
-            parent_id = Some(id);
+        for kept in &self.kept {
+            match kept.copied {
+                Some(facts) => write(Line::Copy {
+                    bytes: reader.verbatim(&kept.fetch)?,
+                    id: &kept.id,
+                    facts,
+                })?,
+                None => {
+                    let copy = self.plan.copy(reader.entry(&kept.fetch)?, parent_id);
+                    write(Line::Other(&copy))?;
+                }
+            }
+            parent_id = Some(kept.id.as_str());
         }
         for line in &self.results {
-            write(line)?;
+            write(Line::Other(line))?;
         }
         parent_id = self.last_id.as_deref();
         for (fetch, id) in &self.labels {
-            write(&self.plan.copy(reader.entry(fetch)?, parent_id))?;
+            write(Line::Other(
+                &self.plan.copy(reader.entry(fetch)?, parent_id),
+            ))?;
             parent_id = Some(id);
         }
         Ok(())
     }
 }
 
+impl Line<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Line::Copy { bytes, .. } | Line::Other(bytes) => bytes,
+        }
+    }
+}
+
 fn copy_to_memory(copy: &Copy, header: log::ingest::Header) -> Result<Opened> {
     let mut lines = Vec::new();
     copy.lines(&mut |line| {
-        lines.push(line.to_vec());
+        lines.push(line.bytes().to_vec());
         Ok(())
     })?;
     let mut log = Log::ephemeral(header);
@@ -311,18 +363,29 @@ fn copy_to_file(server: &Server, copy: &Copy, header: log::ingest::Header) -> Re
             diagnostics: Vec::new(),
         });
     }
-    write_file(&location, copy, &log.header_line())?;
-    Log::open(location)
+    let mut draft = Draft::new(&log.header_line())?;
+    write_file(&location, copy, &log.header_line(), &mut draft)?;
+    draft.finish(location)
 }
 
-fn write_file(location: &Location, copy: &Copy, header_line: &[u8]) -> Result<()> {
+fn write_file(
+    location: &Location,
+    copy: &Copy,
+    header_line: &[u8],
+    draft: &mut Draft,
+) -> Result<()> {
     let mut failure = None;
     let written = rewrite::replace(location, location, |out| {
         out.write_all(header_line)?;
         out.write_all(b"\n")?;
         let copied = copy.lines(&mut |line| {
-            let write = out.write_all(line).and_then(|()| out.write_all(b"\n"));
-            write.map_err(|error| Error::io("write the fork", &error))
+            let bytes = line.bytes();
+            let write = out.write_all(bytes).and_then(|()| out.write_all(b"\n"));
+            write.map_err(|error| Error::io("write the fork", &error))?;
+            match line {
+                Line::Copy { bytes, id, facts } => draft.copy(bytes.len(), id, facts),
+                Line::Other(bytes) => draft.line(bytes),
+            }
         });
         copied.map_err(|error| {
             let other = std::io::Error::other(error.message.clone());

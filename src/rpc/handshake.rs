@@ -1,11 +1,12 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
+use super::convert;
 use super::method::Reply;
 use super::server::{Call, Client, MAX_ANSWER};
 use crate::error::{Error, Kind, Result};
 use crate::wire;
 use crate::{process, schema};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The protocol this daemon speaks.
 const PROTOCOL_VERSION: u32 = 1;
@@ -59,7 +60,8 @@ pub async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply>
 }
 
 pub async fn discover(_: Arc<Call>, _: wire::DiscoverParams) -> Result<Reply> {
-    Ok(Reply::Bytes(schema::openrpc().as_bytes().to_vec()))
+    let document = schema::openrpc().as_bytes().to_vec();
+    Ok(Reply::Bytes(convert::on_one_line(document)))
 }
 
 pub async fn cancel_request(call: Arc<Call>, params: wire::CancelRequestParams) -> Result<Reply> {
@@ -75,14 +77,8 @@ pub async fn lsp_cancel_request(
 
 /// An unknown id is ignored: the answer may be on its way.
 fn cancel(call: &Call, id: &wire::RequestId) -> Result<Reply> {
-    let in_flight = call
-        .server
-        .in_flight
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(cancel) = in_flight.get(id) {
-        cancel.cancel();
+    if let Some(waiting) = call.server.in_flight().get(id) {
+        waiting.cancel.cancel();
     }
-    drop(in_flight);
     Reply::of(&wire::CancelRequestResult {})
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError};
 
 /// What a handler answers.
 pub enum Reply {
-    /// JSON, ready to be put into the response.
+    /// JSON on one line, ready to be put into the response.
     Bytes(Vec<u8>),
 }
 
@@ -26,7 +26,7 @@ impl Reply {
     pub fn of(result: &impl Serialize) -> Result<Self> {
         let bytes = serde_json::to_vec(result);
         let bytes = bytes.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
-        Ok(Self::Bytes(bytes))
+        Ok(Self::Bytes(convert::on_one_line(bytes)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! been persisted.
 
 use super::convert::{diagnostics, raw};
-use super::server::{Call, OpenSession, Server};
+use super::server::{OpenSession, Server};
 use crate::session::{Changes, Core};
 use crate::stdio::Class;
 use crate::tree::Node;
@@ -44,13 +44,13 @@ pub struct Hold {
 }
 
 impl OpenSession {
-    pub fn hold(self: &Arc<Self>, call: &Call) -> Hold {
+    pub fn hold(self: &Arc<Self>, server: &Arc<Server>) -> Hold {
         let mut notices = self.notices();
         notices.holds += 1;
         let number = notices.holds;
         notices.waiting.push_back(Waiting::Hold(number));
         Hold {
-            server: Arc::clone(&call.server),
+            server: Arc::clone(server),
             open: Arc::clone(self),
             number,
         }
@@ -160,12 +160,21 @@ impl Server {
             .push(super::convert::on_one_line(message), class);
     }
 
-    pub fn summary_delta(&self, open: &OpenSession, navigation_id: &str, index: u64, delta: &str) {
-        let wanted = self.client().is_some_and(|client| client.summary_deltas);
-        if wanted && self.wants("summary_delta") {
+    /// False if the client does not want them.
+    pub fn summary_delta(
+        &self,
+        open: &OpenSession,
+        navigation_id: &str,
+        index: u64,
+        delta: &str,
+    ) -> bool {
+        let declared = self.client().is_some_and(|client| client.summary_deltas);
+        let wanted = declared && self.wants("summary_delta");
+        if wanted {
             self.outbox
                 .push_delta(&open.id, navigation_id, index, delta);
         }
+        wanted
     }
 
     /// Tells how far long work has come, to clients that want it.
@@ -185,13 +194,44 @@ impl Server {
         }
     }
 
-    /// Tells what an operation changed or found changed: ours, then others'.
-    pub fn announce(&self, open: &OpenSession, core: &Core, changes: Changes) {
+    /// Tells what an operation changed or found changed: others' entries, then ours, and the session's
+    /// name if it is no longer `name_before`.
+    pub fn announce(
+        &self,
+        open: &OpenSession,
+        core: &Core,
+        changes: Changes,
+        name_before: Option<&str>,
+    ) {
+        self.announce_each(open, core, changes, &[], name_before);
+    }
+
+    /// The same of several operations that were written together, each as if it had been alone;
+    /// `ends` says after how many of our entries each was done.
+    pub fn announce_each(
+        &self,
+        open: &OpenSession,
+        core: &Core,
+        changes: Changes,
+        ends: &[usize],
+        name_before: Option<&str>,
+    ) {
+        let own = &changes.own;
+        // Where the leaf stood after a group that was not the last.
+        let after = |end: usize| match end.checked_sub(1) {
+            Some(last) if end < own.len() => Some(own.get(last).copied()),
+            _ => None,
+        };
         if changes.others_moved || !changes.others.is_empty() {
-            self.entries_appended(open, core, Origin::Other, &changes.others);
+            let first = ends.first().copied().unwrap_or(own.len());
+            self.entries_appended(open, core, Origin::Other, &changes.others, after(first));
         }
-        if !changes.own.is_empty() {
-            self.entries_appended(open, core, Origin::This, &changes.own);
+        let mut start = 0;
+        for end in ends.iter().copied().chain([own.len()]) {
+            if let Some(group) = own.get(start..end).filter(|group| !group.is_empty()) {
+                self.entries_appended(open, core, Origin::This, group, after(end));
+                start = end;
+            }
         }
         if !changes.diagnostics.is_empty() {
             self.notify(open, "diagnostics", |seq| notification::Diagnostics {
@@ -200,12 +240,8 @@ impl Server {
                 diagnostics: diagnostics(&changes.diagnostics),
             });
         }
-    }
-
-    /// Tells of the session's name if it is no longer `before`.
-    pub fn announce_name(&self, open: &OpenSession, core: &Core, before: Option<&str>) {
         let name = core.tree.name();
-        if name != before {
+        if name != name_before {
             let name = name.map(str::to_owned);
             self.notify(open, "session_info_changed", |seq| {
                 notification::SessionInfoChanged {
@@ -217,18 +253,27 @@ impl Server {
         }
     }
 
-    fn entries_appended(&self, open: &OpenSession, core: &Core, origin: Origin, nodes: &[Node]) {
+    /// `leaf`: where it stood then, if no longer there.
+    fn entries_appended(
+        &self,
+        open: &OpenSession,
+        core: &Core,
+        origin: Origin,
+        nodes: &[Node],
+        leaf: Option<Option<Node>>,
+    ) {
         let session: Arc<str> = Arc::clone(&open.id);
         let class = |seq| Class::Droppable { session, seq };
         self.notify_as(open, "entries_appended", class, |seq| {
             let ids = nodes.iter().map(|node| core.tree.id(*node).to_owned());
+            let id = |node| core.id_of(node).map(str::to_owned);
             notification::EntriesAppended {
                 session_id: open.id.to_string(),
                 seq,
                 origin,
                 entry_ids: ids.collect(),
-                leaf_id: core.leaf_id().map(str::to_owned),
-                file_leaf_id: core.id_of(core.tree.file_leaf()).map(str::to_owned),
+                leaf_id: id(leaf.unwrap_or(core.leaf())),
+                file_leaf_id: id(leaf.unwrap_or(core.tree.file_leaf())),
                 entries: match origin {
                     Origin::This => None,
                     Origin::Other => bodies(core, nodes, self.client_frame_bytes()),

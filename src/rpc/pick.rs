@@ -27,6 +27,6 @@ pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Res
     Reply::of(&wire::CherryPickResult {
         leaf_id: last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?,
         entry_ids,
-        durability: convert::durability(open.session.syncer.durability),
+        durability: convert::durability(open.session.syncer.durability()),
     })
 }

@@ -9,6 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::hooks::Hook;
 use crate::id::{self, EventId};
+use crate::program;
 use crate::wire::{self, BeforeEvent, EventOutcome, notification};
 use serde::Serialize;
 use std::sync::Arc;
@@ -117,17 +118,20 @@ pub(super) async fn put<P: Serialize>(
         let message = notify::message(asking.event.name(), &params).unwrap_or_default();
         let (server, event_id) = (Arc::clone(server), event_id.clone());
         running.spawn(async move {
-            let answer = answer_of(&hook, &message).await;
-            // Too late is late: the question is over.
-            let _late = server
-                .asks
-                .answer(event_id.as_str(), Answerer::Hook(number), "", answer);
+            let (asks, by) = (&server.asks, Answerer::Hook(number));
+            match answer_of(&hook, &message).await {
+                // Too late is late: the question is over.
+                Some(answer) => {
+                    let _late = asks.answer(event_id.as_str(), by, "", answer);
+                }
+                None => asks.keeps_silent(event_id.as_str(), by),
+            }
         });
     }
     let (outcome, by, decided) = match server.asks.outcome(question).await {
         Outcome::Aborted => (EventOutcome::Aborted, None, Err(Error::cancelled())),
         Outcome::Settled { answers, in_time } => {
-            let (outcome, by, decision) = decide(answers, in_time, asking.takes_summary);
+            let (outcome, by, decision) = decide(answers, in_time, asking.takes());
             (outcome, by, Ok(decision))
         }
     };
@@ -146,31 +150,52 @@ pub(super) async fn put<P: Serialize>(
     decided
 }
 
-/// What a hook says: an object as in `answer_event`, or nothing. One that fails has no opinion.
-async fn answer_of(hook: &Hook, message: &[u8]) -> wire::EventAnswer {
+/// What a hook says: an object as in `answer_event`, or nothing; `None` if its time passed. One that
+/// fails otherwise has no opinion, as a client that has gone.
+async fn answer_of(hook: &Hook, message: &[u8]) -> Option<wire::EventAnswer> {
     let hook_name = hook.program.name();
     let output = match hook.run(message).await {
         Ok(output) => output,
         Err(failure) => {
             tracing::warn!(hook = hook_name, "a hook failed: {failure}");
-            return wire::EventAnswer::default();
+            let is_silent = matches!(failure, program::Failure::TimedOut(_));
+            return (!is_silent).then(wire::EventAnswer::default);
         }
     };
-    if output.trim_ascii().is_empty() {
-        return wire::EventAnswer::default();
+    if let b"" | b"null" | b"[]" = output.trim_ascii() {
+        return Some(wire::EventAnswer::default());
     }
-    serde_json::from_slice(&output).unwrap_or_else(|error| {
+    let answer = serde_json::from_slice(&output);
+    Some(answer.unwrap_or_else(|error| {
         let at = (error.line(), error.column());
         tracing::warn!(hook = hook_name, ?at, "a hook's answer is not one");
         wire::EventAnswer::default()
-    })
+    }))
+}
+
+/// What an answer can bring besides an opinion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Summary,
+    Compaction,
+    Nothing,
+}
+
+impl Asking<'_> {
+    fn takes(&self) -> Takes {
+        match self.event {
+            BeforeEvent::SessionBeforeTree if self.takes_summary => Takes::Summary,
+            BeforeEvent::SessionBeforeCompact if self.takes_summary => Takes::Compaction,
+            _ => Takes::Nothing,
+        }
+    }
 }
 
 /// The outcome, whose answer it came to, and the decision.
 fn decide(
     answers: Vec<(Answerer, wire::EventAnswer)>,
     in_time: bool,
-    takes_summary: bool,
+    takes: Takes,
 ) -> (EventOutcome, Option<Answerer>, Decision) {
     let mut decision = Decision::default();
     let (mut canceller, mut author) = (None, None);
@@ -179,8 +204,12 @@ fn decide(
         if answer.cancel == Some(true) {
             canceller = canceller.or(Some(by));
         }
-        let gives = answer.summary.is_some() || answer.compaction.is_some();
-        if takes_summary && author.is_none() && gives {
+        let gives = match takes {
+            Takes::Summary => answer.summary.is_some(),
+            Takes::Compaction => answer.compaction.is_some(),
+            Takes::Nothing => false,
+        };
+        if author.is_none() && gives {
             author = Some(by);
             decision.summary = answer.summary;
             decision.compaction = answer.compaction;
@@ -220,7 +249,7 @@ mod tests {
         expect: (EventOutcome, Option<Answerer>),
     ) -> Decision {
         let answers = answers.iter().map(|(by, json)| (*by, answer(json)));
-        let (outcome, by, decision) = decide(answers.collect(), in_time, true);
+        let (outcome, by, decision) = decide(answers.collect(), in_time, Takes::Summary);
         assert_eq!((outcome, by), expect);
         decision
     }
@@ -253,6 +282,13 @@ mod tests {
         assert_eq!(decision.label.as_deref(), Some("l1"));
         assert_eq!(decision.custom_instructions.as_deref(), Some("i"));
         assert_eq!(decision.replace_instructions, Some(true));
+    }
+
+    #[test]
+    fn what_belongs_to_another_event_does_not_count() {
+        let answers = [(CLIENT, r#"{"compaction":{"summary":"S"}}"#)];
+        let decision = check(&answers, true, (EventOutcome::Proceed, Some(CLIENT)));
+        assert!(decision.compaction.is_none());
     }
 
     #[test]

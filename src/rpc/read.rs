@@ -5,18 +5,20 @@
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
 use super::method::Reply;
+use super::parallel::{CHUNK, in_order};
 use super::server::Call;
 use crate::branches;
-use crate::context::{self, Context, Step};
+use crate::context::{self, Context, Kept, Step};
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::body::{Bodies, Fetch, Reader};
 use crate::session::{Core, Turn, blocking};
-use crate::stats;
+use crate::stats::{self, Stats};
 use crate::timestamp;
 use crate::tree::{Node, Place};
 use crate::view::{FIRST_READ, RowFacts, Subject};
 use crate::wire;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// Bodies larger than this together are not read on the thread that reads requests, in bytes.
@@ -188,26 +190,32 @@ pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Res
         wire::ContextFormat::Llm => context::Format::Llm,
     };
     let path = steps(&turn, leaf);
-    let size = size_of_steps(&turn, &path);
-    let entries = PathEntries::new(&turn, &path)?;
+    let kept = kept(&turn, &path)?;
+    let entries = ContextEntries::new(&turn, kept, &path)?;
     drop(turn);
+    let size = entries.size();
     let build = move || {
-        let context = context::build(&path, format, &mut |node| entries.entry(node))?;
+        let context = context::build(&path, kept, format, &mut |node| entries.entry(node))?;
         Ok(Reply::Bytes(context_json(&context)))
     };
     inline_or_blocking(size, build).await
 }
 
-/// The entries of a path, to be read without the session's turn.
-pub(super) struct PathEntries {
+/// Which part of a path counts.
+pub(super) fn kept(core: &Core, path: &[Step]) -> Result<Kept> {
+    Kept::of(path, |node| core.entry(node), |id| core.tree.find(id))
+}
+
+/// What a context may need, to be read without the session's turn.
+struct ContextEntries {
     bodies: Bodies,
     /// By node.
     fetches: Vec<Fetch>,
 }
 
-impl PathEntries {
-    pub(super) fn new(core: &Core, path: &[Step]) -> Result<Self> {
-        let mut fetches = core.fetch(path.iter().map(|step| step.node))?;
+impl ContextEntries {
+    fn new(core: &Core, kept: Kept, path: &[Step]) -> Result<Self> {
+        let mut fetches = core.fetch(kept.nodes(path))?;
         // Sorted already, unless a parent stands behind its child.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
         Ok(Self {
@@ -216,12 +224,18 @@ impl PathEntries {
         })
     }
 
+    /// As stored, in bytes.
+    fn size(&self) -> u64 {
+        let sizes = self.fetches.iter().map(|fetch| fetch.place.len);
+        sizes.map(u64::from).sum()
+    }
+
     /// The entry as clients get it.
-    pub(super) fn entry(&self, node: Node) -> Result<Vec<u8>> {
+    fn entry(&self, node: Node) -> Result<Vec<u8>> {
         let at = self.fetches.binary_search_by_key(&node, |fetch| fetch.node);
         match at.ok().and_then(|at| self.fetches.get(at)) {
             Some(fetch) => self.bodies.entry(fetch),
-            None => Err(Error::new(Kind::InternalError, "an entry off the path")),
+            None => Err(Error::new(Kind::InternalError, "an entry off the context")),
         }
     }
 }
@@ -265,17 +279,26 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
     let nodes: Vec<Node> = turn.tree.entries().collect();
     let size = size_of(&turn, &nodes);
     let path = steps(&turn, turn.leaf());
-    let entries = PathEntries::new(&turn, &path)?;
+    let kept = kept(&turn, &path)?;
+    let entries = ContextEntries::new(&turn, kept, &path)?;
     let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
     drop(turn);
     let count = move || {
         let format = context::Format::Agent;
-        let context = context::build(&path, format, &mut |node| entries.entry(node))?;
-        let mut stats = stats::Stats::default();
-        let mut reader = bodies.reader();
-        for fetch in &fetches {
-            stats.add(&reader.entry(fetch)?);
-        }
+        let context = context::build(&path, kept, format, &mut |node| entries.entry(node))?;
+        let part = |range: Range<usize>| {
+            let mut stats = Stats::default();
+            let mut reader = bodies.reader();
+            for fetch in fetches.get(range).unwrap_or_default() {
+                stats.add(&reader.entry(fetch)?);
+            }
+            Ok(stats)
+        };
+        let mut stats = Stats::default();
+        in_order(0..fetches.len(), CHUNK, part, |part| {
+            stats += part;
+            ControlFlow::Continue(())
+        })?;
         Reply::of(&wire::GetStatsResult {
             messages: stats.messages,
             tool_calls: stats.tool_calls,

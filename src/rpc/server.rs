@@ -2,7 +2,9 @@
 //! session it means.
 
 use super::follow::Watched;
+use super::lane::{Gathering, Lane};
 use super::notify::Notices;
+use super::tree::LastView;
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
@@ -61,7 +63,11 @@ pub struct Server {
     /// Requests that wait for the registry, by the session they mean (`None`: the only one).
     line: Mutex<HashMap<Option<SessionId>, usize>>,
     pub watcher: Watcher<Watched>,
-    pub in_flight: Mutex<HashMap<wire::RequestId, Cancel>>,
+    in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
+    /// Sessions of which a file that was replaced is looked after, open or not.
+    following: Mutex<Vec<Arc<OpenSession>>>,
+    /// Sessions whose appends wait for others that are already here.
+    pub gathering: Gathering,
     ending: AtomicBool,
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
@@ -83,13 +89,13 @@ pub struct OpenSession {
     pub session: Arc<Session>,
     /// Locked while a notification is queued, so that they leave in the order of their numbers.
     pub notices: Mutex<Notices>,
+    pub lane: Lane,
     /// The session's id, shared with what is queued.
     pub id: Arc<str>,
-    /// Whether somebody looks after a file of it that was replaced.
-    pub is_following: AtomicBool,
     /// Changed by whoever holds the session's turn, except at the end of the connection.
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
+    pub last_view: LastView,
 }
 
 /// The right to change the set of open sessions.
@@ -124,6 +130,14 @@ pub struct Call {
     pub result: Mutex<Option<Vec<u8>>>,
     /// What is to be said after the response.
     pub after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    /// If it is one.
+    navigation: OnceLock<AskedNavigation>,
+}
+
+/// A navigation as it was asked for: what an abort names it by before it has begun.
+pub struct AskedNavigation {
+    pub session_id: Option<String>,
+    pub navigation_id: String,
 }
 
 impl Server {
@@ -146,6 +160,8 @@ impl Server {
             registry: Arc::default(),
             line: Mutex::default(),
             watcher: Watcher::new(),
+            following: Mutex::default(),
+            gathering: Gathering::default(),
             in_flight: Mutex::default(),
             ending: AtomicBool::new(false),
             on_shutdown,
@@ -180,22 +196,33 @@ impl Server {
         id: Option<&str>,
         cancel: &Cancel,
     ) -> Result<(Arc<OpenSession>, Turn)> {
-        if let Some(open) = self.at_once(id) {
-            let turn = open.session.turn(cancel).await?;
-            return Ok((open, turn));
-        }
-        let place = self.stand_in_line(id);
-        let registry = self.registry(cancel).await?;
-        let open = self.session_now(id)?;
-        let mut turn = pin!(open.session.turn(cancel));
+        let (open, ahead) = self.find_in_order(id, cancel).await?;
+        let session = Arc::clone(&open.session);
+        let mut turn = pin!(session.turn(cancel));
         // Asked for before whoever waits for the registry next may go on.
         let asked = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
-        drop((registry, place));
+        drop(ahead);
         let turn = match asked {
             Poll::Ready(turn) => turn?,
             Poll::Pending => turn.await?,
         };
-        Ok((Arc::clone(&open), turn))
+        Ok((open, turn))
+    }
+
+    /// The session a request means. Later requests that may mean the same one do not find it before
+    /// the second is dropped.
+    pub async fn find_in_order(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        cancel: &Cancel,
+    ) -> Result<(Arc<OpenSession>, Option<(Registry, Place)>)> {
+        if let Some(open) = self.at_once(id) {
+            return Ok((open, None));
+        }
+        let place = self.stand_in_line(id);
+        let registry = self.registry(cancel).await?;
+        let open = self.session_now(id)?;
+        Ok((open, Some((registry, place))))
     }
 
     /// The session with this id, if no earlier request that may mean it is still waiting to find
@@ -242,6 +269,36 @@ impl Server {
         }
     }
 
+    /// Requests that wait for something, by their ids.
+    pub fn in_flight(&self) -> MutexGuard<'_, HashMap<wire::RequestId, Arc<Call>>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels whatever waits.
+    pub fn cancel_all(&self) {
+        for call in self.in_flight().values() {
+            call.cancel.cancel();
+        }
+    }
+
+    /// How to abort the navigations of a session that are in flight.
+    pub fn asked_navigations(
+        &self,
+        session_id: &str,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Vec<Cancel> {
+        let in_flight = self.in_flight();
+        let meant = in_flight.values().filter(|call| {
+            call.navigation.get().is_some_and(|asked| {
+                let of = asked.session_id.as_deref();
+                of.is_none_or(|id| id == session_id) && is_meant(&asked.navigation_id)
+            })
+        });
+        meant.map(|call| call.cancel.clone()).collect()
+    }
+
     pub fn find(&self, id: &str) -> Option<Arc<OpenSession>> {
         self.sessions().get(&SessionId::new(id)).cloned()
     }
@@ -279,6 +336,12 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {
+        self.following
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes durable what `interval` has not synced yet.
     pub async fn flush(&self) {
         for open in self.open_sessions() {
@@ -303,9 +366,10 @@ impl OpenSession {
         Arc::new(Self {
             id: session.id.shared(),
             notices: Mutex::default(),
-            is_following: AtomicBool::new(false),
+            lane: Lane::default(),
             turn: Mutex::default(),
             watched: OnceLock::new(),
+            last_view: LastView::default(),
             session,
         })
     }
@@ -313,7 +377,7 @@ impl OpenSession {
     /// What has just been written is given; nothing, where nothing was written.
     pub fn durability(&self, wrote: bool) -> wire::Durability {
         super::convert::durability(if wrote {
-            self.session.syncer.durability
+            self.session.syncer.durability()
         } else {
             Durability::None
         })
@@ -326,14 +390,26 @@ impl OpenSession {
 }
 
 impl Call {
+    pub fn new(server: Arc<Server>, id: Option<wire::RequestId>) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            id,
+            cancel: Cancel::new(),
+            result: Mutex::new(None),
+            after: Mutex::default(),
+            navigation: OnceLock::new(),
+        })
+    }
+
+    /// Makes an abort find it while it waits.
+    pub fn names_navigation(&self, asked: AskedNavigation) {
+        let _named_before = self.navigation.set(asked);
+    }
+
     /// The session the params mean, and its turn, with what others have appended taken in.
     pub async fn fresh(&self, params: &impl wire::OnSession) -> Result<(Arc<OpenSession>, Turn)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
-        let name = turn.tree.name().map(str::to_owned);
-        let (mut turn, changes) = turn.refreshed().await?;
-        self.server.announce(&open, &turn, changes);
-        self.server.announce_name(&open, &turn, name.as_deref());
-        self.server.watch_predecessors(&open, &mut turn);
+        let turn = self.server.caught_up(&open, turn).await?;
         Ok((open, turn))
     }
 

@@ -11,7 +11,7 @@ use crate::log::{self, Log, Opened};
 use crate::session::{Activity, Core, Session, Turn, blocking};
 use crate::store;
 use crate::sync::Durability;
-use crate::timestamp;
+use crate::timestamp::{self, Millis};
 use crate::tree::Tree;
 use crate::wire::{self, notification};
 use std::cmp::Reverse;
@@ -54,7 +54,8 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         tree: Tree::new(),
         diagnostics: Vec::new(),
     };
-    let open = OpenSession::new(Session::new(opened, false, server.config.durability));
+    let durability = durability(&call, params.durability);
+    let open = OpenSession::new(Session::new(opened, false, durability));
     let mut turn = open.session.turn(&call.cancel).await?;
     if let Some(name) = params.name.as_deref() {
         turn = write_name(&call, turn, name).await?;
@@ -62,7 +63,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     let result = wire::CreateSessionResult {
         session: convert::session(&open, &turn),
         durability: convert::durability(match params.name {
-            Some(_) => open.session.syncer.durability,
+            Some(_) => open.session.syncer.durability(),
             None => Durability::None,
         }),
     };
@@ -84,6 +85,7 @@ async fn write_name(call: &Call, turn: Turn, name: &str) -> Result<Turn> {
 
 pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> Result<Reply> {
     let registry = call.server.registry(&call.cancel).await?;
+    let policy = params.durability;
     let read_only = params.mode == Some(wire::OpenMode::Read);
     let wanted = match params.target()? {
         wire::OpenTarget::Id(id) => Wanted::Id(id.to_owned()),
@@ -92,20 +94,16 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
     if let Wanted::Id(id) = &wanted
         && let Some(open) = call.server.find(id)
     {
-        return opened_before(&call, open).await;
+        return opened_before(&call, open, policy).await;
     }
     let server = Arc::clone(&call.server);
     let found = blocking(move || find_and_open(&server, wanted, registry)).await?;
     let (opened, registry) = match found {
         Found::New(opened, registry) => (*opened, registry),
-        Found::OpenAlready(open) => return opened_before(&call, open).await,
+        Found::OpenAlready(open) => return opened_before(&call, open, policy).await,
     };
     let diagnostics = convert::diagnostics(&opened.diagnostics);
-    let open = OpenSession::new(Session::new(
-        opened,
-        read_only,
-        call.server.config.durability,
-    ));
+    let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
     let turn = open.session.turn(&call.cancel).await?;
     let result = wire::OpenSessionResult {
         session: convert::session(&open, &turn),
@@ -114,6 +112,11 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
     drop(turn);
     Server::insert_after(&call, &open, registry);
     Reply::of(&result)
+}
+
+/// The session's own policy, else the daemon's.
+fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability {
+    policy.map_or(call.server.config.durability, convert::policy)
 }
 
 /// How a session to open was named.
@@ -146,13 +149,20 @@ fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<
         }
         return Err(exists(&id));
     }
-    let opened = Log::open(location)?;
+    let opened = server.store.open(location)?;
     Ok(Found::New(Box::new(opened), registry))
 }
 
-async fn opened_before(call: &Arc<Call>, open: Arc<OpenSession>) -> Result<Reply> {
-    let (turn, changes) = open.session.fresh_turn(&call.cancel).await?;
-    call.server.announce(&open, &turn, changes);
+async fn opened_before(
+    call: &Arc<Call>,
+    open: Arc<OpenSession>,
+    policy: Option<wire::DurabilityPolicy>,
+) -> Result<Reply> {
+    let turn = open.session.turn(&call.cancel).await?;
+    let turn = call.server.caught_up(&open, turn).await?;
+    if policy.is_some() {
+        open.session.syncer.set_durability(durability(call, policy));
+    }
     Reply::of(&wire::OpenSessionResult {
         session: convert::session(&open, &turn),
         diagnostics: Vec::new(),
@@ -290,13 +300,10 @@ fn filtered(listings: Vec<Arc<Listing>>, params: &wire::ListSessionsParams) -> V
 
 /// By last activity, then creation, then path (storage.md §5); or as asked, with that as the rest.
 fn ordered(mut listings: Vec<Arc<Listing>>, sort: wire::SessionSort) -> Vec<Arc<Listing>> {
-    listings.sort_by_cached_key(|row| {
-        (
-            Reverse(row.modified),
-            Reverse(row.created),
-            row.path.clone(),
-        )
-    });
+    fn key(row: &Listing) -> (Reverse<Millis>, Reverse<Millis>, &Path) {
+        (Reverse(row.modified), Reverse(row.created), &row.path)
+    }
+    listings.sort_by(|a, b| key(a).cmp(&key(b)));
     match sort {
         wire::SessionSort::Recent => {}
         wire::SessionSort::Created => listings.sort_by_key(|row| Reverse(row.created)),

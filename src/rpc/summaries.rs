@@ -8,6 +8,7 @@ use crate::id::EntryId;
 use crate::session::{Core, blocking};
 use crate::summarizer::{FileLists, ModelName, Request, Summarizer, Summary};
 use crate::wire::{self, BeforeEvent, RequestId};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who writes a summary, and who hears of it.
@@ -22,10 +23,13 @@ pub(super) struct Writing<'a> {
 
 /// What the client hears while a summary is being written.
 pub(super) enum Listener<'a> {
-    /// The text, piece by piece.
+    /// The text, piece by piece; how many characters there are, if the client does not want that.
     Deltas { navigation_id: &'a str },
-    /// How many characters there are.
-    Progress { token: Option<&'a RequestId> },
+    /// How many characters there are, of all that is written for one request.
+    Progress {
+        token: Option<&'a RequestId>,
+        written: &'a AtomicU64,
+    },
 }
 
 impl Server {
@@ -130,14 +134,19 @@ impl<'a> Teller<'a> {
 
     fn tell(&self, told: &mut Told, delta: &str) {
         let Writing { server, open, .. } = self.writing;
-        told.characters += delta.chars().count() as u64;
+        let more = delta.chars().count() as u64;
         match self.writing.listener {
             Listener::Deltas { navigation_id } => {
-                server.summary_delta(open, navigation_id, told.pieces, delta);
+                told.characters += more;
+                if !server.summary_delta(open, navigation_id, told.pieces, delta) {
+                    let token = RequestId::Text(navigation_id.to_owned());
+                    server.progress(&token, told.characters);
+                }
             }
-            Listener::Progress { token } => {
+            Listener::Progress { token, written } => {
+                let characters = written.fetch_add(more, Ordering::Relaxed) + more;
                 if let Some(token) = token {
-                    server.progress(token, told.characters);
+                    server.progress(token, characters);
                 }
             }
         }

@@ -2,11 +2,12 @@
 
 use super::convert::{push_id_member, push_number_member};
 use super::method::Reply;
+use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_ENTRIES, row_facts};
 use super::server::{Call, OpenSession};
 use crate::error::{Error, Kind, Result};
 use crate::json;
-use crate::log::body::{Bodies, Fetch, Reader};
+use crate::log::body::{Bodies, Fetch};
 use crate::session::{Core, Turn, blocking};
 use crate::view::{
     self, Filter, Folding, Order, Outline, Query, Render, Scope, Snapshot, Start, Visible, nested,
@@ -14,99 +15,169 @@ use crate::view::{
 use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a response has besides its rows, in bytes.
 const ENVELOPE_BYTES: usize = 4096;
+/// Rows of a page that is written on the thread that reads requests, if the view stands.
+const INLINE_ROWS: usize = 512;
+
+/// The view that was last asked for, kept for the pages that follow: what a page costs then does
+/// not grow with the tree.
+#[derive(Default)]
+pub struct LastView(Mutex<Option<Arc<View>>>);
+
+impl LastView {
+    fn get(&self, asked: &Asked) -> Option<Arc<View>> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|view| view.asked == *asked).cloned()
+    }
+
+    fn set(&self, view: Arc<View>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
+    }
+}
+
+/// What decides on the rows of a view.
+#[derive(PartialEq)]
+struct Asked {
+    revision: u64,
+    scope: Scope,
+    query: Option<String>,
+    folding: Folding,
+}
+
+struct View {
+    asked: Asked,
+    outline: Outline,
+    visible: Visible,
+}
 
 pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
     let frame_bytes = call.server.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
-    if turn.tree.node_count() > INLINE_ENTRIES {
-        return blocking(move || tree(&open, turn, &params, fits)).await;
+    let asked = asked(&turn, &params)?;
+    let view = open.last_view.get(&asked);
+    let is_short = params
+        .limit
+        .is_some_and(|limit| limit as usize <= INLINE_ROWS);
+    if turn.tree.node_count() <= INLINE_ENTRIES || (view.is_some() && is_short) {
+        return tree(&open, turn, asked, view, &params, fits);
     }
-    tree(&open, turn, &params, fits)
+    blocking(move || tree(&open, turn, asked, view, &params, fits)).await
+}
+
+fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
+    let root = params.root_id.as_deref().map(|id| turn.find(id));
+    let folded = params.fold.iter().flatten().map(|id| turn.find(id));
+    Ok(Asked {
+        revision: turn.tree.revision(),
+        scope: Scope {
+            root: root.transpose()?,
+            filter: filter(params.filter.unwrap_or_default()),
+            order: order(params.order.unwrap_or_default()),
+        },
+        query: params.query.clone(),
+        folding: Folding {
+            folded: folded.collect::<Result<_>>()?,
+            max_depth: params.max_depth,
+        },
+    })
 }
 
 fn tree(
     open: &OpenSession,
     turn: Turn,
+    asked: Asked,
+    view: Option<Arc<View>>,
     params: &wire::GetTreeParams,
     fits: usize,
 ) -> Result<Reply> {
-    let revision = format!("{:x}-{:x}", open.session.nonce, turn.tree.revision());
+    let revision = format!("{:x}-{:x}", open.session.nonce, asked.revision);
     let start = start(&turn, params, &revision)?;
-    let scope = Scope {
-        root: params
-            .root_id
-            .as_deref()
-            .map(|id| turn.find(id))
-            .transpose()?,
-        filter: filter(params.filter.unwrap_or_default()),
-        order: order(params.order.unwrap_or_default()),
-    };
-    let folded = params.fold.iter().flatten().map(|id| turn.find(id));
-    let folding = Folding {
-        folded: folded.collect::<Result<_>>()?,
-        max_depth: params.max_depth,
-    };
-    let outline = Outline::new(&turn.tree, scope);
-    let around = match start {
-        From::Around(node) => Start::Around(outline.find(node).unwrap_or_default()),
-        From::Offset(offset) => Start::Offset(offset),
-    };
-    let is_nested = params.format == Some(wire::TreeFormat::Nested);
     let head = Head {
         leaf_id: turn.leaf_id().map(str::to_owned),
         revision,
         seq: open.seq(),
     };
-    let bodies = turn.bodies();
+    let is_nested = params.format == Some(wire::TreeFormat::Nested);
     let limit = params.limit.map(|limit| (limit as usize).max(1));
-    let page = |visible: &Visible| -> Result<Range<usize>> {
+    let page = |view: &View| -> Result<Range<usize>> {
+        let View {
+            outline, visible, ..
+        } = view;
         if is_nested {
             nested::check_depth(visible, params.max_depth).map_err(too_deep)?;
             return Ok(0..visible.total());
         }
-        let start = match around {
-            Start::Around(item) => Start::Around(visible.row_near(item).unwrap_or_default()),
-            offset => offset,
+        let start = match start {
+            From::Offset(offset) => Start::Offset(offset),
+            From::Around(node) => {
+                let item = outline.find(node).unwrap_or_default();
+                Start::Around(visible.row_near(item).unwrap_or_default())
+            }
         };
         Ok(view::page_range(visible.total(), start, limit))
     };
+    let take = |core: &Core, view: &View, range: &Range<usize>| -> Result<(Snapshot, _)> {
+        let items = view.visible.items_of(range.clone());
+        let snapshot = Snapshot::take(&core.tree, &view.outline, items);
+        let rows = view.visible.rows().iter().map(view::Row::item);
+        let fetches = is_nested.then(|| nested_fetches(core, &view.outline, rows));
+        Ok((snapshot, fetches.transpose()?))
+    };
+    let bodies = turn.bodies();
     // What is read from the file is read without the turn.
-    let (visible, snapshot, range, fetches) = match params.query.as_deref().and_then(Query::parse) {
-        None => {
-            let visible = Visible::new(&outline, None, &folding);
-            let range = page(&visible)?;
-            let snapshot = Snapshot::take(&turn.tree, &outline, visible.items_of(range.clone()));
-            let rows = visible.rows().iter().map(view::Row::item);
-            let fetches = is_nested.then(|| nested_fetches(&turn, &outline, rows));
-            let fetches = fetches.transpose()?;
+    let (view, range, (snapshot, fetches)) = match (view, query(&asked)) {
+        (Some(view), _) => {
+            let range = page(&view)?;
+            let taken = take(&turn, &view, &range)?;
             drop(turn);
-            (visible, snapshot, range, fetches)
+            (view, range, taken)
         }
-        Some(query) => {
+        (None, None) => {
+            let outline = Outline::new(&turn.tree, asked.scope);
+            let visible = Visible::new(&outline, None, &asked.folding);
+            let view = Arc::new(View {
+                asked,
+                outline,
+                visible,
+            });
+            open.last_view.set(Arc::clone(&view));
+            let range = page(&view)?;
+            let taken = take(&turn, &view, &range)?;
+            drop(turn);
+            (view, range, taken)
+        }
+        (None, Some(query)) => {
+            let outline = Outline::new(&turn.tree, asked.scope);
             let snapshot = Snapshot::take(&turn.tree, &outline, outline.kept());
             let fetches = is_nested.then(|| nested_fetches(&turn, &outline, outline.kept()));
             let fetches = fetches.transpose()?;
             drop(turn);
             let matched = matches(&bodies, &outline, &snapshot, &query)?;
-            let visible = Visible::new(&outline, Some(&matched), &folding);
-            let range = page(&visible)?;
-            (visible, snapshot, range, fetches)
+            let visible = Visible::new(&outline, Some(&matched), &asked.folding);
+            let view = Arc::new(View {
+                asked,
+                outline,
+                visible,
+            });
+            open.last_view.set(Arc::clone(&view));
+            let range = page(&view)?;
+            (view, range, (snapshot, fetches))
         }
     };
+    let visible = &view.visible;
     let max_bytes = params
         .max_bytes
         .map_or(fits, |max| (max as usize).min(fits));
     let mut out = b"{\"nodes\":".to_vec();
-    let mut reader = bodies.reader();
     let served = match fetches {
         Some(fetches) => {
-            nested::push_json(&mut out, &visible, &snapshot, |out, item| {
+            let mut reader = bodies.reader();
+            nested::push_json(&mut out, visible, &snapshot, |out, item| {
                 if out.len() > fits {
                     return Err(too_large(fits));
                 }
@@ -118,16 +189,13 @@ fn tree(
             range
         }
         None => {
-            let render = params.render.map(render);
-            push_rows(
-                &mut out,
-                &visible,
-                &snapshot,
-                range,
-                render,
-                &mut reader,
-                max_bytes,
-            )?
+            let rows = Rows {
+                visible,
+                snapshot: &snapshot,
+                bodies: &bodies,
+                render: params.render.map(render),
+            };
+            rows.push(&mut out, range, max_bytes)?
         }
     };
     push_id_member(&mut out, "leafId", head.leaf_id.as_deref());
@@ -144,6 +212,10 @@ fn tree(
     }
     out.push(b'}');
     Ok(Reply::Bytes(out))
+}
+
+fn query(asked: &Asked) -> Option<Query> {
+    asked.query.as_deref().and_then(Query::parse)
 }
 
 /// Where a page begins, before the rows are known.
@@ -199,20 +271,32 @@ fn matches(
     snapshot: &Snapshot,
     query: &Query,
 ) -> Result<Vec<bool>> {
-    let mut reader = bodies.reader();
-    let mut matched = vec![false; outline.items().len()];
     let mut kept: Vec<usize> = outline.kept().collect();
     // In file order, so that neighbours are read together.
     kept.sort_unstable_by_key(|item| snapshot.entry(*item).map(|entry| entry.place));
-    for item in kept {
-        let Some(entry) = snapshot.entry(item) else {
-            continue;
-        };
-        let facts = row_facts(&mut reader, entry.place, entry.subject(true))?;
-        if let Some(matched) = matched.get_mut(item) {
-            *matched = query.matches(entry.label, entry.role, &facts);
+    let found = |range: Range<usize>| -> Result<Vec<usize>> {
+        let mut reader = bodies.reader();
+        let mut found = Vec::new();
+        for item in kept.get(range).unwrap_or_default() {
+            let Some(entry) = snapshot.entry(*item) else {
+                continue;
+            };
+            let facts = row_facts(&mut reader, entry.place, entry.subject(true))?;
+            if query.matches(entry.label, entry.role, &facts) {
+                found.push(*item);
+            }
         }
-    }
+        Ok(found)
+    };
+    let mut matched = vec![false; outline.items().len()];
+    in_order(0..kept.len(), CHUNK, found, |found| {
+        for item in found {
+            if let Some(matched) = matched.get_mut(item) {
+                *matched = true;
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
     Ok(matched)
 }
 
@@ -230,35 +314,72 @@ fn too_large(limit: usize) -> Error {
     )
 }
 
-/// Writes rows while the array has less than `max_bytes`, but one at least; returns which.
-fn push_rows(
-    out: &mut Vec<u8>,
-    visible: &Visible,
-    snapshot: &Snapshot,
-    range: Range<usize>,
+/// What rows are written from.
+struct Rows<'a> {
+    visible: &'a Visible,
+    snapshot: &'a Snapshot,
+    bodies: &'a Bodies,
     render: Option<Render>,
-    reader: &mut Reader<'_>,
-    max_bytes: usize,
-) -> Result<Range<usize>> {
-    let start = out.len();
-    let mut end = range.start;
-    out.push(b'[');
-    for served in visible.served(snapshot, range.clone()) {
-        let before = out.len();
-        if end > range.start {
-            out.push(b',');
-        }
-        let facts = row_facts(reader, served.entry.place, served.entry.subject(false))?;
-        served.push_json(out, &facts, render);
-        if end > range.start && out.len() - start >= max_bytes {
-            out.truncate(before);
-            break;
-        }
-        end += 1;
-    }
-    out.push(b']');
-    Ok(range.start..end)
 }
+
+/// Rows as JSON, a comma behind each, and where each of them ends.
+struct Chunk {
+    json: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Rows<'_> {
+    /// Writes rows while the array has less than `max_bytes`, but one at least; returns which.
+    fn push(
+        &self,
+        out: &mut Vec<u8>,
+        range: Range<usize>,
+        max_bytes: usize,
+    ) -> Result<Range<usize>> {
+        let start = out.len();
+        out.push(b'[');
+        let mut end = range.start;
+        let write = |range| self.chunk(range);
+        in_order(range.clone(), CHUNK, write, |chunk| {
+            let before = out.len() - start;
+            let fits = |at: &usize| before + at - 1 < max_bytes;
+            let fitting = chunk.ends.iter().take_while(|at| fits(at)).count();
+            let written = fitting.max(usize::from(end == range.start));
+            let bytes = written.checked_sub(1).and_then(|last| chunk.ends.get(last));
+            let bytes = bytes.copied().unwrap_or_default();
+            out.extend_from_slice(chunk.json.get(..bytes).unwrap_or_default());
+            end += written;
+            if written < chunk.ends.len() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        if end > range.start {
+            out.pop();
+        }
+        out.push(b']');
+        Ok(range.start..end)
+    }
+
+    fn chunk(&self, range: Range<usize>) -> Result<Chunk> {
+        let mut reader = self.bodies.reader();
+        let mut chunk = Chunk {
+            json: Vec::with_capacity(range.len() * ROW_BYTES),
+            ends: Vec::with_capacity(range.len()),
+        };
+        for served in self.visible.served(self.snapshot, range) {
+            let facts = row_facts(&mut reader, served.entry.place, served.entry.subject(false))?;
+            served.push_json(&mut chunk.json, &facts, self.render);
+            chunk.json.push(b',');
+            chunk.ends.push(chunk.json.len());
+        }
+        Ok(chunk)
+    }
+}
+
+/// What a row usually has, in bytes.
+const ROW_BYTES: usize = 512;
 
 fn filter(filter: wire::TreeFilter) -> Filter {
     match filter {

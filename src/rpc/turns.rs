@@ -8,12 +8,11 @@
 use super::append::{Appended, append, expected};
 use super::method::Reply;
 use super::server::{Call, OpenSession, Server};
-use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::session::{Activity, Busy, Turn};
 use crate::wire::{self, Disposition, Mutation, notification};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The turn of a session's client.
 #[derive(Default)]
@@ -108,13 +107,7 @@ impl Server {
     /// Ends the turns of a client that has gone: what was queued is appended.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
-            let call = Arc::new(Call {
-                server: Arc::clone(self),
-                id: None,
-                cancel: Cancel::new(),
-                result: Mutex::new(None),
-                after: Mutex::default(),
-            });
+            let call = Call::new(Arc::clone(self), None);
             let Ok(turn) = open.session.turn(&call.cancel).await else {
                 continue;
             };

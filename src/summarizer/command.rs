@@ -1,9 +1,8 @@
 //! The `command` summarizer: a program of the user's reads the request and writes the summary
 //! (semantics.md §3.4).
 
-use super::{Request, Summary, Told, failed};
+use super::{Request, Summary, Told, failed, prompt};
 use crate::error::Error;
-use crate::flow::summarize;
 use crate::json;
 use crate::program::{Failure, Program};
 use std::sync::Mutex;
@@ -41,7 +40,7 @@ pub async fn summarize(
 /// `{subject, conversation, previousSummary?, customInstructions?, replaceInstructions, readFiles,
 /// modifiedFiles, prompt:{system, user}, entries}`.
 fn input(request: &Request) -> Vec<u8> {
-    let prompt = summarize::prompt(request);
+    let prompt = prompt::prompt(request);
     let mut input = b"{\"subject\":".to_vec();
     json::push_string(&mut input, request.subject.name());
     let mut text = |name: &str, text: &str| {

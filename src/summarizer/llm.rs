@@ -2,21 +2,27 @@
 //!
 //! Owns which model is asked, time limits, retries, and what counts as an answer. How a provider's
 //! requests and streams look is [`anthropic`]'s and [`openai`]'s. Nothing a server says but short
-//! identifiers goes into an error, so that no key can come back in one.
+//! identifiers goes into an error, and a key in those or in an answer is left out ([`secret`]).
+//!
+//! Over `reqwest`, not a client of models: whether an answer is a summary depends on why it ended, on
+//! limits of time and size while it comes, and on `Retry-After`, none of which may be lost on the way.
+//! `rig` loses the first while streaming (its issue 2248), `async-openai` knows one API, `genai` brings
+//! a dozen; what is needed of two APIs are two requests and two streams of events.
 
 mod anthropic;
 mod events;
 mod openai;
+mod secret;
 
 use super::conversation::Budget;
-use super::{ModelName, Request, Summary, Told, Usage, failed};
+use super::{ModelName, Request, Summary, Told, Usage, failed, prompt};
 use crate::error::{Error, Kind};
-use crate::flow::summarize;
 use events::Events;
 use futures_util::StreamExt;
-use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, redirect};
 use secrecy::{ExposeSecret, SecretString};
+use secret::Redactor;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -207,7 +213,7 @@ impl Llm {
         request: &Request,
         told: Told<'_>,
     ) -> Result<Summary, Failure> {
-        let prompt = summarize::prompt(request);
+        let prompt = prompt::prompt(request);
         let Outgoing {
             path,
             mut headers,
@@ -238,15 +244,19 @@ impl Llm {
                 true => Failure::Timeout("connect"),
                 false => Failure::Connect,
             })?;
+        let redactor = Redactor::new(key);
         if response.status() != StatusCode::OK {
-            return Err(self.refusal(response).await);
+            return Err(self.refusal(response).await.redacted(&redactor));
         }
         let answer = match provider.api {
             Api::Anthropic => {
-                self.read(response, anthropic::Reader::default(), told)
-                    .await
+                let reader = anthropic::Reader::default();
+                self.read(response, reader, redactor, told).await
             }
-            Api::OpenAi => self.read(response, openai::Reader::default(), told).await,
+            Api::OpenAi => {
+                let reader = openai::Reader::default();
+                self.read(response, reader, redactor, told).await
+            }
         }?;
         match answer.text.trim().is_empty() {
             true => Err(Failure::Empty),
@@ -258,19 +268,29 @@ impl Llm {
         &self,
         response: Response,
         mut reader: impl Reader,
+        mut redactor: Redactor<'_>,
         told: Told<'_>,
     ) -> Result<Summary, Failure> {
+        // What is none at all is not better the next time.
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));
         let mut chunks = response.bytes_stream();
         let mut events = Events::default();
         let mut text = String::new();
+        let mut pass_on = |piece: String| {
+            if !piece.is_empty() {
+                told(&piece);
+                text.push_str(&piece);
+            }
+        };
         let mut total = 0;
         'events: loop {
             while let Some(data) = events.next() {
-                match reader.take(&data)? {
-                    Piece::Text(piece) => {
-                        told(&piece);
-                        text.push_str(&piece);
-                    }
+                is_stream = true;
+                let piece = reader.take(&data);
+                match piece.map_err(|failure| failure.redacted(&redactor))? {
+                    Piece::Text(piece) => pass_on(redactor.push(&piece)),
                     Piece::Nothing => {}
                     Piece::End => break 'events,
                 }
@@ -278,7 +298,8 @@ impl Llm {
             let chunk = match self.within_idle(chunks.next()).await? {
                 Some(chunk) => chunk.map_err(|_| Failure::Cut)?,
                 None if reader.is_complete() => break,
-                None => return Err(Failure::Cut),
+                None if is_stream => return Err(Failure::Cut),
+                None => return Err(Failure::BadResponse),
             };
             total += chunk.len();
             if total > MAX_ANSWER_BYTES {
@@ -287,6 +308,7 @@ impl Llm {
             events.push(&chunk)?;
         }
         let usage = reader.finish()?;
+        pass_on(redactor.finish());
         Ok(Summary { text, usage })
     }
 
@@ -392,6 +414,14 @@ impl Failure {
             Failure::BadResponse => "badResponse",
             Failure::BadKey => "badKey",
         }
+    }
+
+    /// Without what a server says in the words of the key.
+    fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
+        if let Failure::Status { code, .. } | Failure::InStream(code) = &mut self {
+            *code = code.take().and_then(|code| redactor.word(code));
+        }
+        self
     }
 
     /// Whether asking again may help.

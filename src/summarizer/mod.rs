@@ -1,12 +1,13 @@
 //! Who writes summaries, and what they are given and give back (semantics.md §3).
 //!
-//! Owns [`Request`], [`Summary`] and the choice of summarizer. What goes into a request, the words
-//! of the prompt and the frame around a finished summary are `flow::summarize`'s.
+//! Owns [`Request`], [`Summary`], the choice of summarizer and what each is told. What goes into a
+//! request and the frame around a finished summary are `flow::summarize`'s, which this knows nothing of.
 
 pub mod command;
 pub mod conversation;
 pub mod llm;
 pub mod outline;
+pub mod prompt;
 
 use crate::error::{Error, Kind};
 use crate::json;

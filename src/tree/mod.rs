@@ -5,6 +5,7 @@
 //! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
 //! made.
 
+pub mod image;
 mod lineage;
 mod moves;
 #[cfg(test)]
@@ -149,6 +150,15 @@ pub struct Inserted {
     pub refused: Flags,
 }
 
+/// What a row says that holds for a copy of the entry in another tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    kind: Kind,
+    role: Role,
+    timestamp: Millis,
+    flags: Flags,
+}
+
 /// A parent link that deserves a diagnostic once the whole file has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkReport {
@@ -239,12 +249,14 @@ impl Tree {
     }
 
     pub fn id(&self, node: Node) -> &str {
+        std::str::from_utf8(self.id_bytes(node)).unwrap_or_default()
+    }
+
+    fn id_bytes(&self, node: Node) -> &[u8] {
         let row = self.row(node);
         let at = row.id_at as usize;
         let bytes = self.ids.get(at..at + usize::from(row.id_len));
-        bytes
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .unwrap_or_default()
+        bytes.unwrap_or_default()
     }
 
     pub fn kind(&self, node: Node) -> Kind {
@@ -286,7 +298,7 @@ impl Tree {
     pub fn find_any(&self, id: &str) -> Option<Node> {
         let hash = self.hasher.hash_one(id.as_bytes());
         self.by_id
-            .find(hash, |&at| self.id(Node(at)) == id)
+            .find(hash, |&at| self.id_bytes(Node(at)) == id.as_bytes())
             .map(|&at| Node(at))
     }
 
@@ -338,23 +350,29 @@ impl Tree {
 
     /// The children (of `None`: the roots), oldest first by timestamp, ties in file order.
     pub fn children(&self, node: Option<Node>) -> Vec<Node> {
-        let mut children: Vec<Node> = match node {
-            Some(node) => std::iter::successors(some(self.row(node).first_child), |child| {
-                some(self.row(*child).next_sibling)
-            })
-            .collect(),
-            None => self
-                .roots
-                .iter()
-                .map(|at| Node(*at))
-                .filter(|node| self.parent(*node).is_none())
-                .collect(),
-        };
+        let mut children = Vec::new();
+        self.children_into(node, &mut children);
+        children
+    }
+
+    /// As [`Tree::children`], in a buffer to be used again.
+    pub fn children_into(&self, node: Option<Node>, children: &mut Vec<Node>) {
+        children.clear();
+        match node {
+            Some(node) => {
+                let first = some(self.row(node).first_child);
+                let next = |child: &Node| some(self.row(*child).next_sibling);
+                children.extend(std::iter::successors(first, next));
+            }
+            None => {
+                let roots = self.roots.iter().map(|at| Node(*at));
+                children.extend(roots.filter(|node| self.parent(*node).is_none()));
+            }
+        }
         let key = |node: &Node| (self.row(*node).timestamp, node.0);
-        if !children.is_sorted_by_key(key) {
+        if children.len() > 1 && !children.is_sorted_by_key(key) {
             children.sort_unstable_by_key(key);
         }
-        children
     }
 
     /// Whether the node has a child.
@@ -405,6 +423,11 @@ impl Tree {
         self.revision
     }
 
+    /// Never has a revision again that `former` has had.
+    pub fn take_place_of(&mut self, former: &Tree) {
+        self.revision += former.revision + 1;
+    }
+
     /// The parent links to report after the whole file was read: forward links made, and nodes
     /// that still wait for their parent. In file order.
     pub fn link_reports(&self) -> Vec<LinkReport> {
@@ -416,7 +439,7 @@ impl Tree {
         });
         let mut reports: Vec<LinkReport> =
             orphans.chain(self.forward_links.iter().copied()).collect();
-        reports.sort_unstable_by_key(|report| report.line);
+        reports.sort_by_key(|report| (report.line, report.node));
         reports
     }
 
@@ -431,33 +454,7 @@ impl Tree {
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
-        let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
-        let node = Node(number);
-        self.rows.push(Row {
-            offset: place.offset,
-            timestamp: NO_TIME,
-            len: place.len,
-            parent: NONE,
-            first_child: NONE,
-            last_child: NONE,
-            next_sibling: NONE,
-            id_at: u32::try_from(self.ids.len()).ok()?,
-            id_len: u16::try_from(id.len()).ok()?,
-            flags,
-            kind: envelope.kind,
-            role: Role::None,
-        });
-        self.ids.extend_from_slice(id.as_bytes());
-        let hash = self.hasher.hash_one(id.as_bytes());
-        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
-        self.by_id.insert_unique(hash, number, |&at| {
-            let row = rows.get(at as usize);
-            let bytes = row.and_then(|row| {
-                let at = row.id_at as usize;
-                ids.get(at..at + usize::from(row.id_len))
-            });
-            hasher.hash_one(bytes.unwrap_or_default())
-        });
+        let node = self.add(id, envelope.kind, place, flags)?;
         let refused = if envelope.kind == Kind::LeafRecord {
             self.leaf_records += 1;
             for referrer in self.waiting_references.remove(id).unwrap_or_default() {
@@ -473,6 +470,95 @@ impl Tree {
         self.last = Some(node);
         self.revision += 1;
         Some(Inserted { node, refused })
+    }
+
+    /// As [`Tree::insert`], for a copy of an entry of another tree below one that is here already
+    /// (`None`: at the root). `None` if the tree is full.
+    pub fn insert_copy(
+        &mut self,
+        id: &str,
+        parent: Option<Node>,
+        facts: Copied,
+        place: Place,
+    ) -> Option<Node> {
+        let node = self.add(id, facts.kind, place, facts.flags)?;
+        match parent {
+            Some(parent) => self.link(node, parent),
+            None => self.roots.push(node.0),
+        }
+        let row = self.row_mut(node);
+        row.timestamp = facts.timestamp;
+        row.role = facts.role;
+        self.adopt_label(node, id);
+        self.last = Some(node);
+        self.revision += 1;
+        Some(node)
+    }
+
+    /// What a copy of this entry needs no second look at its line for; `None` for entries that name
+    /// others, and for those that are not as they stand in the file.
+    pub fn copied(&self, node: Node) -> Option<Copied> {
+        let row = self.row(node);
+        let is_plain = matches!(
+            row.kind,
+            Kind::Message
+                | Kind::ThinkingLevelChange
+                | Kind::ModelChange
+                | Kind::Custom
+                | Kind::CustomMessage
+                | Kind::Usage
+                | Kind::Unknown
+        );
+        let is_as_stored = [Flags::DUPLICATE_ID, Flags::RECOVERED, Flags::INVALID_UTF8];
+        let is_as_stored = is_as_stored.iter().all(|flag| !row.flags.has(*flag));
+        let mut flags = Flags::NONE;
+        for flag in [
+            Flags::HIDDEN,
+            Flags::ERROR,
+            Flags::ONLY_TOOL_CALLS,
+            Flags::ODD_TIMESTAMP,
+        ] {
+            if row.flags.has(flag) {
+                flags.set(flag);
+            }
+        }
+        (is_plain && is_as_stored).then_some(Copied {
+            kind: row.kind,
+            role: row.role,
+            timestamp: row.timestamp,
+            flags,
+        })
+    }
+
+    /// A row and its id, without links and facts.
+    fn add(&mut self, id: &str, kind: Kind, place: Place, flags: Flags) -> Option<Node> {
+        let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
+        self.rows.push(Row {
+            offset: place.offset,
+            timestamp: NO_TIME,
+            len: place.len,
+            parent: NONE,
+            first_child: NONE,
+            last_child: NONE,
+            next_sibling: NONE,
+            id_at: u32::try_from(self.ids.len()).ok()?,
+            id_len: u16::try_from(id.len()).ok()?,
+            flags,
+            kind,
+            role: Role::None,
+        });
+        self.ids.extend_from_slice(id.as_bytes());
+        let hash = self.hasher.hash_one(id.as_bytes());
+        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
+        self.by_id.insert_unique(hash, number, |&at| {
+            let row = rows.get(at as usize);
+            let bytes = row.and_then(|row| {
+                let at = row.id_at as usize;
+                ids.get(at..at + usize::from(row.id_len))
+            });
+            hasher.hash_one(bytes.unwrap_or_default())
+        });
+        Some(Node(number))
     }
 
     /// A later line with the id of `node` and other bytes: its body counts, with the first one's
@@ -511,10 +597,11 @@ impl Tree {
             self.note_reference(node, id);
         }
         let timestamp = envelope.timestamp.as_deref();
-        let at = timestamp.and_then(timestamp::parse);
-        let canonical = at.is_some() && timestamp.is_some_and(timestamp::is_canonical);
+        let (at, canonical) = timestamp
+            .and_then(timestamp::parse_exact)
+            .unwrap_or((NO_TIME, false));
         let row = self.row_mut(node);
-        row.timestamp = at.unwrap_or(NO_TIME);
+        row.timestamp = at;
         if !canonical {
             row.flags.set(Flags::ODD_TIMESTAMP);
         }
@@ -642,7 +729,11 @@ impl Tree {
             }
             Parent::Id(parent_id) => parent_id,
         };
-        let Some(named) = self.find_any(parent_id) else {
+        // Most entries hang on the line before theirs.
+        let before = self
+            .last
+            .filter(|last| self.id_bytes(*last) == parent_id.as_bytes());
+        let Some(named) = before.or_else(|| self.find_any(parent_id)) else {
             self.wait(node, parent_id, line);
             return Flags::NONE;
         };

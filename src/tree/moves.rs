@@ -40,6 +40,19 @@ pub enum Cause {
 }
 
 impl Cause {
+    const ALL: [Cause; 5] = [
+        Cause::SetLeaf,
+        Cause::Branch,
+        Cause::NavigateTree,
+        Cause::Undo,
+        Cause::Redo,
+    ];
+
+    /// The cause whose number (`as u8`) this is.
+    pub(super) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Cause::SetLeaf => "set_leaf",
@@ -76,13 +89,22 @@ pub struct Move {
 /// them, not for us: [`Moves::pause`] is on while their lines are read.
 #[derive(Default)]
 pub struct Moves {
-    log: Vec<Move>,
-    undo: Vec<Position>,
-    redo: Vec<Position>,
+    pub(super) log: Vec<Move>,
+    pub(super) undo: Vec<Position>,
+    pub(super) redo: Vec<Position>,
     paused: bool,
 }
 
 impl Moves {
+    pub(super) fn of(log: Vec<Move>, undo: Vec<Position>, redo: Vec<Position>) -> Self {
+        Self {
+            log,
+            undo,
+            redo,
+            paused: false,
+        }
+    }
+
     /// Oldest first.
     pub fn log(&self) -> &[Move] {
         &self.log

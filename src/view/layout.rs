@@ -28,7 +28,7 @@ pub enum Order {
 }
 
 /// What a view is about.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope {
     /// The only root; `None`: all roots of the tree.
     pub root: Option<Node>,
@@ -73,14 +73,14 @@ impl Outline {
             }
         }
         let is_active = |node: Node| active.get(tree.number(node)).copied().unwrap_or(false);
-        let arrange = |mut siblings: Vec<Node>| {
+        let arrange = |siblings: &mut Vec<Node>| {
             if scope.order == Order::ActiveFirst
+                && siblings.len() > 1
                 && let Some(at) = siblings.iter().position(|node| is_active(*node))
                 && let Some(head) = siblings.get_mut(..=at)
             {
                 head.rotate_right(1);
             }
-            siblings
         };
 
         let mut items = Vec::with_capacity(match scope.root {
@@ -88,11 +88,12 @@ impl Outline {
             None => tree.entry_count(),
         });
         let mut leaf_item = None;
-        let roots = match scope.root {
+        let mut siblings = match scope.root {
             Some(root) => vec![root],
-            None => arrange(tree.children(None)),
+            None => tree.children(None),
         };
-        let mut open: Vec<(Node, u32)> = roots.iter().rev().map(|root| (*root, NONE)).collect();
+        arrange(&mut siblings);
+        let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
         while let Some((node, parent)) = open.pop() {
             let item = items.len();
             let is_leaf = Some(node) == leaf;
@@ -107,8 +108,9 @@ impl Outline {
             });
             if tree.has_children(node) {
                 // Items are no more than nodes, whose numbers are 32 bits wide.
-                let children = arrange(tree.children(Some(node)));
-                open.extend(children.iter().rev().map(|child| (*child, item as u32)));
+                tree.children_into(Some(node), &mut siblings);
+                arrange(&mut siblings);
+                open.extend(siblings.iter().rev().map(|child| (*child, item as u32)));
             }
         }
         Self {

@@ -4,9 +4,10 @@ use crate::json;
 
 /// Text on one line: control characters removed, white space folded to single spaces, none at
 /// either end, and no more than [`Line::LIMIT`] characters.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Line {
-    text: String,
+    /// In UTF-8.
+    text: Vec<u8>,
     /// Characters in `text`; one more where the last one would be white space.
     length: usize,
     /// White space stands between `text` and what comes next.
@@ -27,7 +28,7 @@ impl Line {
     }
 
     pub fn into_text(self) -> String {
-        self.text
+        String::from_utf8(self.text).unwrap_or_default()
     }
 
     /// What comes next is a word of its own.
@@ -40,7 +41,7 @@ impl Line {
         if !self.is_empty() && !other.is_empty() {
             self.push(between);
         }
-        self.push_str(&other.text);
+        self.push_str(&String::from_utf8_lossy(&other.text));
     }
 
     pub fn push_str(&mut self, text: &str) {
@@ -63,34 +64,66 @@ impl Line {
         if std::mem::take(&mut self.gap) && !self.text.is_empty() {
             self.length += 1;
             if !self.is_full() {
-                self.text.push(' ');
+                self.text.push(b' ');
             }
         }
         if !self.is_full() {
-            self.text.push(char);
+            let mut utf8 = [0; 4];
+            self.extend(char.encode_utf8(&mut utf8).as_bytes());
             self.length += 1;
         }
     }
 
-    /// Appends what a string literal says; `cut` if its end is missing, and then without the last
-    /// character, which may be in pieces.
+    /// Appends what a string literal says; `cut` if its end is missing, and then without what may be
+    /// a character in pieces there.
     pub fn push_literal(&mut self, raw: &[u8], cut: bool) {
-        self.push_chars(json::chars(raw), cut);
+        self.push_rest(raw.strip_prefix(b"\"").unwrap_or_default(), cut);
     }
 
-    /// Appends what is left of a string literal; `cut` as of [`push_literal`](Self::push_literal).
-    pub fn push_chars(&mut self, mut chars: impl Iterator<Item = char>, cut: bool) {
-        let mut held = None;
-        while !self.is_full()
-            && let Some(char) = chars.next()
-        {
-            if let Some(before) = held.replace(char) {
-                self.push(before);
+    /// Appends what a string literal says from some character of it on; `cut` as of
+    /// [`push_literal`](Self::push_literal).
+    pub fn push_rest(&mut self, mut rest: &[u8], cut: bool) {
+        while !self.is_full() {
+            rest = self.push_plain(rest);
+            let in_pieces = cut
+                && rest.len() < json::LONGEST_CHAR
+                && matches!(rest.first(), Some(b'\\' | 0x80..));
+            if self.is_full() || in_pieces {
+                return;
             }
+            let Some((char, length)) = json::first_char(rest) else {
+                return;
+            };
+            self.push(char);
+            rest = rest.get(length..).unwrap_or_default();
         }
-        if let Some(last) = held.filter(|_| !cut) {
-            self.push(last);
+    }
+
+    /// Appends, as far as it goes, text that needs neither decoding nor folding. Returns what follows.
+    fn push_plain<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
+        let spaced = self.gap && !self.is_empty();
+        let room = Self::LIMIT.saturating_sub(self.length + usize::from(spaced));
+        let end = json::plain_words(text.get(..room).unwrap_or(text));
+        let (plain, rest) = text.split_at_checked(end).unwrap_or((b"", text));
+        if !plain.is_empty() {
+            if spaced {
+                self.text.push(b' ');
+                self.length += 1;
+            }
+            self.gap = false;
+            self.extend(plain);
+            self.length += plain.len();
         }
+        rest
+    }
+
+    #[inline]
+    fn extend(&mut self, utf8: &[u8]) {
+        if self.text.capacity() == 0 {
+            // Most lines come to be full.
+            self.text.reserve(Self::LIMIT + utf8.len());
+        }
+        self.text.extend_from_slice(utf8);
     }
 
     /// Appends JSON as it stands.

@@ -92,15 +92,15 @@ impl From<Malformed> for Stop {
     }
 }
 
-/// Characters of the line that opens every summary of a branch. It tells nothing in a row that is known to
-/// be one.
-fn preamble(raw: &[u8]) -> usize {
+/// A string literal from behind the line that opens every summary of a branch, which tells nothing in a row
+/// that is known to be one.
+fn after_preamble(raw: &[u8]) -> &[u8] {
     let text = raw.strip_prefix(b"\"").unwrap_or_default();
-    let mut known = [PREAMBLE, MERGE_PREAMBLE].into_iter();
     // Neither has a character that JSON escapes, nor one beyond ASCII.
-    known
-        .find(|line| text.starts_with(line.as_bytes()))
-        .map_or(0, str::len)
+    [PREAMBLE, MERGE_PREAMBLE]
+        .into_iter()
+        .find_map(|line| text.strip_prefix(line.as_bytes()))
+        .unwrap_or(text)
 }
 
 struct Walk<'a> {
@@ -121,6 +121,8 @@ struct Walk<'a> {
     preview_passed: bool,
 }
 
+/// Bytes within which the end of a string is looked for before it is said.
+const NEAR: usize = 256;
 const IMAGE: &str = "[image]";
 /// A context_edit that takes its target out.
 const LEFT_OUT: &str = "[left out]";
@@ -429,14 +431,23 @@ impl<'a> Walk<'a> {
 
     /// Says a string; any other value says nothing. The position after it.
     fn say(&mut self, at: usize) -> Result<usize, Stop> {
+        // A long string is seldom needed to its end, so its end is not looked for first.
+        let near = self.text.get(..at + NEAR).unwrap_or(self.text);
+        if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
+            let before = self.said.clone();
+            self.said.push_literal(self.raw(at..self.text.len()), true);
+            self.settle()?;
+            if self.said.is_full() {
+                return Ok(json::skip_value(self.text, at)?);
+            }
+            self.said = before;
+        }
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
-        let known = match self.subject.kind {
-            Kind::BranchSummary => preamble(raw),
-            _ => 0,
-        };
-        self.said
-            .push_chars(json::chars(raw).skip(known), end.is_err());
+        match self.subject.kind {
+            Kind::BranchSummary => self.said.push_rest(after_preamble(raw), end.is_err()),
+            _ => self.said.push_literal(raw, end.is_err()),
+        }
         self.settle()?;
         Ok(end?)
     }

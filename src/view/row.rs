@@ -119,7 +119,7 @@ pub(super) fn push_label(out: &mut Vec<u8>, entry: &Entry<'_>) {
 
 fn push_timestamp(out: &mut Vec<u8>, at: timestamp::Millis) {
     out.push(b'"');
-    out.extend_from_slice(timestamp::format(at).as_bytes());
+    timestamp::push(out, at);
     out.push(b'"');
 }
 

@@ -26,8 +26,7 @@ pub struct Entry<'a> {
 /// Some items of an [`Outline`].
 #[derive(Debug)]
 pub struct Snapshot {
-    /// For each item its number in `taken`.
-    slots: Vec<u32>,
+    slots: Slots,
     taken: Vec<Taken>,
     /// By number in `taken`; few entries have one.
     labels: HashMap<u32, (Range<usize>, Option<Millis>)>,
@@ -48,26 +47,68 @@ struct Taken {
 
 const NONE: u32 = u32::MAX;
 
+/// For each item its number among those taken. A page's items stand close together, their parents
+/// and the roots anywhere: what a page costs must not grow with the tree.
+#[derive(Debug, Default)]
+struct Slots {
+    /// The first item of `near`.
+    first: usize,
+    near: Vec<u32>,
+    far: HashMap<usize, u32>,
+}
+
+impl Slots {
+    fn get(&self, item: usize) -> Option<u32> {
+        match item
+            .checked_sub(self.first)
+            .and_then(|at| self.near.get(at))
+        {
+            Some(number) => Some(*number).filter(|number| *number != NONE),
+            None => self.far.get(&item).copied(),
+        }
+    }
+
+    fn set(&mut self, item: usize, number: u32) {
+        // One behind the last, or a few: the items of a page in their order.
+        let end = self.first + self.near.len();
+        if self.near.is_empty() {
+            self.first = item;
+        } else if !(self.first..end + NEAR).contains(&item) {
+            self.far.insert(item, number);
+            return;
+        }
+        let at = item - self.first;
+        if at >= self.near.len() {
+            self.near.resize(at + 1, NONE);
+        }
+        if let Some(slot) = self.near.get_mut(at) {
+            *slot = number;
+        }
+    }
+}
+
+/// Hidden items between two rows that are passed over without leaving the page.
+const NEAR: usize = 256;
+
 impl Snapshot {
     /// Copies what rows need of these items; one that comes twice is taken once. `tree` must be as
     /// it was when the outline was made.
     pub fn take(tree: &Tree, outline: &Outline, items: impl Iterator<Item = usize>) -> Self {
         let mut snapshot = Self {
-            slots: vec![NONE; outline.items().len()],
+            slots: Slots::default(),
             taken: Vec::with_capacity(items.size_hint().0),
             labels: HashMap::new(),
             text: String::new(),
         };
         for at in items {
-            let (Some(item), Some(slot)) = (outline.items().get(at), snapshot.slots.get_mut(at))
-            else {
+            let Some(item) = outline.items().get(at) else {
                 continue;
             };
-            if *slot != NONE {
+            if snapshot.slots.get(at).is_some() {
                 continue;
             }
             let number = snapshot.taken.len() as u32;
-            *slot = number;
+            snapshot.slots.set(at, number);
             let node = item.node;
             let id = push(&mut snapshot.text, tree.id(node));
             if let Some(label) = tree.label(node) {
@@ -91,8 +132,8 @@ impl Snapshot {
     /// The entry of an item; `None` if it was not taken.
     pub fn entry(&self, item: usize) -> Option<Entry<'_>> {
         let number = self.slots.get(item)?;
-        let taken = self.taken.get(*number as usize)?;
-        let label = self.labels.get(number);
+        let taken = self.taken.get(number as usize)?;
+        let label = self.labels.get(&number);
         Some(Entry {
             node: taken.node,
             id: self.text.get(taken.id.clone())?,
@@ -108,7 +149,7 @@ impl Snapshot {
 
     /// The id of an item; `None` if it was not taken.
     pub fn id(&self, item: usize) -> Option<&str> {
-        let number = *self.slots.get(item)?;
+        let number = self.slots.get(item)?;
         self.text.get(self.taken.get(number as usize)?.id.clone())
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// Which visible entries are left out of the rows without changing the visible tree.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Folding {
     /// Entries whose descendants are no rows. One that is not visible itself folds nothing.
     pub folded: HashSet<Node>,
@@ -70,6 +70,8 @@ pub struct Visible {
     rows: Vec<Row>,
     /// For each item its own row, else the nearest one above it.
     nearest: Vec<u32>,
+    /// The items of the visible roots.
+    roots: Vec<u32>,
     hidden: usize,
 }
 
@@ -89,7 +91,9 @@ impl Visible {
         if let Some(row) = leaf.and_then(|leaf| rows.get_mut(leaf as usize)) {
             row.is_leaf = true;
         }
+        let roots = rows.iter().filter(|row| row.parent == NONE);
         Self {
+            roots: roots.map(|row| row.item).collect(),
             rows,
             nearest,
             hidden,
@@ -112,8 +116,7 @@ impl Visible {
 
     /// The items of the visible roots.
     pub fn roots(&self) -> impl Iterator<Item = usize> + '_ {
-        let roots = self.rows.iter().filter(|row| row.parent == NONE);
-        roots.map(Row::item)
+        self.roots.iter().map(|item| *item as usize)
     }
 
     /// The row of `item`, else the nearest one above it.
@@ -129,8 +132,8 @@ impl Visible {
         Some(self.row_of(item).unwrap_or_else(next))
     }
 
-    /// The items that serving these rows needs: their own, their parents', and the visible roots.
-    /// Some come more than once.
+    /// The items that serving these rows needs: their own, in order, then their parents', and the
+    /// visible roots. Some come more than once.
     pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let page = self.rows.get(range).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));

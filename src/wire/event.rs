@@ -112,7 +112,8 @@ pub struct TreePreparation {
     pub entries_to_summarize: Option<Vec<Raw>>,
     /// Instead of `entriesToSummarize`, where those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry_ids: Option<Vec<String>>,
+    #[schemars(with = "Option<Vec<String>>")]
+    pub entry_ids: Option<Raw>,
     /// True if `entryIds` stands for the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,

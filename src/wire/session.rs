@@ -20,6 +20,20 @@ pub struct CreateSessionParams {
     pub parent_session: Option<String>,
     /// Never written to disk; nor are its forks.
     pub ephemeral: Option<bool>,
+    /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+    pub durability: Option<DurabilityPolicy>,
+}
+
+/// When what is appended to a session is synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityPolicy {
+    /// Left to the system.
+    Os,
+    /// At most 50 ms after the answer.
+    Interval,
+    /// Before the answer.
+    Always,
 }
 
 /// The result of `create_session`.
@@ -42,6 +56,9 @@ pub struct OpenSessionParams {
     pub path: Option<String>,
     /// `write` if left out. With `read` all mutations are refused and the leaf follows the file.
     pub mode: Option<OpenMode>,
+    /// What its appends are given from now on; if left out, the daemon's `--durability`, or what a
+    /// session that is open already has.
+    pub durability: Option<DurabilityPolicy>,
 }
 
 /// Which session `open_session` means.

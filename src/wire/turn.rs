@@ -8,8 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 session_params! {
-    /// The client's agent begins to run: the leaf only moves by appending and compaction until
-    /// `end_turn`.
+    /// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
     BeginTurnParams {}
 }
 

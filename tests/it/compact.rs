@@ -438,16 +438,13 @@ fn dangling(context: &Json) -> Vec<String> {
     dangling
 }
 
-#[test]
-fn a_real_session_is_compacted_at_every_size_and_no_result_stands_without_its_call() {
-    let Some(bytes) = real() else { return };
-    let mut d = unasked();
-    let path = d.home.file("real.jsonl", &bytes);
-    let leaf = d.open(&path)["session"]["leafId"].clone();
-    assert_eq!(dangling(&d.ok("get_context", json!({}))), [""; 0]);
+/// Compacts from the leaf at each of these sizes, and goes back each time; gives how often there was
+/// something to compact.
+fn compacted_at_every_size(d: &mut Daemon, sizes: impl Iterator<Item = u64>) -> usize {
+    let leaf = d.leaf();
     let mut kept_before = 0;
     let mut compacted = 0;
-    for keep in (100..=100_000).step_by(1_000) {
+    for keep in sizes {
         let result = d.call("compact", json!({"keepRecentTokens": keep}));
         let entry = match result {
             Ok(result) => result["compactionEntry"].clone(),
@@ -468,7 +465,57 @@ fn a_real_session_is_compacted_at_every_size_and_no_result_stands_without_its_ca
         kept_before = from.len();
         d.ok("set_leaf", json!({"leafId": leaf}));
     }
+    compacted
+}
+
+#[test]
+fn a_real_session_is_compacted_at_every_size_and_no_result_stands_without_its_call() {
+    let Some(bytes) = real() else { return };
+    let mut d = unasked();
+    let path = d.home.file("real.jsonl", &bytes);
+    d.open(&path);
+    assert_eq!(dangling(&d.ok("get_context", json!({}))), [""; 0]);
+    let compacted = compacted_at_every_size(&mut d, (100..=100_000).step_by(1_000));
     assert!(compacted > 90, "{compacted} compactions");
+}
+
+#[test]
+fn turns_of_every_shape_are_compacted_at_every_size_and_no_result_stands_without_its_call() {
+    let mut d = unasked();
+    d.create();
+    let mut entries = Vec::new();
+    let mut push = |message: Json| entries.push(json!({"type": "message", "message": message}));
+    for turn in 0..60 {
+        push(user(&"what next? ".repeat(1 + turn % 7)));
+        // As many calls at once as the turn has, answered in another order, with other things between.
+        for step in 0..turn % 4 {
+            let call = |n: usize| format!("call-{turn}-{step}-{n}");
+            let count = 1 + (turn + step) % 3;
+            let calls: Vec<Json> = (0..count)
+                .map(|n| tool_call(&call(n), "read", json!({"path": "p"})))
+                .collect();
+            push(assistant_with(json!(calls)));
+            for n in (0..count).rev() {
+                push(tool_result(&call(n), "read", &"x".repeat(30 * n), false));
+                if turn % 5 == 0 && n == 1 {
+                    push(user("and hurry"));
+                }
+            }
+        }
+        match turn % 6 {
+            // Broken off.
+            5 => push(assistant_with(json!([tool_call(
+                "open",
+                "bash",
+                json!({})
+            )]))),
+            _ => push(assistant(&"done. ".repeat(turn % 9))),
+        }
+    }
+    d.ok("append_entries", json!({"entries": entries}));
+    assert_eq!(dangling(&d.ok("get_context", json!({}))), [""; 0]);
+    let compacted = compacted_at_every_size(&mut d, (0..4_000).step_by(61));
+    assert!(compacted > 20, "{compacted} compactions");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::harness::*;
@@ -132,7 +133,10 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_them() {
     );
     refused("durability = \"sometimes\"", &["sometimes"]);
     refused("[limits]\nmax_frame_bytes = 5", &["limits.max_frame_bytes"]);
-    refused("[limits]\nmax_frame_bytes = \"5\"", &["max_frame_bytes"]);
+    refused(
+        "[limits]\nmax_frame_bytes = \"5\"",
+        &["config.toml: line 2: limits.max_frame_bytes: "],
+    );
     refused(
         "[summarizer]\nuse = \"command\"",
         &["summarizer.command.argv"],
@@ -157,7 +161,19 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_them() {
         "[summarizer]\nuse = \"llm\"\n[summarizer.llm.providers.x]\napi = \"openai\"",
         &["summarizer.llm.providers.x.base_url"],
     );
-    refused("not toml", &["config.toml"]);
+    refused("not toml", &["config.toml: line 1: "]);
+}
+
+#[test]
+fn a_key_that_stands_in_the_file_is_not_repeated() {
+    let home = Home::new();
+    let path = file(
+        &home,
+        "[summarizer.llm.providers.x]\nkey = \"sk-canary-1\"\n",
+    );
+    let output = home.run(&["--config", &path, "config"], &[], "");
+    assert_eq!(output.code, Some(1));
+    assert!(!output.stderr.contains("canary"), "{}", output.stderr);
 }
 
 #[test]
@@ -235,4 +251,10 @@ pub fn script(home: &Home, name: &str, body: &str) -> String {
     let path = home.file(name, format!("#!/bin/sh\n{body}\n").as_bytes());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// What a script does that has a child and waits for it; the child's id goes into this file.
+pub fn with_child(pid_file: &Path) -> String {
+    let pid_file = pid_file.display();
+    format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")
 }

@@ -29,7 +29,7 @@ fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
     d
 }
 
-fn skip(what: &str) {
+pub fn skip(what: &str) {
     eprintln!("SKIPPED: {what}");
 }
 
@@ -209,7 +209,7 @@ fn out_of_descriptors_calls_fail_and_work_again_afterwards() {
 // ---------------------------------------------------------------------------------------------
 // Calls that fail
 
-struct Shim {
+pub struct Shim {
     library: PathBuf,
     actions: PathBuf,
 }
@@ -253,19 +253,19 @@ impl Shim {
         d
     }
 
-    fn act(&self, actions: &str) {
+    pub fn act(&self, actions: &str) {
         fs::write(&self.actions, actions).unwrap();
     }
 
     #[track_caller]
-    fn is_done(&self) {
+    pub fn is_done(&self) {
         let left = fs::read_to_string(&self.actions).unwrap();
         assert_eq!(left, "", "actions that did not happen");
     }
 }
 
 /// A daemon with the shim, a session u1 → a1, and its file.
-fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
+pub fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
     let home = Home::new();
     let shim = Shim::new(&home)?;
     let mut d = shim.start(&home, args);
@@ -423,6 +423,72 @@ fn the_first_write_of_a_session_is_synced_whatever_the_policy() {
 }
 
 #[test]
+fn a_session_may_have_a_durability_of_its_own() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("failing syncs: there is no C compiler");
+    };
+    let mut d = shim.start(&home, &["--durability", "os"]);
+    let create = |d: &mut Daemon, params: Json| {
+        let made = d.ok("create_session", params);
+        made["session"]["sessionId"].as_str().unwrap().to_owned()
+    };
+    let append = |d: &mut Daemon, id: &str| {
+        let params = json!({"sessionId": id, "message": user("x")});
+        d.call("append_message", params)
+    };
+    let given = |d: &mut Daemon, id: &str| append(d, id).unwrap()["durability"].clone();
+    let plain = create(&mut d, json!({}));
+    let safe = create(&mut d, json!({"durability": "always"}));
+    assert_eq!(
+        (given(&mut d, &plain), given(&mut d, &safe)),
+        (json!("os"), json!("always"))
+    );
+    // Not only said so: it waits for a sync, the other one for none.
+    shim.act("sync error 5\n");
+    assert_eq!(given(&mut d, &plain), "os");
+    let error = append(&mut d, &safe).expect_err("the sync fails");
+    assert_eq!(error.kind, "durabilityUnknown");
+    shim.is_done();
+    // Forks have it too.
+    for name in ["session_before_fork", "session_fork"] {
+        d.ignore(name);
+    }
+    let fork = d.ok("fork_session", json!({"sessionId": safe, "position": "at"}));
+    let fork = fork["session"]["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(given(&mut d, &fork), "always");
+    // It can be changed, and is the opening's, not the file's.
+    d.ok("open_session", json!({"sessionId": safe}));
+    assert_eq!(given(&mut d, &safe), "always");
+    d.ok(
+        "open_session",
+        json!({"sessionId": safe, "durability": "interval"}),
+    );
+    assert_eq!(given(&mut d, &safe), "interval");
+    d.ok("close_session", json!({"sessionId": safe}));
+    d.ok("open_session", json!({"sessionId": safe}));
+    assert_eq!(given(&mut d, &safe), "os");
+    d.ok("close_session", json!({"sessionId": safe}));
+    d.ok(
+        "open_session",
+        json!({"sessionId": safe, "durability": "always"}),
+    );
+    assert_eq!(given(&mut d, &safe), "always");
+    let memory = create(&mut d, json!({"ephemeral": true, "durability": "always"}));
+    assert_eq!(given(&mut d, &memory), "none");
+    for (method, params) in [
+        ("create_session", json!({"durability": "none"})),
+        (
+            "open_session",
+            json!({"sessionId": plain, "durability": "Always"}),
+        ),
+    ] {
+        let error = d.err_kind(method, params, "invalidParams");
+        assert_eq!(error.details("field"), "durability");
+    }
+}
+
+#[test]
 fn with_interval_a_late_failure_is_announced_and_fails_the_next_append_once() {
     let Some((shim, mut d, path)) = shimmed(&["--durability", "interval"]) else {
         return skip("failing syncs: there is no C compiler");
@@ -563,7 +629,9 @@ fn a_body_that_is_another_entrys_is_noticed() {
     let swapped = text
         .replace("\"id\":\"u1\"", "\"id\":\"uX\"")
         .replace("\"parentId\":\"u1\"", "\"parentId\":\"uX\"");
-    fs::write(&path, swapped).unwrap();
+    // Not truncated first: watching the file, the daemon would notice that.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, swapped.as_bytes(), 0).unwrap();
     let error = d.err_kind("get_entry", json!({"entryId": "u1"}), "sessionReplaced");
     assert!(!error.message.is_empty());
     assert_eq!(d.ids(), ["uX", "u2", "u3"], "it has been read again");

@@ -28,7 +28,39 @@ fn fork(d: &mut Daemon, mut params: Json) -> (Json, Option<PathBuf>) {
     let result = d.ok("fork_session", params);
     assert_eq!(result["cancelled"], false, "{result}");
     let path = d.home.session_files().pop();
+    if let Some(path) = result["session"]["path"].as_str()
+        && PathBuf::from(path).exists()
+    {
+        is_as_reopened(d, &result["session"], path);
+    }
     (result, path)
+}
+
+/// What the daemon holds of a fork it has just written is what another finds in its file.
+#[track_caller]
+fn is_as_reopened(d: &mut Daemon, session: &Json, path: &str) {
+    let mut other = Daemon::quiet_in(&d.home);
+    let opened = other.ok("open_session", json!({"path": path, "mode": "read"}));
+    assert_eq!(opened["diagnostics"], json!([]));
+    let id = json!({"sessionId": session["sessionId"]});
+    for (method, member) in [
+        ("get_tree", "nodes"),
+        ("get_tree", "rootIds"),
+        ("get_tree", "leafId"),
+        ("get_entries", "entries"),
+        ("get_context", "messages"),
+        ("get_navigation_log", "moves"),
+        ("list_branches", "branches"),
+    ] {
+        let mut params = id.clone();
+        if method == "get_tree" {
+            params["filter"] = json!("all");
+        }
+        let (here, there) = (d.ok(method, params.clone()), other.ok(method, params));
+        assert_eq!(here[member], there[member], "{method} {member}");
+    }
+    assert_eq!(opened["session"]["entryCount"], session["entryCount"]);
+    assert_eq!(opened["session"]["name"], session["name"]);
 }
 
 #[track_caller]
@@ -242,6 +274,50 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
     assert_eq!(path, ["u1", "a1", "u2", "a2"]);
     let moves = d.ok("get_navigation_log", json!({"sessionId": session}))["moves"].clone();
     assert_eq!(moves, json!([]), "records are not carried");
+}
+
+/// A fork is not read again after it was written: what is known of the source's entries serves.
+#[test]
+fn entries_of_all_kinds_are_in_the_fork_as_in_its_file() {
+    let mut log = Log::new("s1").user("u0", "", "one");
+    for (number, rest) in [
+        r#""type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"t","arguments":{}}]}"#,
+        r#""type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"t","isError":true,"content":[]}"#,
+        r#""type":"message","message":{"role":"assistant","stopReason":"error","content":[]}"#,
+        r#""type":"custom_message","customType":"x","content":"c","display":false"#,
+        r#""type":"custom_message","customType":"x","content":"c","display":true"#,
+        r#""type":"session_info","name":"a name""#,
+        r#""type":"branch_summary","fromId":"u0","summary":"s""#,
+        r#""type":"branch_summary","fromId":"nowhere","summary":"s","merge":true"#,
+        r#""type":"compaction","firstKeptEntryId":"e1","summary":"s","tokensBefore":7"#,
+        r#""type":"context_edit","targetId":"e2","replacement":null"#,
+        r#""type":"thinking_level_change","thinkingLevel":"high""#,
+        r#""type":"model_change","provider":"p","modelId":"m""#,
+        r#""type":"custom","customType":"mine","data":{}"#,
+        r#""type":"of another program","message":{"role":"user","content":"no"}"#,
+        r#""type":"usage","kind":"k","provider":"p","model":"m","usage":{}"#,
+        r#""type":"message","message":{"role":"user","content":"last"}"#,
+    ]
+    .iter()
+    .enumerate()
+    {
+        let parent = match number {
+            0 => "u0".to_owned(),
+            n => format!("e{}", n - 1),
+        };
+        let at = match number % 3 {
+            0 => "2025-01-01T00:00:09.000Z",
+            1 => "2025-01-01T00:00:09+01:00",
+            _ => "yesterday",
+        };
+        log = log.raw(&format!(
+            r#"{{"id":"e{number}","parentId":"{parent}","timestamp":"{at}",{rest}}}"#
+        ));
+    }
+    let mut d = opened(&log);
+    let (result, _) = fork(&mut d, json!({"entryId": "e15", "position": "at"}));
+    assert_eq!(result["session"]["entryCount"], 17);
+    assert_eq!(result["session"]["leafId"], "e15");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{file, script};
+use crate::config::{file, script, with_child};
 use crate::harness::*;
 
 /// A daemon with these hooks: events, script.
@@ -13,7 +13,7 @@ fn hooked(home: &Arc<Home>, hooks: &[(&str, &str)], args: &[&str]) -> Daemon {
     for (number, (events, body)) in hooks.iter().enumerate() {
         let hook = script(home, &format!("hook{number}"), body);
         text.push_str(&format!(
-            "[[hooks]]\nevents = [{events}]\nargv = [{hook:?}]\ntimeout_ms = 2000\n"
+            "[[hooks]]\nevents = [{events}]\nargv = [{hook:?}]\ntimeout_ms = 20000\n"
         ));
     }
     let path = file(home, &text);
@@ -68,7 +68,7 @@ fn a_hook_gives_the_summary_where_no_client_and_no_summarizer_does() {
     let heard: Json = serde_json::from_slice(&fs::read(heard).unwrap()).unwrap();
     assert_eq!(heard["method"], "session_before_tree");
     assert_eq!(heard["params"]["navigationId"], "n1");
-    assert_eq!(heard["params"]["timeoutMs"], 2000);
+    assert_eq!(heard["params"]["timeoutMs"], 20_000);
     assert_eq!(
         ids(&heard["params"]["preparation"]["entriesToSummarize"]),
         ["u2", "a2"]
@@ -172,9 +172,12 @@ fn a_hook_that_fails_has_no_opinion_and_says_why_on_stderr() {
     ] {
         let home = Home::new();
         let hook = script(&home, "hook", body);
+        let timeout_ms = if body == "sleep 60" { 2000 } else { 20_000 };
         let path = file(
             &home,
-            &format!("[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{hook:?}]\ntimeout_ms = 2000\n"),
+            &format!(
+                "[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{hook:?}]\ntimeout_ms = {timeout_ms}\n"
+            ),
         );
         let lines = [
             request(&json!(1), "create_session", &json!({})),
@@ -200,22 +203,55 @@ fn a_hook_that_fails_has_no_opinion_and_says_why_on_stderr() {
 }
 
 #[test]
+fn a_hook_that_lets_its_time_pass_is_silent_and_one_that_says_nothing_is_not() {
+    for (body, reason, outcome) in [
+        ("sleep 60", json!("noAnswer"), "timeout"),
+        ("echo null", Json::Null, "proceed"),
+        ("echo '[]'", Json::Null, "proceed"),
+    ] {
+        let home = Home::new();
+        let hook = script(&home, "hook", body);
+        let timeout_ms = if outcome == "timeout" { 1000 } else { 20_000 };
+        let text = format!(
+            "[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{hook:?}]\ntimeout_ms = {timeout_ms}\n"
+        );
+        let path = file(&home, &text);
+        let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
+        d.ignore_bookkeeping();
+        if outcome == "timeout" {
+            d.let_complain();
+        }
+        d.init(json!({}));
+        talk(&mut d);
+        let result = d.ok(
+            "navigate_tree",
+            json!({"targetId": "a1", "onNoAnswer": "cancel"}),
+        );
+        assert_eq!(result["reason"], reason, "{body}");
+        assert_eq!(d.notification("event_resolved")["outcome"], outcome);
+    }
+}
+
+#[test]
 fn a_hook_is_killed_with_its_children_when_the_question_is_over() {
-    let home = Home::new();
-    let mark = home.files().join("mark");
-    let body = format!("(sleep 1; touch {}) & wait", mark.display());
-    let mut d = hooked(&home, &[(BEFORE_TREE, &body)], &[]);
-    d.init(json!({}));
-    talk(&mut d);
-    let id = d.send("navigate_tree", json!({"targetId": "a1"}));
-    d.notification("session_before_tree");
-    let before = Instant::now();
-    assert_eq!(d.ok("abort_navigation", json!({}))["aborted"], true);
-    assert_eq!(d.response(&id).unwrap()["reason"], "aborted");
-    assert!(before.elapsed() < Duration::from_millis(500));
-    d.notification("event_resolved");
-    std::thread::sleep(Duration::from_millis(1500));
-    assert!(!mark.exists(), "its child went on");
+    takes_at_most(Duration::from_millis(100), || {
+        let home = Home::new();
+        let child = home.files().join("child");
+        let mut d = hooked(&home, &[(BEFORE_TREE, &with_child(&child))], &[]);
+        d.init(json!({}));
+        talk(&mut d);
+        let id = d.send("navigate_tree", json!({"targetId": "a1"}));
+        d.notification("session_before_tree");
+        eventually("the hook runs", || child.exists());
+        assert!(runs(&child));
+        let before = Instant::now();
+        assert_eq!(d.ok("abort_navigation", json!({}))["aborted"], true);
+        assert_eq!(d.response(&id).unwrap()["reason"], "aborted");
+        let took = before.elapsed();
+        d.notification("event_resolved");
+        eventually("its child is dead", || !runs(&child));
+        took
+    });
 }
 
 #[test]

@@ -12,6 +12,7 @@
 )]
 
 mod append;
+mod cache;
 mod command;
 mod compact;
 mod config;
@@ -27,6 +28,7 @@ mod handshake;
 mod harness;
 mod hooks;
 mod interchange;
+mod lane;
 mod leaf;
 mod llm;
 mod migration;

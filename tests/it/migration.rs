@@ -275,6 +275,103 @@ fn two_daemons_do_not_carry_over_the_same_line_twice() {
     assert_eq!(file_lines(&path).len(), 68, "each line once");
 }
 
+/// Closing the session, or ending the daemon, is no reason to lose what others still write.
+#[test]
+fn what_arrives_after_the_session_was_closed_is_carried_over() {
+    for version in [1, 2] {
+        let (home, path, _) = placed(version, 5);
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let mut arrive = |i: usize| {
+            let line = old_line(version, i, Some(4), user(&format!("late {i}"))) + "\n";
+            late.write_all(line.as_bytes()).unwrap();
+        };
+        let last = |path: &Path| file_lines(path).pop().unwrap()["message"]["content"].clone();
+        let mut d = Daemon::start_in(&home, &[], &[]);
+        d.ignore_bookkeeping();
+        d.open(&path);
+        d.user("new", "x");
+        d.ok("close_session", json!({}));
+        d.heard("entries_appended");
+        arrive(77);
+        eventually("it is carried over", || last(&path) == "late 77");
+        d.no_notification("entries_appended");
+        // Opened again it is somebody else's entry, once.
+        d.open(&path);
+        assert_eq!(d.ids().len(), 7);
+        d.ok("close_session", json!({}));
+        // At once before the end: no look was due.
+        arrive(78);
+        d.stop();
+        assert_eq!(last(&path), "late 78");
+        assert_eq!(file_lines(&path).len(), 9);
+    }
+}
+
+/// A deleted session is not brought back by a late line.
+#[test]
+fn what_arrives_after_the_session_was_deleted_makes_no_file() {
+    let (home, path, _) = placed(2, 5);
+    let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    d.user("new", "x");
+    d.ok("delete_session", json!({"sessionId": "old"}));
+    late.write_all((old_line(2, 77, Some(4), user("late")) + "\n").as_bytes())
+        .unwrap();
+    d.stop();
+    assert_eq!(names(&path), ["old.jsonl.v1.bak"]);
+}
+
+/// The command ends a second after the last that arrived.
+#[test]
+fn the_command_carries_over_what_arrives_too() {
+    for version in [1, 2] {
+        let (home, path, original) = placed(version, 5);
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let mut child = home
+            .command(&["migrate", path.to_str().unwrap()], &[])
+            .spawn()
+            .unwrap();
+        eventually("it is migrated", || file_lines(&path)[0]["version"] == 3);
+        for i in [77, 78] {
+            let line = old_line(version, i, Some(4), user(&format!("late {i}"))) + "\n";
+            late.write_all(line.as_bytes()).unwrap();
+            eventually("it is carried over", || file_lines(&path).len() == i - 70);
+        }
+        assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
+        assert_eq!(fs::read(backup_of(&path)).unwrap(), original);
+        let lines = file_lines(&path);
+        assert_eq!(lines[7]["message"]["content"], "late 78");
+        assert_eq!(
+            lines[7]["parentId"],
+            lines[if version == 1 { 6 } else { 5 }]["id"]
+        );
+    }
+}
+
+/// The signal that comes with this limit used to kill the command.
+#[test]
+fn the_command_says_that_there_is_no_room() {
+    let (home, path, original) = placed(2, 50);
+    let command = home.command(&["migrate", path.to_str().unwrap()], &[]);
+    let mut shell = std::process::Command::new("sh");
+    // In blocks of 512 bytes: less than the file has.
+    shell.args(["-c", "ulimit -f 20; exec \"$0\" \"$@\""]);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let output = shell.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains("storageFull"), "{said}");
+    assert_eq!(fs::read(&path).unwrap(), original);
+    assert_eq!(names(&path), ["old.jsonl"], "nothing is left lying about");
+}
+
 /// Fifty seconds after the migration the old file is still looked at; after a minute no longer.
 #[test]
 fn the_old_file_is_held_for_a_minute() {

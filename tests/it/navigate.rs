@@ -638,6 +638,52 @@ fn cancelling_what_does_not_run_is_ignored() {
     );
 }
 
+/// A cancel or abort that came before a navigation had its session's turn was answered with an error,
+/// or missed it.
+#[test]
+fn a_navigation_that_waits_for_its_turn_can_be_cancelled_and_aborted() {
+    for (method, params) in [
+        (
+            "navigate_tree",
+            json!({"targetId": "a1", "navigationId": "n1"}),
+        ),
+        ("pop", json!({})),
+        ("merge_branch", json!({"tipId": "b1"})),
+    ] {
+        for how in ["cancel", "abort", "abort by name"] {
+            let mut d = asked();
+            d.ignore_bookkeeping();
+            d.below(Some("a1"), "b1");
+            d.set_leaf(Some("a3"));
+            let file = std::fs::File::open(d.home.only_file()).unwrap();
+            file.lock().unwrap();
+            let waiting = d.send("append_label", json!({"targetId": "u1", "label": "x"}));
+            let navigation = d.send(method, params.clone());
+            let other = json!({"navigationId": "another"});
+            assert_eq!(d.ok("abort_navigation", other)["aborted"], false);
+            match how {
+                "cancel" => {
+                    d.ok("$/cancel_request", json!({"requestId": navigation}));
+                }
+                "abort by name" if method == "navigate_tree" => {
+                    let named = json!({"navigationId": "n1"});
+                    assert_eq!(d.ok("abort_navigation", named)["aborted"], true);
+                }
+                _ => assert_eq!(d.ok("abort_navigation", json!({}))["aborted"], true),
+            }
+            file.unlock().unwrap();
+            d.response(&waiting).unwrap();
+            let result = d.response(&navigation).unwrap();
+            assert_eq!(
+                (&result["cancelled"], &result["reason"]),
+                (&json!(true), &json!("aborted")),
+                "{method}, {how}"
+            );
+            assert_eq!(result["oldLeafId"], result["newLeafId"]);
+        }
+    }
+}
+
 #[test]
 fn closing_the_session_aborts_its_navigation() {
     for method in ["close_session", "delete_session"] {
@@ -727,12 +773,22 @@ fn labels_and_names_meanwhile_do_not_matter() {
     d.ignore("session_info_changed");
     let (id, event) = ask(&mut d, json!({"targetId": "a1"}));
     d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
-    d.ok("set_session_name", json!({"name": "n"}));
+    let left = d.ok("set_session_name", json!({"name": "n"}))["leafId"].clone();
     d.answer(&event, json!({}));
-    assert_eq!(d.response(&id).unwrap()["newLeafId"], "a1");
+    let result = d.response(&id).unwrap();
     d.notification("event_resolved");
-    d.notification("session_tree");
+    let told = d.notification("session_tree");
+    for moved in [&result, &told] {
+        assert_eq!(
+            (&moved["oldLeafId"], &moved["newLeafId"]),
+            (&left, &json!("a1")),
+            "{moved}"
+        );
+    }
     assert_eq!(d.leaf(), "a1");
+    d.ok("undo_navigation", json!({}));
+    d.notification("session_tree");
+    assert_eq!(d.leaf(), left);
 }
 
 #[test]
@@ -815,6 +871,22 @@ fn outline_writes_a_summary_in_the_right_place() {
 }
 
 #[test]
+fn who_wants_no_deltas_hears_how_far_the_summary_is() {
+    let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.init(json!({"progress": {}}));
+    d.create();
+    d.chain(&CONVERSATION);
+    let params = json!({"targetId": "a1", "summarize": true, "navigationId": "n1"});
+    let summary = d.ok("navigate_tree", params)["summaryEntry"]["summary"].clone();
+    let progress = d.heard("progress");
+    let last = progress.last().expect("progress");
+    assert_eq!(last["token"], "n1");
+    let characters = summary.as_str().unwrap().chars().count();
+    assert_eq!(last["progress"].as_f64(), Some(characters as f64));
+}
+
+#[test]
 fn outline_is_deterministic() {
     let once = || {
         let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
@@ -876,6 +948,23 @@ fn labels_and_settings_alone_are_not_worth_a_summary() {
     );
     assert_eq!(result["newLeafId"], "a3", "the move happens");
     assert_eq!(d.leaf(), "a3");
+}
+
+#[test]
+fn a_compaction_that_is_left_alone_is_worth_a_summary_of_its_own() {
+    let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&CONVERSATION);
+    let compaction = json!({"type": "compaction", "id": "k1", "summary": "WHAT CAME BEFORE", "firstKeptEntryId": "u3", "tokensBefore": 1});
+    d.ok("append_entries", json!({"entries": [compaction]}));
+    let result = d.ok(
+        "navigate_tree",
+        json!({"targetId": "a1", "summarize": true}),
+    );
+    assert!(result.get("reason").is_none(), "{result}");
+    let summary = result["summaryEntry"]["summary"].as_str().unwrap();
+    assert!(summary.contains("WHAT CAME BEFORE"), "{summary}");
 }
 
 // --- what is told, and when ---

@@ -600,3 +600,28 @@ fn a_reference_to_a_later_leaf_record_is_delivered_unresolved() {
         "a"
     );
 }
+
+/// A tree read anew began its revisions again, so that a cursor of the old one could be taken for one
+/// of the new, and pages of two trees be put together.
+#[test]
+fn a_cursor_does_not_outlive_the_tree_of_a_replaced_file() {
+    let home = Home::new();
+    let session = |ids: [&str; 3]| {
+        let mut log = Log::new("twice");
+        for (at, id) in ids.iter().enumerate() {
+            log = log.user(id, at.checked_sub(1).map_or("", |above| ids[above]), "x");
+        }
+        log
+    };
+    let path = session(["a", "b", "c"]).save(&home);
+    let mut d = Daemon::quiet_in(&home);
+    d.ok("open_session", json!({"path": path}));
+    let page = d.ok("get_tree", json!({"limit": 1}));
+    let next = home.files().join("next");
+    fs::write(&next, session(["a", "d", "c"]).text()).unwrap();
+    fs::rename(&next, &path).unwrap();
+    let next_page = json!({"limit": 1, "cursor": page["nextCursor"]});
+    d.err_kind("get_tree", next_page, "treeChanged");
+    let all = d.ok("get_tree", json!({}));
+    assert_eq!(all["nodes"][1]["id"], "d");
+}

@@ -38,7 +38,8 @@ fn stored(n: usize, parent: impl Fn(usize) -> Option<usize>) -> (Arc<Home>, Path
 
 fn started(home: &Arc<Home>, n: usize) -> Daemon {
     let mut d = Daemon::quiet_in(home);
-    d.deadline = Duration::from_secs(20 + n as u64 / 5_000);
+    // Patience, not a measure: a machine with other work to do is many times slower.
+    d.deadline = Duration::from_secs(180 + n as u64 / 1_000);
     d
 }
 
@@ -145,8 +146,14 @@ fn a_wide_node() {
         assert_eq!(page["nodes"][0]["childCount"], n - 1);
     });
     timed("nested", || {
-        let id = d.send("get_tree", json!({"format": "nested", "limit": 100}));
-        assert!(d.response_text(&id).contains("\"n0\""));
+        let params = json!({"format": "nested", "limit": 100});
+        if n > 200_000 {
+            // More than a frame has room for.
+            d.err_kind("get_tree", params, "responseTooLarge");
+        } else {
+            let id = d.send("get_tree", params);
+            assert!(d.response_text(&id).contains("\"n0\""));
+        }
     });
     timed("navigate between siblings", || {
         let result = d.ok("navigate_tree", json!({"targetId": "n1"}));

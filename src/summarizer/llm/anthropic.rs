@@ -1,7 +1,7 @@
 //! The Messages API of Anthropic: one request, one stream of events.
 
 use super::{Failure, Outgoing, Piece, Usage, identifier};
-use crate::flow::summarize::Prompt;
+use crate::summarizer::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;
@@ -64,6 +64,7 @@ struct Message {
 #[derive(Deserialize)]
 struct Block {
     r#type: String,
+    text: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +99,9 @@ impl super::Reader for Reader {
             Event::ContentBlockStart { content_block } => {
                 if content_block.r#type.ends_with("tool_use") {
                     return Err(Failure::ToolCall);
+                }
+                if content_block.r#type == "text" {
+                    return Ok(Piece::Text(content_block.text.unwrap_or_default()));
                 }
             }
             Event::ContentBlockDelta { delta } if delta.r#type == "text_delta" => {

@@ -1,6 +1,7 @@
 //! What rows say: filters, order, query, fold, depth, pages, guides, members, nesting.
 
 use super::*;
+use crate::log::scan::Role;
 use serde_json::json;
 
 const CALLS: &str = r#""role":"assistant","content":[{"type":"toolCall","id":"t","name":"read","arguments":{"path":"a.rs"}}]"#;
@@ -389,9 +390,17 @@ fn queries_look_at_labels_roles_and_tools() {
     assert_eq!(ids("toolresult read"), "result");
     // By the name of the call: its preview shows the error.
     assert_eq!(ids("overloaded read"), "failed");
-    let fold = |text| Query::parse(text).unwrap();
-    assert_eq!(fold("ÀÉ ΣΑΣ"), fold("àé σασ"));
-    assert_eq!(Query::parse(" \t\n"), None);
+    let facts = RowFacts {
+        preview: "Dort: àé σασ, Straße".to_owned(),
+        ..RowFacts::default()
+    };
+    let finds = |text| {
+        let query = Query::parse(text).unwrap();
+        query.matches(None, Role::None, &facts)
+    };
+    assert!(finds("ÀÉ ΣΑΣ") && finds("àé σας") && finds("STRASSE dort"));
+    assert!(!finds("ÀÉ ΣΑΣ dorf"));
+    assert!(Query::parse(" \t\n").is_none());
 }
 
 #[test]

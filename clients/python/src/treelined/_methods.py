@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:7a6ae28fe56b271799c90946f534566b1e4a177702079ec38c24b369b4253096"
+SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -176,6 +176,7 @@ class AsyncMethods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
+        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
         """Makes a new session and opens it.
@@ -190,6 +191,8 @@ class AsyncMethods(ABC):
 
         `ephemeral`: Never written to disk; nor are its forks.
 
+        `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+
         """
         answered: types.CreateSessionResult = await self.call(
             "create_session",
@@ -199,6 +202,7 @@ class AsyncMethods(ABC):
                 "name": name,
                 "parentSession": parent_session,
                 "ephemeral": ephemeral,
+                "durability": durability,
             },
             timeout=timeout,
         )
@@ -210,6 +214,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         path: str | None | Omitted = OMITTED,
         mode: types.OpenMode | None | Omitted = OMITTED,
+        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.OpenSessionResult:
         """Opens a session.
@@ -220,9 +225,13 @@ class AsyncMethods(ABC):
 
         `mode`: `write` if left out. With `read` all mutations are refused and the leaf follows the file.
 
+        `durability`: What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+
         """
         answered: types.OpenSessionResult = await self.call(
-            "open_session", {"sessionId": session_id, "path": path, "mode": mode}, timeout=timeout
+            "open_session",
+            {"sessionId": session_id, "path": path, "mode": mode, "durability": durability},
+            timeout=timeout,
         )
         return answered
 
@@ -1389,6 +1398,7 @@ class Methods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
+        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
         """Makes a new session and opens it.
@@ -1403,6 +1413,8 @@ class Methods(ABC):
 
         `ephemeral`: Never written to disk; nor are its forks.
 
+        `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+
         """
         answered: types.CreateSessionResult = self.call(
             "create_session",
@@ -1412,6 +1424,7 @@ class Methods(ABC):
                 "name": name,
                 "parentSession": parent_session,
                 "ephemeral": ephemeral,
+                "durability": durability,
             },
             timeout=timeout,
         )
@@ -1423,6 +1436,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         path: str | None | Omitted = OMITTED,
         mode: types.OpenMode | None | Omitted = OMITTED,
+        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.OpenSessionResult:
         """Opens a session.
@@ -1433,9 +1447,13 @@ class Methods(ABC):
 
         `mode`: `write` if left out. With `read` all mutations are refused and the leaf follows the file.
 
+        `durability`: What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+
         """
         answered: types.OpenSessionResult = self.call(
-            "open_session", {"sessionId": session_id, "path": path, "mode": mode}, timeout=timeout
+            "open_session",
+            {"sessionId": session_id, "path": path, "mode": mode, "durability": durability},
+            timeout=timeout,
         )
         return answered
 

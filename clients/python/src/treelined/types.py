@@ -90,6 +90,14 @@ Durability = Literal["none", "os", "interval", "always"]
 `always`: Is on the disk.
 """
 
+DurabilityPolicy = Literal["os", "interval", "always"]
+"""When what is appended to a session is synced.
+
+`os`: Left to the system.
+`interval`: At most 50 ms after the answer.
+`always`: Before the answer.
+"""
+
 EndTurnResult = dict[str, Any]
 """The result of `end_turn`."""
 
@@ -368,7 +376,7 @@ class AppendMessageResult(TypedDict):
 
 
 class BeginTurnParams(TypedDict, total=False):
-    """The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`."""
+    """The client's agent begins to run: the leaf only moves by appending until `end_turn`."""
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""
@@ -636,6 +644,8 @@ class CreateSessionParams(TypedDict, total=False):
     """The session it comes from, as its header shall say. Never opened."""
     ephemeral: bool | None
     """Never written to disk; nor are its forks."""
+    durability: DurabilityPolicy | None
+    """What its appends are given, and those of its forks; the daemon's `--durability` if left out."""
 
 
 class CreateSessionResult(TypedDict):
@@ -1522,6 +1532,8 @@ class OpenSessionParams(TypedDict, total=False):
     """A session file, wherever it is."""
     mode: OpenMode | None
     """`write` if left out. With `read` all mutations are refused and the leaf follows the file."""
+    durability: DurabilityPolicy | None
+    """What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has."""
 
 
 class OpenSessionResult(TypedDict):

@@ -101,6 +101,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// When what is appended to a session is synced.
+    ///
+    /// `os`: Left to the system.
+    /// `interval`: At most 50 ms after the answer.
+    /// `always`: Before the answer.
+    pub enum DurabilityPolicy {
+        Os = "os",
+        Interval = "interval",
+        Always = "always",
+    }
+}
+
+string_enum! {
     /// The cause of a failure: the contract of `error.data.kind`.
     pub enum ErrorKind {
         ParseError = "parseError",

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:7a6ae28fe56b271799c90946f534566b1e4a177702079ec38c24b369b4253096";
+    "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106";
 
 impl Client {
     /// Makes a new session and opens it. Nothing is written before its first entry.
@@ -25,6 +25,7 @@ impl Client {
             name: None,
             parent_session: None,
             ephemeral: None,
+            durability: None,
         };
         self.call("create_session", params)
     }
@@ -38,6 +39,7 @@ impl Client {
             session_id: None,
             path: None,
             mode: None,
+            durability: None,
         };
         self.call("open_session", params)
     }
@@ -559,8 +561,8 @@ impl Client {
         self.call("merge_branch", params)
     }
 
-    /// The client's agent begins to run: the leaf only moves by appending and compaction until
-    /// `end_turn`. `begin_turn`
+    /// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
+    /// `begin_turn`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
     pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {

@@ -85,7 +85,7 @@ pub struct AppendMessageParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`.
+/// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeginTurnParams {
@@ -171,6 +171,9 @@ pub struct CreateSessionParams {
     /// Never written to disk; nor are its forks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
+    /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<DurabilityPolicy>,
 }
 
 /// Moves the file of a session to the trash folder of the session directory.
@@ -482,6 +485,9 @@ pub struct OpenSessionParams {
     /// `write` if left out. With `read` all mutations are refused and the leaf follows the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<OpenMode>,
+    /// What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<DurabilityPolicy>,
 }
 
 /// Goes back before a user message, which comes back for editing.

@@ -35,6 +35,12 @@ impl<R> Call<CreateSessionParams, R> {
         self.params.ephemeral = Some(ephemeral);
         self
     }
+
+    /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+    pub fn durability(mut self, durability: DurabilityPolicy) -> Self {
+        self.params.durability = Some(durability);
+        self
+    }
 }
 
 impl<R> Call<OpenSessionParams, R> {
@@ -53,6 +59,12 @@ impl<R> Call<OpenSessionParams, R> {
     /// `write` if left out. With `read` all mutations are refused and the leaf follows the file.
     pub fn mode(mut self, mode: OpenMode) -> Self {
         self.params.mode = Some(mode);
+        self
+    }
+
+    /// What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+    pub fn durability(mut self, durability: DurabilityPolicy) -> Self {
+        self.params.durability = Some(durability);
         self
     }
 }

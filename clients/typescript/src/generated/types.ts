@@ -57,6 +57,14 @@ export type CompactionReason = 'manual';
  */
 export type ContextFormat = 'agent' | 'llm';
 /**
+ * When what is appended to a session is synced.
+ *
+ * `os`: Left to the system.
+ * `interval`: At most 50 ms after the answer.
+ * `always`: Before the answer.
+ */
+export type DurabilityPolicy = 'os' | 'interval' | 'always';
+/**
  * The kind of damage.
  *
  * `tornTail`: The file ends inside a line.
@@ -529,7 +537,7 @@ export interface AppendMessageResult {
   durability: Durability;
 }
 /**
- * The client's agent begins to run: the leaf only moves by appending and compaction until `end_turn`.
+ * The client's agent begins to run: the leaf only moves by appending until `end_turn`.
  */
 export interface BeginTurnParams {
   /**
@@ -1261,6 +1269,10 @@ export interface CreateSessionParams {
    * Never written to disk; nor are its forks.
    */
   ephemeral?: boolean | null;
+  /**
+   * What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+   */
+  durability?: DurabilityPolicy | null;
 }
 /**
  * The result of `create_session`.
@@ -2604,6 +2616,10 @@ export interface OpenSessionParams {
    * `write` if left out. With `read` all mutations are refused and the leaf follows the file.
    */
   mode?: OpenMode | null;
+  /**
+   * What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+   */
+  durability?: DurabilityPolicy | null;
 }
 /**
  * The result of `open_session`.

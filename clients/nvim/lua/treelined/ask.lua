@@ -1,0 +1,32 @@
+--- Asking for a line of text.
+
+local utf8 = require('treelined.utf8')
+
+local M = {}
+
+--- Whether `vim.ui.input` is Neovim's own, not somebody's in its place.
+local function is_builtin()
+  return debug.getinfo(vim.ui.input, 'S').source:find('vim/ui.lua', 1, true) ~= nil
+end
+
+--- `vim.ui.input`, with nothing given told apart from no answer: Neovim 0.7 gives nil for both.
+---@param options {prompt: string, default?: string}
+---@param callback fun(text: string) not called if there was no answer
+function M.input(options, callback)
+  -- Neovim takes a default as if it were typed: with its control characters it would be obeyed.
+  options = vim.tbl_extend('force', options, { default = utf8.line(options.default or '') })
+  local function given(text)
+    if text then
+      callback(text)
+    end
+  end
+  if vim.fn.has('nvim-0.8') == 1 or not is_builtin() then
+    return vim.ui.input(options, given)
+  end
+  local none = '\1'
+  local arguments = vim.tbl_extend('keep', { cancelreturn = none }, options)
+  local ok, text = pcall(vim.fn.input, arguments)
+  given(ok and text ~= none and text or nil)
+end
+
+return M

@@ -1,0 +1,470 @@
+--- A conversation with one daemon: calls with deadlines, notifications, questions and answers.
+
+local errors = require('treelined.errors')
+local json = require('treelined.json')
+local process = require('treelined.process')
+local protocol = require('treelined.protocol')
+local uv = vim.uv or vim.loop
+
+local M = {}
+
+--- Milliseconds that a call waits if nobody says otherwise.
+local TIMEOUT_MS = 30000
+
+--- The same for calls that wait for people and models: a question is open for 10 minutes at most.
+local WAITING_TIMEOUT_MS = 660000
+
+local WAITING =
+  { compact = true, fork_session = true, merge_branch = true, navigate_tree = true, pop = true }
+
+--- How long a daemon may take to end once its input has, in milliseconds.
+local CLOSE_MS = 10000
+
+--- How long Neovim waits for the daemon's end before its own, in milliseconds.
+local FLUSH_MS = 1000
+
+---@class treelined.ClientOptions
+---@field command? string the daemon; `treelined` if left out
+---@field args? string[] more arguments for it
+---@field session_dir? string its session folder
+---@field summarizer? string its summarizer, for instance `outline`
+---@field cwd? string where it starts
+---@field env? table<string, string> added to Neovim's own environment
+---@field client_info? treelined.ClientInfo
+---@field answers? table<string, treelined.Answerer> by the name of the question; the daemon waits for each
+---@field summary_deltas? boolean send `summary_delta`
+---@field progress? boolean send `progress`
+---@field opt_out? string[] notifications not to send
+---@field timeout_ms? integer for calls that name none; else 30 s, or 11 min if they wait for people and models
+---@field on_log? fun(text: string) what the daemon logs
+---@field on_error? fun(message: string) what handlers and answerers fail with; `vim.notify` if left out
+---@field on_end? fun(why: treelined.Error) the daemon is gone
+
+--- Called with each question. It calls `question.reply` once, now or later.
+---@alias treelined.Answerer fun(event: table, question: treelined.Question)
+
+---@class treelined.Question
+---@field over boolean somebody else, the deadline or the end was faster
+---@field on_over? fun() called when it is over without a reply; dismiss prompts here
+---@field reply fun(result?: treelined.EventAnswer) the answer; none is no opinion
+---@field extend fun(ms: integer, callback?: treelined.Callback) asks for more time, from now
+
+---@alias treelined.Callback fun(err: treelined.Error|nil, result: any)
+
+---@class treelined.CallOptions
+---@field timeout_ms? integer
+
+---@class treelined.Client: treelined.Methods
+---@field server treelined.InitializeResult what the daemon told about itself
+---@field pid integer
+---@field over treelined.Error|nil why no call can succeed any more
+---@field package process treelined.Process
+---@field package options treelined.ClientOptions
+---@field package pending table<integer, {method: string, callback: treelined.Callback, timer: userdata}>
+---@field package handlers table<string, {[1]: fun(params: table, name: string)}[]>
+---@field package questions table<string, treelined.Question>
+---@field package last_id integer
+---@field package ended boolean
+local Client = {}
+Client.__index = Client
+
+--- Calls a function that is not ours.
+function Client:guard(what, callback, ...)
+  local ok, why = xpcall(callback, debug.traceback, ...)
+  if not ok then
+    self:report(('treelined: %s failed: %s'):format(what, why))
+  end
+  return ok
+end
+
+---@param message string
+function Client:report(message)
+  if self.options.on_error then
+    self.options.on_error(message)
+  else
+    vim.notify(message, vim.log.levels.ERROR)
+  end
+end
+
+---@param message table
+---@return {field: string, reason: string}|nil why it cannot be sent
+function Client:send(message)
+  -- The id comes first: there the daemon looks in a message that is too large.
+  local params, why = json.encode(message.params or vim.empty_dict())
+  if not params then
+    return why
+  end
+  local id = message.id and ('"id":%d,'):format(message.id) or ''
+  self.process:write(
+    ('{"jsonrpc":"2.0",%s"method":%s,"params":'):format(id, json.encode(message.method))
+      .. params
+      .. '}'
+  )
+end
+
+--- Takes a call out of those that wait.
+function Client:settle(id)
+  local call = self.pending[id]
+  self.pending[id] = nil
+  if call and not call.timer:is_closing() then
+    call.timer:close()
+  end
+  return call
+end
+
+--- Calls a method, with params as on the wire. The callback runs once, in the main loop: with the result, or
+--- with an error, for instance of kind `timeout` when there is no answer in time.
+---@param method string
+---@param params? table
+---@param callback? treelined.Callback
+---@param options? treelined.CallOptions
+---@return integer id for `cancel`
+function Client:request(method, params, callback, options)
+  callback = callback or function() end
+  self.last_id = self.last_id + 1
+  local id = self.last_id
+  local function fail(err)
+    vim.schedule(function()
+      self:guard('the callback of ' .. method, callback, err)
+    end)
+    return id
+  end
+  if self.over then
+    return fail(self.over)
+  end
+  local why = self:send({ id = id, method = method, params = params })
+  if why then
+    local text = ('%s: %s %s'):format(method, why.field, why.reason)
+    return fail(errors.new('invalidParams', text, why))
+  end
+  local timeout_ms = (options or {}).timeout_ms
+    or self.options.timeout_ms
+    or (WAITING[method] and WAITING_TIMEOUT_MS or TIMEOUT_MS)
+  local timer = assert(uv.new_timer())
+  self.pending[id] = { method = method, callback = callback, timer = timer }
+  timer:start(
+    timeout_ms,
+    0,
+    vim.schedule_wrap(function()
+      -- The answer may have been scheduled before.
+      if self:settle(id) then
+        self:cancel(id)
+        local text = ('%s: no answer within %d ms'):format(method, timeout_ms)
+        local details = { timeoutMs = timeout_ms }
+        local err = errors.new('timeout', text, details, { retryable = true })
+        self:guard('the callback of ' .. method, callback, err)
+      end
+    end)
+  )
+  return id
+end
+
+--- Calls a method and waits for the answer; what is scheduled runs meanwhile. Not for callbacks of `vim.loop`.
+---@param method string
+---@param params? table
+---@param options? treelined.CallOptions
+---@return any result nil if it failed
+---@return treelined.Error|nil
+function Client:request_sync(method, params, options)
+  local done, err, result
+  local id = self:request(method, params, function(...)
+    err, result = ...
+    done = true
+  end, options)
+  -- The call has a deadline of its own; waiting can only be interrupted.
+  local _, why = vim.wait(2 ^ 31 - 1, function()
+    return done
+  end, 5)
+  if not done then
+    self:cancel(id)
+    err = errors.new('cancelled', method .. ': interrupted' .. (why == -2 and ' by a key' or ''))
+  end
+  return result, err
+end
+
+for name, method in pairs(protocol.methods) do
+  Client[name] = function(self, params, callback, options)
+    return self:request(method, params, callback, options)
+  end
+end
+
+--- Asks the daemon to cancel a call. The daemon has the last word: a navigation results in
+--- `cancelled = true`, other calls that wait fail with `cancelled`, and what was done results as usual.
+---@param id integer
+function Client:cancel(id)
+  if not self.over then
+    self:send({ method = '$/cancel_request', params = { requestId = id } })
+  end
+end
+
+--- Hears notifications.
+---@param name string for instance `session_tree`, or `*` for all
+---@param handler fun(params: table, name: string)
+---@return fun() stop
+function Client:on(name, handler)
+  local handlers = self.handlers[name] or {}
+  self.handlers[name] = handlers
+  -- So that the same function can be given twice.
+  local entry = { handler }
+  handlers[#handlers + 1] = entry
+  return function()
+    for index, other in ipairs(handlers) do
+      if other == entry then
+        table.remove(handlers, index)
+        return
+      end
+    end
+  end
+end
+
+function Client:notify(name, params)
+  for _, key in ipairs({ name, '*' }) do
+    for _, entry in ipairs({ unpack(self.handlers[key] or {}) }) do
+      self:guard('a handler of ' .. name, entry[1], params, name)
+    end
+  end
+end
+
+function Client:dismiss(event_id)
+  local question = self.questions[event_id]
+  self.questions[event_id] = nil
+  if question then
+    question.over = true
+    if question.on_over then
+      self:guard('on_over', question.on_over)
+    end
+  end
+end
+
+function Client:ask(name, event)
+  local event_id = event.eventId
+  local question = { over = false }
+  self.questions[event_id] = question
+  function question.reply(result)
+    if question.over then
+      return
+    end
+    question.over = true
+    self.questions[event_id] = nil
+    if result == nil or next(result) == nil then
+      result = vim.empty_dict()
+    end
+    self:request('answer_event', { eventId = event_id, result = result }, function(err)
+      if err and err.kind ~= 'eventNotPending' and err.kind ~= 'disconnected' then
+        self:report(('treelined: the answer to %s was refused: %s'):format(name, err))
+        -- The daemon must not wait for an answer it cannot take.
+        if err.kind == 'invalidParams' then
+          self:request('answer_event', { eventId = event_id, result = vim.empty_dict() })
+        end
+      end
+    end)
+  end
+  function question.extend(ms, callback)
+    self:request('answer_event', { eventId = event_id, extendMs = ms }, callback)
+  end
+  local answerer = self.options.answers and self.options.answers[name]
+  -- Nor for an answerer that has failed: it has no opinion.
+  if not answerer or not self:guard('the answerer of ' .. name, answerer, event, question) then
+    question.reply()
+  end
+end
+
+function Client:receive(line)
+  if self.ended then
+    return
+  end
+  local message, why = json.decode(line)
+  if type(message) ~= 'table' then
+    local id = tonumber(line:match('^{"jsonrpc":"2.0","id":(%d+),'))
+    local call = id and self:settle(id)
+    if call then
+      local text = ('%s: the answer cannot be read: %s'):format(call.method, why)
+      self:guard('the callback of ' .. call.method, call.callback, errors.new('unreadable', text))
+    elseif id == nil and line:find('^{"jsonrpc":"2.0",') then
+      self:report(('treelined: a message of the daemon cannot be read: %s'):format(why))
+    elseif id == nil then
+      self:fail_as_impostor(line)
+    end
+    return
+  end
+  if message.jsonrpc == nil then
+    return self:fail_as_impostor(line)
+  end
+  if message.method then
+    local params = message.params or {}
+    local event_id = params.eventId
+    if message.method == 'event_resolved' and event_id then
+      self:dismiss(event_id)
+    end
+    self:notify(message.method, params)
+    -- Without `timeoutMs` nobody waits: it is told, not asked.
+    if event_id and (params.timeoutMs or 0) > 0 then
+      self:ask(message.method, params)
+    end
+    return
+  end
+  -- What timed out here may be answered later.
+  local call = message.id and self:settle(message.id)
+  if call then
+    local err = message.error and errors.answered(call.method, message.error) or nil
+    self:guard('the callback of ' .. call.method, call.callback, err, message.result)
+  end
+end
+
+function Client:fail_as_impostor(line)
+  if self.impostor then
+    return
+  end
+  local text = ('this is no treelined daemon: it said %q'):format(line:sub(1, 200))
+  self.impostor = errors.new('disconnected', text)
+  self.over = self.impostor
+  self.process:kill('sigkill')
+end
+
+function Client:disconnect(why)
+  if self.impostor then
+    self.impostor.details = why.details
+    why = self.impostor
+  elseif self.over and why.details.exitCode == 0 then
+    why.message = self.over.message
+  end
+  self.over, self.ended = why, true
+  local ids = vim.tbl_keys(self.pending)
+  table.sort(ids)
+  for _, id in ipairs(ids) do
+    local call = self:settle(id)
+    if call then
+      self:guard('the callback of ' .. call.method, call.callback, why)
+    end
+  end
+  for event_id in pairs(self.questions) do
+    self:dismiss(event_id)
+  end
+  if self.options.on_end then
+    self:guard('on_end', self.options.on_end, why)
+  end
+end
+
+--- Lets the daemon answer what it has accepted and end. Calls from now on fail with `disconnected`.
+---@param timeout_ms? integer after so long it is told to end, then made to; 10 s if left out
+function Client:close(timeout_ms)
+  self.over = self.over or errors.new('disconnected', 'the client is closed')
+  self.process:close(timeout_ms or CLOSE_MS)
+end
+
+--- Closes, and waits until the daemon is gone.
+---@param timeout_ms? integer as of `close`
+function Client:close_sync(timeout_ms)
+  self:close(timeout_ms)
+  vim.wait((timeout_ms or CLOSE_MS) + 10000, function()
+    return self.ended
+  end, 5)
+end
+
+--- Closes, and waits until the daemon has what it was sent: it does that even if nobody waits any more.
+function Client:close_and_flush()
+  self:close()
+  vim.wait(CLOSE_MS, function()
+    return self.ended or self.process:queued() == 0
+  end, 5)
+  -- What is in the pipe by now has still to be read, and a daemon that ends at once can be waited for.
+  vim.wait(FLUSH_MS, function()
+    return self.ended
+  end, 5)
+end
+
+--- Starts a daemon and introduces this client to it.
+---@param options? treelined.ClientOptions
+---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
+function M.start(options, callback)
+  options = options or {}
+  local args = {}
+  if options.session_dir then
+    vim.list_extend(args, { '--session-dir', options.session_dir })
+  end
+  if options.summarizer then
+    vim.list_extend(args, { '--summarizer', options.summarizer })
+  end
+  vim.list_extend(args, options.args or {})
+
+  local self = setmetatable({
+    options = options,
+    pending = {},
+    handlers = {},
+    questions = {},
+    last_id = 0,
+    ended = false,
+  }, Client)
+  local daemon, failure = process.start({
+    command = options.command or 'treelined',
+    args = args,
+    cwd = options.cwd,
+    env = options.env,
+    on_line = function(line)
+      self:receive(line)
+    end,
+    on_log = options.on_log and function(text)
+      self:guard('on_log', options.on_log, text)
+    end,
+    on_end = function(why)
+      self:disconnect(why)
+    end,
+  })
+  if not daemon then
+    vim.schedule(function()
+      callback(failure, nil)
+    end)
+    return
+  end
+  self.process, self.pid = daemon, daemon.pid
+
+  local answers = vim.empty_dict()
+  for name in pairs(options.answers or {}) do
+    answers[name] = vim.empty_dict()
+  end
+  local some = vim.empty_dict()
+  local params = {
+    protocolVersion = protocol.version,
+    clientInfo = options.client_info or { name = 'treelined.nvim' },
+    processId = uv.os_getpid(),
+    capabilities = {
+      answers = answers,
+      optOut = options.opt_out or {},
+      summaryDeltas = options.summary_deltas and some or nil,
+      progress = options.progress and some or nil,
+    },
+  }
+  self:request('initialize', params, function(err, server)
+    local spoken = server and server.protocolVersion
+    if not err and spoken ~= protocol.version then
+      local text = 'the daemon speaks protocol version %s, this client %d'
+      local details = { expected = protocol.version, spoken = spoken }
+      err =
+        errors.new('versionMismatch', text:format(vim.inspect(spoken), protocol.version), details)
+    end
+    if err then
+      self:close()
+      return callback(err, nil)
+    end
+    self.server = server
+    callback(nil, self)
+  end)
+end
+
+--- Starts a daemon and waits until it has introduced itself.
+---@param options? treelined.ClientOptions
+---@return treelined.Client|nil
+---@return treelined.Error|nil
+function M.start_sync(options)
+  local done, err, client
+  M.start(options, function(...)
+    err, client = ...
+    done = true
+  end)
+  vim.wait(2 ^ 31 - 1, function()
+    return done
+  end, 5)
+  return client, err
+end
+
+return M

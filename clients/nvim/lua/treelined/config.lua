@@ -1,0 +1,123 @@
+--- What can be set, from `vim.g.treelined` and `setup`, and what holds if nothing is.
+
+local M = {}
+
+---@class treelined.Config
+---@field command? string the daemon; `treelined` if left out
+---@field args? string[] more arguments for it
+---@field session_dir? string its session folder; its own choice if left out
+---@field summarizer? string its summarizer, for instance `outline`; what its configuration says if left out
+---@field env? table<string, string> more environment for it
+---@field timeout_ms? integer deadline of calls; 30 s if left out, 11 min for those that wait for people and models
+---@field answers? table<string, treelined.Answerer> asked before moves, forks and compactions
+---@field render? 'unicode'|'ascii' how the tree is drawn
+---@field filter? treelined.TreeFilter which rows there are at first
+---@field order? treelined.TreeOrder `active-first` puts the active path first
+---@field page_size? integer rows that are fetched at once
+---@field header? boolean say name, size and filter above the tree (before Neovim 0.8: in its status line)
+---@field default_keys? boolean map keys in the tree and in the prompt
+---@field tree_window? string command that makes the tree's window
+---@field prompt_window? string command that makes the prompt's
+---@field entry_window? string command that makes the window of entries and summaries
+M.defaults = {
+  command = 'treelined',
+  args = {},
+  render = 'unicode',
+  filter = 'default',
+  order = 'time',
+  page_size = 200,
+  header = true,
+  default_keys = true,
+  tree_window = 'edit',
+  prompt_window = 'belowright 8split',
+  entry_window = 'belowright 12split',
+}
+
+local TYPES = {
+  command = 'string',
+  args = 'table',
+  session_dir = 'string',
+  summarizer = 'string',
+  env = 'table',
+  timeout_ms = 'number',
+  answers = 'table',
+  render = { 'unicode', 'ascii' },
+  filter = { 'default', 'no-tools', 'user-only', 'labeled-only', 'all' },
+  order = { 'time', 'active-first' },
+  page_size = 'number',
+  header = 'boolean',
+  default_keys = 'boolean',
+  tree_window = 'string',
+  prompt_window = 'string',
+  entry_window = 'string',
+}
+
+M.filters = TYPES.filter
+
+---@type treelined.Config
+local given = {}
+
+--- What is wrong with a configuration, one line each.
+---@param config any
+---@return string[]
+function M.problems(config)
+  if type(config) ~= 'table' then
+    return { 'the configuration is a ' .. type(config) .. ', not a table' }
+  end
+  local problems = {}
+  local names = vim.tbl_keys(config)
+  table.sort(names, function(a, b)
+    return tostring(a) < tostring(b)
+  end)
+  for _, name in ipairs(names) do
+    local expected, value = TYPES[name], config[name]
+    if expected == nil then
+      problems[#problems + 1] = ('there is no setting `%s`'):format(name)
+    elseif type(expected) == 'table' then
+      if not vim.tbl_contains(expected, value) then
+        local list = table.concat(expected, ', ')
+        problems[#problems + 1] = ('`%s` is one of %s'):format(name, list)
+      end
+    elseif type(value) ~= expected then
+      problems[#problems + 1] = ('`%s` is a %s, not a %s'):format(name, expected, type(value))
+    end
+  end
+  return problems
+end
+
+local function from_global()
+  local global = vim.g.treelined
+  if type(global) == 'function' then
+    global = global()
+  end
+  return global == nil and {} or global
+end
+
+--- Sets what `require('treelined').setup` was given.
+---@param config treelined.Config
+function M.set(config)
+  given = config
+end
+
+--- What was given by the user, unchecked.
+---@return any
+function M.given()
+  local global = from_global()
+  if type(global) ~= 'table' or type(given) ~= 'table' then
+    return type(global) ~= 'table' and global or given
+  end
+  return vim.tbl_extend('force', global, given)
+end
+
+--- What is in force; throws what is wrong with it.
+---@return treelined.Config
+function M.get()
+  local config = M.given()
+  local problems = M.problems(config)
+  if #problems > 0 then
+    error('treelined: ' .. table.concat(problems, '; '), 0)
+  end
+  return vim.tbl_extend('force', M.defaults, config)
+end
+
+return M

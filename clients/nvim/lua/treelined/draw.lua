@@ -1,0 +1,138 @@
+--- How a row of the tree looks: text of a line, and what is highlighted in it. Pure.
+---
+--- Guides, previews and flags come from the daemon; whatever comes from a session is made safe here.
+
+local utf8 = require('treelined.utf8')
+
+local M = {}
+
+--- How every summary of a branch begins; in a row that says `summary` it tells nothing.
+local PREAMBLE =
+  'This is a summary of a branch that was explored before the conversation returned here.'
+
+--- Columns for who speaks.
+local SPEAKER = 10
+
+local MARKS = {
+  unicode = { path = '•', leaf = '◉', folded = '▸', active = '← active', failed = '✗' },
+  ascii = { path = '*', leaf = '@', folded = '+', active = '<- active', failed = '!' },
+}
+
+--- Highlight groups, and what they look like unless somebody says otherwise.
+M.highlights = {
+  TreelinedActive = 'String',
+  TreelinedFolded = 'Folded',
+  TreelinedGuide = 'NonText',
+  TreelinedSpeaker = 'Comment',
+  TreelinedUser = 'Function',
+  TreelinedSummary = 'Type',
+  TreelinedLabel = 'Todo',
+  TreelinedPreview = 'Normal',
+  TreelinedInactive = 'Comment',
+  TreelinedError = 'ErrorMsg',
+  TreelinedFlag = 'WarningMsg',
+}
+
+local SPEAKERS = {
+  thinking_level_change = 'thinking',
+  model_change = 'model',
+  custom_message = 'note',
+  session_info = 'name',
+  context_edit = 'edit',
+  branch_summary = 'summary',
+}
+
+local ROLES = {
+  toolResult = 'tool',
+  bashExecution = 'shell',
+  branchSummary = 'summary',
+  compactionSummary = 'compaction',
+}
+
+--- Who says it, in a word.
+---@param node treelined.TreeNode
+---@return string
+function M.speaker(node)
+  if node.type == 'message' then
+    local role = node.role or 'message'
+    return ROLES[role] or role
+  end
+  return SPEAKERS[node.type] or node.type
+end
+
+local function padded(text, columns)
+  text = utf8.line(text)
+  if vim.fn.strdisplaywidth(text) > columns then
+    text = vim.fn.strcharpart(text, 0, columns)
+  end
+  return text .. (' '):rep(columns + 1 - vim.fn.strdisplaywidth(text))
+end
+
+local function speaker_group(node, speaker)
+  if not node.onActivePath then
+    return 'TreelinedInactive'
+  elseif speaker == 'user' then
+    return 'TreelinedUser'
+  elseif speaker == 'summary' or speaker == 'compaction' then
+    return 'TreelinedSummary'
+  end
+  return 'TreelinedSpeaker'
+end
+
+--- Draws a row.
+---@param node treelined.TreeNode
+---@param look {render: 'unicode'|'ascii', folded?: boolean}
+---@return string line
+---@return {[1]: integer, [2]: integer, [3]: string}[] highlights columns in bytes from 0, end exclusive, and group
+function M.row(node, look)
+  local marks = MARKS[look.render]
+  local line, highlights = '', {}
+  local function add(text, group)
+    if text ~= '' then
+      if group then
+        highlights[#highlights + 1] = { #line, #line + #text, group }
+      end
+      line = line .. text
+    end
+  end
+  -- At the left, where it is seen however long the row is.
+  local mark = node.isLeaf and marks.leaf or (node.onActivePath and marks.path) or ' '
+  add(mark, 'TreelinedActive')
+  add(look.folded and marks.folded or ' ', look.folded and 'TreelinedFolded' or nil)
+  add(' ')
+  add(utf8.line(node.prefix or ''), 'TreelinedGuide')
+  local speaker = M.speaker(node)
+  add(padded(speaker, SPEAKER), speaker_group(node, speaker))
+  if node.label then
+    add('[' .. utf8.line(node.label) .. ']', 'TreelinedLabel')
+    add(' ')
+  end
+  if node.isError then
+    add(marks.failed .. ' ', 'TreelinedError')
+  end
+  local said = node.toolName and node.toolName .. ': ' or ''
+  local preview = node.preview
+  if speaker == 'summary' and vim.startswith(preview, PREAMBLE) then
+    preview = vim.trim(preview:sub(#PREAMBLE + 1))
+  end
+  said = said .. preview
+  if node.tokens then
+    said = ('(%d tokens) '):format(node.tokens) .. said
+  end
+  add(utf8.line(said), node.onActivePath and 'TreelinedPreview' or 'TreelinedInactive')
+  if node.flags and #node.flags > 0 then
+    add(' ')
+    add('(' .. utf8.line(table.concat(node.flags, ', ')) .. ')', 'TreelinedFlag')
+  end
+  if node.isLeaf then
+    add(' ')
+    add(marks.active, 'TreelinedActive')
+  end
+  line = line:gsub(' +$', '')
+  for _, highlight in ipairs(highlights) do
+    highlight[2] = math.min(highlight[2], #line)
+  end
+  return line, highlights
+end
+
+return M

@@ -1,0 +1,97 @@
+--- treelined for Neovim: conversations of AI agents as trees.
+---
+--- Nothing has to be set up. `:Treelined` opens a session; what else there is tells `:help treelined`.
+
+local M = {}
+
+--- Sets what `vim.g.treelined` sets as well. Calling it is up to you.
+---@param config? treelined.Config
+function M.setup(config)
+  require('treelined.config').set(config or {})
+end
+
+local function report(err)
+  vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
+end
+
+local function shower(callback)
+  return function(err, session)
+    if not session then
+      report(err)
+      if callback then
+        callback(err, nil)
+      end
+      return
+    end
+    require('treelined.tree').show(session, callback and function(tree)
+      callback(nil, tree)
+    end)
+  end
+end
+
+--- Opens a session and shows its tree.
+---@param what string its id, or the path of its file
+---@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) when it is drawn
+function M.open(what, callback)
+  require('treelined.session').open(what, shower(callback))
+end
+
+--- Makes a session for the working directory and shows its tree.
+---@param name? string
+---@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) when it is drawn
+function M.new(name, callback)
+  require('treelined.session').create(name, shower(callback))
+end
+
+local function describe(row)
+  local utf8 = require('treelined.utf8')
+  local what = row.name or row.firstMessage
+  what = utf8.line(what == '' and row.sessionId or what)
+  local count = row.messageCount == 1 and '1 message' or row.messageCount .. ' messages'
+  return ('%s  %s · %s'):format(row.modified:sub(1, 16):gsub('T', ' '), what, count)
+end
+
+--- Lets the user choose one of the last sessions, and opens it.
+function M.pick()
+  require('treelined.session').connect(function(err, client)
+    if not client then
+      return report(err)
+    end
+    client:list_sessions({ sort = 'recent', limit = 200 }, function(failure, result)
+      if failure then
+        return report(failure)
+      elseif #result.sessions == 0 then
+        return vim.notify('treelined: there are no sessions yet; `:Treelined new` makes one')
+      end
+      local options = { prompt = 'Session:', kind = 'treelined.session', format_item = describe }
+      vim.ui.select(result.sessions, options, function(row)
+        if row then
+          M.open(row.path)
+        end
+      end)
+    end)
+  end)
+end
+
+--- Starts a daemon of your own and talks to it, apart from the one that holds the sessions you see.
+---@param options? treelined.ClientOptions
+---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
+function M.connect(options, callback)
+  require('treelined.client').start(options, callback)
+end
+
+--- Does the same, and waits for it.
+---@param options? treelined.ClientOptions
+---@return treelined.Client|nil
+---@return treelined.Error|nil
+function M.connect_sync(options)
+  return require('treelined.client').start_sync(options)
+end
+
+--- The client whose sessions the trees show, if its daemon runs.
+---@return treelined.Client|nil
+function M.client()
+  return require('treelined.session').client()
+end
+
+return M

@@ -1,0 +1,206 @@
+--- The daemon as a process: starting it, its pipes, its end. Does not know JSON-RPC.
+
+local errors = require('treelined.errors')
+local lines = require('treelined.lines')
+local uv = vim.uv or vim.loop
+
+local M = {}
+
+--- How much of what the daemon last said on stderr goes into an error, in bytes.
+local LAST_WORDS = 4096
+
+--- After its end, how long output may still be on its way, in milliseconds.
+local DRAIN_MS = 1000
+
+--- What the daemon gives its running summaries when asked to end, and a little more, in milliseconds.
+local TERMINATE_MS = 6000
+
+--- A running daemon. All callbacks run in the main loop, in the order of what happened.
+---@class treelined.Process
+---@field pid integer
+---@field package handle userdata
+---@field package stdin userdata
+---@field package over boolean
+local Process = {}
+Process.__index = Process
+
+---@class treelined.ProcessOptions
+---@field command string
+---@field args string[]
+---@field cwd? string
+---@field env? table<string, string> added to Neovim's own environment
+---@field on_line fun(line: string)
+---@field on_log? fun(text: string) each piece of text on stderr
+---@field on_end fun(why: treelined.Error) once, after the last line
+
+local function environment(extra)
+  if not extra then
+    return nil
+  end
+  local list = {}
+  for name, value in pairs(vim.tbl_extend('force', vim.fn.environ(), extra)) do
+    list[#list + 1] = name .. '=' .. value
+  end
+  return list
+end
+
+local function after(ms, callback)
+  local timer = assert(uv.new_timer())
+  timer:start(ms, 0, function()
+    timer:close()
+    callback()
+  end)
+  return timer
+end
+
+local function stop(timer)
+  if timer and not timer:is_closing() then
+    timer:close()
+  end
+end
+
+local function close(handle)
+  if handle and not handle:is_closing() then
+    handle:close()
+  end
+end
+
+--- Starts a daemon.
+---@param options treelined.ProcessOptions
+---@return treelined.Process|nil
+---@return treelined.Error|nil
+function M.start(options)
+  local stdin, stdout, stderr = uv.new_pipe(false), uv.new_pipe(false), uv.new_pipe(false)
+  local self = setmetatable({ stdin = stdin, over = false }, Process)
+  local words, code, signal = '', nil, nil
+  local open = 2
+  local drain
+
+  local function finish()
+    if self.over then
+      return
+    end
+    self.over = true
+    stop(drain)
+    for _, handle in ipairs({ stdin, stdout, stderr, self.handle }) do
+      close(handle)
+    end
+    local why = 'the daemon has ended'
+    if signal and signal ~= 0 then
+      why = why .. ' by signal ' .. signal
+    elseif code ~= 0 then
+      why = why .. ' with exit code ' .. code
+    end
+    local said = vim.trim(words)
+    why = why .. (said == '' and '' or ': ' .. said)
+    local details = { exitCode = code, signal = signal, stderr = words }
+    vim.schedule(function()
+      options.on_end(errors.new('disconnected', why, details))
+    end)
+  end
+
+  local function maybe_finish()
+    if code and open == 0 then
+      finish()
+    elseif code and not drain then
+      -- A process of the daemon's own may hold its output open.
+      drain = after(DRAIN_MS, finish)
+    end
+  end
+
+  local ok, handle, pid = pcall(uv.spawn, options.command, {
+    args = options.args,
+    cwd = options.cwd,
+    env = environment(options.env),
+    stdio = { stdin, stdout, stderr },
+    hide = true,
+  }, function(exit_code, exit_signal)
+    code, signal = exit_code, exit_signal
+    maybe_finish()
+  end)
+  if not (ok and handle) then
+    for _, pipe in ipairs({ stdin, stdout, stderr }) do
+      close(pipe)
+    end
+    local why = tostring(ok and pid or handle)
+    return nil, errors.new('disconnected', ('cannot start %s: %s'):format(options.command, why))
+  end
+  self.handle, self.pid = handle, pid
+
+  local function read(pipe, on_data, on_eof)
+    pipe:read_start(function(_, data)
+      if data then
+        on_data(data)
+      else
+        close(pipe)
+        open = open - 1
+        on_eof()
+        maybe_finish()
+      end
+    end)
+  end
+  -- Neovim runs what is scheduled in its order, so the lines arrive in theirs.
+  local push = lines.splitter(function(line)
+    vim.schedule(function()
+      options.on_line(line)
+    end)
+  end)
+  read(stdout, push, function()
+    -- A program that goes on without its output is of no use.
+    if not code then
+      after(DRAIN_MS, function()
+        self:kill('sigkill')
+      end)
+    end
+  end)
+  read(stderr, function(data)
+    words = (words .. data):sub(-LAST_WORDS)
+    if options.on_log then
+      vim.schedule(function()
+        options.on_log(data)
+      end)
+    end
+  end, function() end)
+  return self, nil
+end
+
+--- Queues a line for the daemon. One that is gone shows as its end.
+---@param line string
+function Process:write(line)
+  if not self.stdin:is_closing() then
+    self.stdin:write(line .. '\n')
+  end
+end
+
+--- How many bytes have not reached the pipe yet.
+---@return integer
+function Process:queued()
+  return self.stdin:is_closing() and 0 or self.stdin:get_write_queue_size()
+end
+
+---@param signal string
+function Process:kill(signal)
+  if not self.over then
+    self.handle:kill(signal)
+  end
+end
+
+--- Ends its input, after what is still queued; if it is not gone after so many milliseconds it is told to
+--- end, then made to.
+---@param timeout_ms integer
+function Process:close(timeout_ms)
+  if self.over or self.stdin:is_closing() then
+    return
+  end
+  self.stdin:shutdown(function()
+    close(self.stdin)
+  end)
+  after(timeout_ms, function()
+    self:kill('sigterm')
+  end)
+  after(timeout_ms + TERMINATE_MS, function()
+    self:kill('sigkill')
+  end)
+end
+
+return M

@@ -1,0 +1,205 @@
+--- The buffer in which the next user message of a session is written. `:write` sends it.
+
+local config = require('treelined.config')
+local keys = require('treelined.keys')
+local session_module = require('treelined.session')
+local windows = require('treelined.windows')
+
+local M = {}
+
+---@class treelined.Prompt
+---@field session_id string
+---@field images table[] content blocks that go out with the text
+---@field attempt? {text: string, leaf_id?: string, force: boolean, params: table} what may not have arrived
+---@field is_sending boolean
+
+---@type table<integer, treelined.Prompt>
+local prompts = {}
+
+--- How long `:write` waits for the daemon, in milliseconds.
+local WRITE_MS = 3000
+
+local namespace = vim.api.nvim_create_namespace('treelined-prompt')
+
+local function say(text, level)
+  vim.notify('treelined: ' .. text, level or vim.log.levels.INFO)
+end
+
+local function text_of(buf)
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+end
+
+local function fill(buf, text)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(text, '\n', { plain = true }))
+end
+
+local function show_images(buf)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  local count = #prompts[buf].images
+  if count > 0 then
+    local text = count == 1 and ' 1 image goes with it' or (' %d images go with it'):format(count)
+    local options = { virt_text = { { text, 'Comment' } } }
+    vim.api.nvim_buf_set_extmark(buf, namespace, 0, 0, options)
+  end
+end
+
+local function buffer(session)
+  for buf, prompt in pairs(prompts) do
+    if prompt.session_id == session.id then
+      return buf
+    end
+  end
+  local buf = vim.api.nvim_create_buf(true, false)
+  prompts[buf] = { session_id = session.id, images = {}, is_sending = false }
+  vim.api.nvim_buf_set_name(buf, windows.name(session.id, 'prompt'))
+  vim.bo[buf].buftype = 'acwrite'
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].swapfile = false
+  vim.bo[buf].filetype = 'markdown'
+  vim.b[buf].treelined_session = session.id
+  vim.api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = buf,
+    callback = function()
+      M.send(buf, { force = vim.v.cmdbang == 1 })
+      -- So that `:wq` finds the buffer written.
+      vim.wait(WRITE_MS, function()
+        return not prompts[buf].is_sending
+      end, 5)
+    end,
+  })
+  windows.on_wipe(buf, function()
+    prompts[buf] = nil
+  end)
+  if config.get().default_keys then
+    for _, key in ipairs(keys.prompt) do
+      local options = { buffer = buf, remap = true, desc = 'treelined: ' .. key[3] }
+      vim.keymap.set({ 'n', 'i' }, key[1], key[2], options)
+    end
+  end
+  return buf
+end
+
+--- Shows the prompt of a session, in the window that `prompt_window` makes.
+---@param session treelined.OpenSession
+---@return integer buf
+function M.show(session)
+  local buf = buffer(session)
+  windows.enter(session.id, 'prompt', buf, config.get().prompt_window)
+  windows.set_title(buf, ('%s · message · :w sends'):format(session:title()))
+  return buf
+end
+
+--- Puts what a navigation gave back into the prompt. What stood there comes back with `u`.
+---@param session treelined.OpenSession
+---@param text string
+---@param images? table[]
+---@return integer buf
+function M.put(session, text, images)
+  local buf = M.show(session)
+  local before = text_of(buf)
+  fill(buf, text)
+  prompts[buf].images = images or {}
+  show_images(buf)
+  -- It is in the session: nothing is lost if Neovim ends now.
+  vim.bo[buf].modified = false
+  if before ~= '' and before ~= text then
+    say('the text that stood in the prompt comes back with u')
+  end
+  return buf
+end
+
+local function new_id()
+  local bytes = (vim.uv or vim.loop).random(8)
+  return (bytes:gsub('.', function(byte)
+    return ('%02x'):format(byte:byte())
+  end))
+end
+
+local function sent(buf, changedtick)
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return
+  end
+  prompts[buf].attempt = nil
+  prompts[buf].images = {}
+  show_images(buf)
+  -- What was typed meanwhile is the next message's.
+  if vim.api.nvim_buf_get_changedtick(buf) == changedtick then
+    fill(buf, '')
+    vim.bo[buf].modified = false
+  end
+end
+
+--- Sends the prompt as a new user message. It is emptied when the daemon has it, and stays as it is if not.
+---@param buf? integer the current buffer if left out
+---@param options? {force?: boolean} force: though others have written on from here, which makes a branch
+function M.send(buf, options)
+  buf = (buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf
+  local force = options and options.force or false
+  local prompt = prompts[buf]
+  if not prompt then
+    return say('this buffer is no prompt', vim.log.levels.ERROR)
+  end
+  local session = session_module.get(prompt.session_id)
+  if not session then
+    return say('the session is not open: `R` in its tree opens it', vim.log.levels.ERROR)
+  elseif prompt.is_sending then
+    return say('the message is being sent')
+  end
+  local text = text_of(buf)
+  if vim.trim(text) == '' and #prompt.images == 0 then
+    return say('there is nothing to send')
+  end
+  local content = text
+  if #prompt.images > 0 then
+    content = vim.list_extend({ { type = 'text', text = text } }, prompt.images)
+  end
+  -- The same id for the same text: the daemon knows a retry, whatever became of the first.
+  local attempt = prompt.attempt
+  local is_retry = attempt
+    and attempt.text == text
+    and attempt.leaf_id == session.leaf_id
+    and attempt.force == force
+  if not is_retry then
+    local seconds, microseconds = (vim.uv or vim.loop).gettimeofday()
+    attempt = {
+      text = text,
+      leaf_id = session.leaf_id,
+      force = force,
+      params = {
+        entryId = new_id(),
+        expectedLeafId = not force and (session.leaf_id or vim.NIL) or nil,
+        message = {
+          role = 'user',
+          content = content,
+          timestamp = seconds * 1000 + math.floor(microseconds / 1000),
+        },
+      },
+    }
+  end
+  prompt.attempt, prompt.is_sending = attempt, true
+  local changedtick = vim.api.nvim_buf_get_changedtick(buf)
+  session:request('append_message', attempt.params, function(err)
+    prompt.is_sending = false
+    if not err then
+      sent(buf, changedtick)
+    elseif err.kind == 'leafMoved' then
+      say(
+        'not sent: others have written on from here. `gj` in the tree goes where they are, '
+          .. '`:write!` sends it here and makes a branch',
+        vim.log.levels.WARN
+      )
+    else
+      say('not sent: ' .. tostring(err), vim.log.levels.ERROR)
+    end
+  end)
+end
+
+--- The session whose prompt a buffer is.
+---@param buf? integer
+---@return treelined.OpenSession|nil
+function M.session_of(buf)
+  local prompt = prompts[(buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf]
+  return prompt and session_module.get(prompt.session_id)
+end
+
+return M

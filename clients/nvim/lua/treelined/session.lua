@@ -1,0 +1,246 @@
+--- The sessions that are open in this Neovim, and the one daemon that holds them.
+---
+--- Knows where each session stands and tells those who draw it what happened to it.
+
+local Client = require('treelined.client')
+local config = require('treelined.config')
+local errors = require('treelined.errors')
+
+local M = {}
+
+---@class treelined.OpenSession
+---@field id string
+---@field path? string the file; nil for an ephemeral session
+---@field name? string
+---@field cwd string
+---@field read_only boolean
+---@field leaf_id? string nil: before the first entry
+---@field others_leaf_id? string where others have written on to, while this Neovim stands elsewhere
+---@field over? treelined.Error why it is no longer open
+---@field navigation_id? string what runs now, if it is ours
+---@field private client treelined.Client
+---@field private listeners table[]
+local Session = {}
+Session.__index = Session
+
+---@type table<string, treelined.OpenSession>
+local sessions = {}
+
+---@type treelined.Client|nil
+local client = nil
+
+---@type fun(err: treelined.Error|nil, client: treelined.Client|nil)[]|nil
+local waiting = nil
+
+--- What happened to a session: `changed` (its tree), `renamed`, `summary_delta`, `over`.
+---@alias treelined.SessionEvent 'changed'|'renamed'|'summary_delta'|'over'
+
+function Session:emit(event, params)
+  for _, entry in ipairs({ unpack(self.listeners) }) do
+    entry[1](event, params)
+  end
+end
+
+--- Hears what happens to the session.
+---@param listener fun(event: treelined.SessionEvent, params: table)
+---@return fun() stop
+function Session:listen(listener)
+  local entry = { listener }
+  table.insert(self.listeners, entry)
+  return function()
+    self.listeners = vim.tbl_filter(function(other)
+      return other ~= entry
+    end, self.listeners)
+  end
+end
+
+--- Calls a method on this session.
+---@param method string
+---@param params? table
+---@param callback? treelined.Callback
+---@param options? treelined.CallOptions
+function Session:request(method, params, callback, options)
+  params = vim.tbl_extend('force', params or {}, { sessionId = self.id })
+  if self.over then
+    vim.schedule(function()
+      if callback then
+        callback(self.over, nil)
+      end
+    end)
+    return
+  end
+  self.client:request(method, params, callback, options)
+end
+
+--- What it is called for people.
+function Session:title()
+  return self.name or self.id
+end
+
+local function close(session, why)
+  session.over = why
+  session.navigation_id = nil
+  sessions[session.id] = nil
+  session:emit('over', { reason = why })
+end
+
+local on = {}
+
+function on.session_tree(session, params)
+  session.leaf_id, session.others_leaf_id = params.newLeafId, nil
+  session:emit('changed', params)
+end
+
+function on.entries_appended(session, params)
+  session.leaf_id = params.leafId
+  -- Others do not move this Neovim: it stands where it stood, and the file somewhere else.
+  local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
+  session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
+  session:emit('changed', params)
+end
+
+function on.session_compact(session, params)
+  session:emit('changed', params)
+end
+
+-- What was lost may have been anything.
+on.events_lost = on.session_compact
+
+function on.session_info_changed(session, params)
+  session.name = params.name
+  session:emit('renamed', params)
+end
+
+function on.summary_delta(session, params)
+  session:emit('summary_delta', params)
+end
+
+function on.session_closed(session)
+  close(session, errors.new('sessionNotFound', 'the session was closed'))
+end
+
+local function hear(params, name)
+  local session = sessions[params.sessionId]
+  if session and on[name] then
+    on[name](session, params)
+  end
+end
+
+local function gone(ended)
+  return function(why)
+    if client == ended.client then
+      client = nil
+    end
+    for _, session in pairs(vim.tbl_extend('force', {}, sessions)) do
+      close(session, why)
+    end
+  end
+end
+
+--- Gives the daemon that Neovim's sessions are in; starts it if it does not run.
+---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
+function M.connect(callback)
+  if client then
+    return callback(nil, client)
+  elseif waiting then
+    waiting[#waiting + 1] = callback
+    return
+  end
+  local settings = config.get()
+  waiting = { callback }
+  local holder = {}
+  Client.start({
+    command = settings.command,
+    args = settings.args,
+    session_dir = settings.session_dir,
+    summarizer = settings.summarizer,
+    env = settings.env,
+    timeout_ms = settings.timeout_ms,
+    answers = settings.answers,
+    summary_deltas = true,
+    on_end = gone(holder),
+  }, function(err, started)
+    local callbacks = waiting or {}
+    waiting = nil
+    if started and started.ended then
+      err, started = started.over, nil
+    end
+    holder.client = started
+    client = started
+    if started then
+      started:on('*', hear)
+    end
+    for _, each in ipairs(callbacks) do
+      each(err, started)
+    end
+  end)
+end
+
+--- The daemon's process, if it runs.
+---@return treelined.Client|nil
+function M.client()
+  return client
+end
+
+local function adopt(owner, info)
+  local session = sessions[info.sessionId]
+  if not session then
+    session = setmetatable({ id = info.sessionId, listeners = {} }, Session)
+    sessions[session.id] = session
+  end
+  session.client = owner
+  session.path, session.name, session.cwd = info.path, info.name, info.cwd
+  session.leaf_id, session.read_only = info.leafId, info.readOnly
+  return session
+end
+
+local function enter(method, params, callback)
+  M.connect(function(err, owner)
+    if not owner then
+      return callback(err, nil)
+    end
+    owner:request(method, params, function(failure, result)
+      callback(failure, result and adopt(owner, result.session))
+    end)
+  end)
+end
+
+--- Opens a session: by its id, or by the path of its file.
+---@param what string
+---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
+function M.open(what, callback)
+  local is_path = what:find('[/\\]') ~= nil or vim.fn.filereadable(what) == 1
+  -- Not `expand()`: it would run what stands between backticks in a file's name.
+  local params = is_path and { path = vim.fn.fnamemodify(what, ':p') } or { sessionId = what }
+  enter('open_session', params, callback)
+end
+
+--- Makes a session for the working directory.
+---@param name? string
+---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
+function M.create(name, callback)
+  enter('create_session', { name = name, cwd = vim.fn.getcwd() }, callback)
+end
+
+--- The open session of this id.
+---@param id string
+---@return treelined.OpenSession|nil
+function M.get(id)
+  return sessions[id]
+end
+
+--- Ends the daemon, and with it all sessions. What was accepted is written before.
+function M.stop()
+  if client then
+    client:close()
+  end
+end
+
+--- Does the same, for the end of Neovim: what is still on its way to the daemon arrives.
+function M.leave()
+  if client then
+    client:close_and_flush()
+  end
+end
+
+return M

@@ -1,0 +1,536 @@
+--- The buffer that shows the tree of a session.
+---
+--- Owns the buffer, its lines and where the cursor stands after something happened. It is as long as the tree
+--- from the beginning, and rows are fetched when a window comes near them; until then their lines are empty.
+--- What keys do is `actions`'s.
+
+local Rows = require('treelined.rows')
+local config = require('treelined.config')
+local draw = require('treelined.draw')
+local windows = require('treelined.windows')
+
+local M = {}
+
+--- How long changes are collected before the tree is drawn anew, in milliseconds.
+local SETTLE_MS = 20
+
+---@class treelined.Tree
+---@field buf integer
+---@field session treelined.OpenSession
+---@field filter treelined.TreeFilter
+---@field query? string only rows in which all of these words occur
+---@field search? {query: string, index: integer, total: integer} what `n` goes on with
+---@field private fold table<string, true>
+---@field private rows treelined.Rows
+---@field private settings treelined.Config
+---@field private namespace integer
+---@field private reloading boolean
+---@field private again? table<integer, string> where windows go in the refresh after this one
+---@field private settled fun()[] called when all that was asked for is drawn
+---@field private drawn {[1]: integer, [2]: integer}[] rows
+---@field private is_due boolean a refresh will come
+---@field private following table<integer, true> windows that it will take to the end of the conversation
+---@field private followed? string where it took them last
+---@field private has_retried? boolean without folds and cursor, since an entry was not found
+---@field private stop_listening fun()
+local Tree = {}
+Tree.__index = Tree
+
+---@type table<integer, treelined.Tree>
+local trees = {}
+
+--- The tree that a buffer shows.
+---@param buf? integer the current one if left out
+---@return treelined.Tree|nil
+function M.get(buf)
+  return trees[(buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf]
+end
+
+--- The tree that shows a session, if one does.
+---@param session_id string
+---@return treelined.Tree|nil
+function M.of_session(session_id)
+  for _, tree in pairs(trees) do
+    if tree.session.id == session_id then
+      return tree
+    end
+  end
+end
+
+local function report(err)
+  vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
+end
+
+--- Replaces lines of the buffer, which nobody else may write.
+function Tree:write(first, last, lines)
+  local options = vim.bo[self.buf]
+  options.modifiable = true
+  vim.api.nvim_buf_set_lines(self.buf, first, last, false, lines)
+  options.modifiable = false
+  options.modified = false
+end
+
+function Tree:windows()
+  return vim.fn.win_findbuf(self.buf)
+end
+
+--- Draws the rows from `first` to `last`; those that are not known are empty.
+function Tree:draw(first, last)
+  table.insert(self.drawn, { first, last })
+  local lines, highlights = {}, {}
+  for row = first, last do
+    local node = self.rows:get(row)
+    if node then
+      local look = { render = self.settings.render, folded = self.fold[node.id] }
+      lines[#lines + 1], highlights[row] = draw.row(node, look)
+    else
+      lines[#lines + 1] = ''
+    end
+  end
+  vim.api.nvim_buf_clear_namespace(self.buf, self.namespace, first - 1, last)
+  self:write(first - 1, last, lines)
+  for row, list in pairs(highlights) do
+    for _, each in ipairs(list) do
+      vim.api.nvim_buf_set_extmark(self.buf, self.namespace, row - 1, each[1], {
+        end_col = each[2],
+        hl_group = each[3],
+      })
+    end
+  end
+end
+
+--- Fetches what the windows show, and a little more.
+function Tree:show_windows()
+  if self.reloading or self.session.over then
+    return
+  end
+  for _, win in ipairs(self:windows()) do
+    -- These scroll to the cursor first, as drawing will; what `getwininfo` knows is of the last drawing.
+    local top, bottom = unpack(vim.api.nvim_win_call(win, function()
+      return { vim.fn.line('w0'), vim.fn.line('w$') }
+    end))
+    local margin = vim.api.nvim_win_get_height(win)
+    self.rows:fetch(top - margin, bottom + margin, function(err, first, last)
+      if not vim.api.nvim_buf_is_valid(self.buf) then
+        return
+      elseif first then
+        self:draw(first, last)
+      elseif err then
+        report(err)
+      else
+        self:refresh()
+      end
+    end)
+  end
+end
+
+function Tree:params()
+  local fold = vim.tbl_keys(self.fold)
+  table.sort(fold)
+  return {
+    filter = self.filter,
+    order = self.settings.order,
+    query = self.query,
+    fold = fold,
+    render = self.settings.render,
+  }
+end
+
+--- The window that keys are typed in, or another one that shows the tree.
+---@return integer|nil
+function Tree:main_window()
+  local win = vim.api.nvim_get_current_win()
+  if vim.api.nvim_win_get_buf(win) == self.buf then
+    return win
+  end
+  return self:windows()[1]
+end
+
+--- The row under the cursor of a window, if it is known.
+---@param win? integer
+---@return treelined.TreeNode|nil
+---@return integer row
+function Tree:current(win)
+  win = win or self:main_window()
+  local row = win and vim.api.nvim_win_get_cursor(win)[1] or 1
+  return self.rows:get(row), row
+end
+
+--- What the header says.
+function Tree:describe()
+  local parts = { self.session:title() }
+  if self.session.over then
+    parts[#parts + 1] = tostring(self.session.over):match('^[^\n]*')
+    return table.concat(parts, ' · ')
+  end
+  parts[#parts + 1] = self.rows.total == 1 and '1 row' or self.rows.total .. ' rows'
+  if self.rows.hidden > 0 then
+    parts[#parts + 1] = self.rows.hidden .. ' hidden'
+  end
+  if self.filter ~= 'default' then
+    parts[#parts + 1] = self.filter
+  end
+  if self.query then
+    parts[#parts + 1] = ('only "%s"'):format(self.query)
+  end
+  if self.search then
+    local search = self.search
+    local text = '/%s %d of %d'
+    parts[#parts + 1] = text:format(search.query, search.index, search.total)
+  end
+  if self.session.others_leaf_id then
+    parts[#parts + 1] = 'others have written'
+  end
+  if self.session.read_only then
+    parts[#parts + 1] = 'read only'
+  end
+  if self.session.navigation_id then
+    parts[#parts + 1] = 'moving…'
+  end
+  return table.concat(parts, ' · ')
+end
+
+--- Says anew what the header says.
+function Tree:update_header()
+  windows.set_title(self.buf, self:describe())
+end
+
+local function blank(count)
+  local lines = {}
+  for index = 1, count do
+    lines[index] = ''
+  end
+  return lines
+end
+
+--- Makes the buffer as long as the tree, and empties what was drawn.
+function Tree:clear()
+  local count = math.max(self.rows.total, 1)
+  local present = vim.api.nvim_buf_line_count(self.buf)
+  vim.api.nvim_buf_clear_namespace(self.buf, self.namespace, 0, -1)
+  if count < present then
+    self:write(count, present, {})
+  elseif count > present then
+    self:write(present, present, blank(count - present))
+  end
+  for _, range in ipairs(self.drawn) do
+    local first, last = range[1], math.min(range[2], count)
+    if first <= last then
+      self:write(first - 1, last, blank(last - first + 1))
+    end
+  end
+  self.drawn = {}
+end
+
+--- What stands where the rows would, if there are none.
+function Tree:draw_nothing()
+  local text = 'Nothing has been said yet.'
+  if self.rows.hidden > 0 and (self.query or self.filter ~= 'default') then
+    text = ('No rows: %d are hidden by filter and query.'):format(self.rows.hidden)
+  end
+  self:write(0, -1, { text })
+  vim.api.nvim_buf_set_extmark(self.buf, self.namespace, 0, 0, {
+    end_col = #text,
+    hl_group = 'TreelinedInactive',
+  })
+end
+
+--- Where each window stands, so that it can stand there again in another tree.
+function Tree:places()
+  local places = {}
+  for _, win in ipairs(self:windows()) do
+    local node, row = self:current(win)
+    places[win] = {
+      id = node and node.id,
+      row = row,
+      above = row - vim.api.nvim_win_call(win, function()
+        return vim.fn.line('w0')
+      end),
+      column = vim.api.nvim_win_get_cursor(win)[2],
+    }
+  end
+  return places
+end
+
+--- Puts a window's cursor on a row. What it shows stays where it was if the row is in it, else the row comes
+--- to its middle.
+---@param anchor integer the row that what was under the cursor has now
+function Tree:stand(win, row, anchor, place)
+  row = math.min(math.max(row, 1), vim.api.nvim_buf_line_count(self.buf))
+  local height = vim.api.nvim_win_get_height(win)
+  local topline = math.max(anchor - place.above, 1)
+  if row < topline or row >= topline + height then
+    topline = math.max(row - math.floor(height / 2), 1)
+  end
+  vim.api.nvim_win_call(win, function()
+    vim.fn.winrestview({ topline = topline, lnum = row, col = place.column })
+  end)
+end
+
+--- The row of an entry, or of the leaf's nearest visible ancestor if the entry has none.
+function Tree:row_of(id)
+  local row = self.rows:find(id)
+  if not row and id == self.rows.leaf_id then
+    row = self.rows:find_leaf()
+  end
+  return row
+end
+
+--- Draws the tree anew. Cursors stay on their entries.
+---@param focus? string|table<integer, string> an entry that the cursor goes to, or one for each of some windows
+---@param callback? fun() when all that was asked for is drawn
+function Tree:refresh(focus, callback)
+  local main = self:main_window()
+  local goals = focus
+  if type(focus) ~= 'table' then
+    goals = main and { [main] = focus } or {}
+  end
+  if callback then
+    table.insert(self.settled, callback)
+  end
+  if self.reloading then
+    self.again = vim.tbl_extend('force', self.again or {}, goals)
+    return
+  end
+  self.reloading = true
+  local places = self:places()
+  local here = places[main] or { row = 1 }
+  local around = goals[main] or here.id or select(2, next(goals))
+  local offset = math.max(here.row - 1 - math.floor(self.settings.page_size / 2), 0)
+  local place = around and { around = around } or { offset = offset }
+  self.rows:reload(self:params(), place, function(err, first, last)
+    self.reloading = false
+    if not vim.api.nvim_buf_is_valid(self.buf) then
+      return
+    elseif err then
+      return self:reload_failed(err)
+    end
+    self:clear()
+    if self.rows.total == 0 then
+      self:draw_nothing()
+    else
+      self:draw(first, last)
+    end
+    for win, was in pairs(places) do
+      if vim.api.nvim_win_is_valid(win) then
+        local anchor = was.id and self:row_of(was.id) or was.row
+        local goal = goals[win] and self:row_of(goals[win])
+        self:stand(win, goal or anchor, anchor, was)
+      end
+    end
+    self:settle()
+  end)
+end
+
+function Tree:reload_failed(err)
+  -- Entries that are folded or under the cursor are gone with the file they stood in.
+  if err.kind == 'entryNotFound' and not self.has_retried then
+    self.has_retried = true
+    self.fold, self.search = {}, nil
+    self.rows = Rows.new(self.session, self.settings.page_size)
+    return self:refresh()
+  end
+  -- That the daemon is gone is told once, by the header.
+  if err.kind ~= 'disconnected' then
+    report(err)
+  end
+  self:settle()
+end
+
+function Tree:settle()
+  self:update_header()
+  if self.again then
+    local goals = self.again
+    self.again = nil
+    return self:refresh(goals)
+  end
+  self.has_retried = false
+  self:show_windows()
+  local callbacks = self.settled
+  self.settled = {}
+  for _, callback in ipairs(callbacks) do
+    callback()
+  end
+end
+
+--- Draws the tree anew soon. Who looks at the end of the conversation goes on looking at its end, also if
+--- others write it.
+function Tree:changed()
+  for _, win in ipairs(self:windows()) do
+    local node = self:current(win)
+    if self.rows.total == 0 or (node and (node.isLeaf or node.id == self.followed)) then
+      self.following[win] = true
+    end
+  end
+  if self.is_due then
+    return
+  end
+  self.is_due = true
+  vim.defer_fn(function()
+    local goals = {}
+    for win in pairs(self.following) do
+      goals[win] = self.session.others_leaf_id or self.session.leaf_id
+    end
+    self.followed = select(2, next(goals)) or self.followed
+    self.is_due, self.following = false, {}
+    if vim.api.nvim_buf_is_valid(self.buf) then
+      self:refresh(goals)
+    end
+  end, SETTLE_MS)
+end
+
+--- Puts the cursor on an entry. Folds that hide it are opened.
+---@param id string
+---@param callback? fun()
+function Tree:go_to(id, callback)
+  local params = vim.tbl_extend('force', self:params(), { around = id, limit = 1 })
+  self.session:request('get_tree', params, function(err, result)
+    if err then
+      return report(err)
+    end
+    local node = result.nodes[1]
+    if node and node.id ~= id and self.fold[node.id] then
+      self.fold[node.id] = nil
+      return self:go_to(id, callback)
+    end
+    self:refresh(node and node.id or id, callback)
+  end)
+end
+
+--- Folds the entry under the cursor, or unfolds it.
+---@param how 'open'|'close'|'toggle'|'open_all'
+function Tree:set_fold(how)
+  if how == 'open_all' then
+    self.fold = {}
+    return self:refresh()
+  end
+  local node = self:current()
+  if not node then
+    return
+  end
+  local is_folded = self.fold[node.id] or false
+  local shall = how == 'close' or (how == 'toggle' and not is_folded)
+  if shall and node.childCount == 0 then
+    -- As with Vim's folds: what stands in one closes it.
+    if node.parentId and how == 'close' then
+      self.fold[node.parentId] = true
+      self:refresh(node.parentId)
+    end
+    return
+  end
+  if shall ~= is_folded then
+    self.fold[node.id] = shall or nil
+    self:refresh()
+  end
+end
+
+local function define_highlights()
+  for group, link in pairs(draw.highlights) do
+    vim.api.nvim_set_hl(0, group, { default = true, link = link })
+  end
+end
+
+local function watch(tree, group)
+  local function on(events, callback, pattern)
+    local where = pattern and { pattern = pattern } or { buffer = tree.buf }
+    local options = vim.tbl_extend('force', where, { group = group, callback = callback })
+    vim.api.nvim_create_autocmd(events, options)
+  end
+  on({ 'CursorMoved', 'BufWinEnter' }, function()
+    tree:show_windows()
+  end)
+  on('WinScrolled', function()
+    tree:show_windows()
+  end, '*')
+  on({ 'BufWinEnter', 'WinEnter' }, function()
+    tree:update_header()
+  end)
+  on('ColorScheme', define_highlights, '*')
+  -- `:edit` reads nothing: it draws anew.
+  on('BufReadCmd', function()
+    tree:refresh()
+  end)
+  windows.on_wipe(tree.buf, function()
+    tree.stop_listening()
+    trees[tree.buf] = nil
+    vim.api.nvim_del_augroup_by_id(group)
+  end)
+end
+
+local function listen(tree)
+  tree.stop_listening = tree.session:listen(function(event)
+    if event == 'changed' then
+      tree:changed()
+    elseif event ~= 'summary_delta' and vim.api.nvim_buf_is_valid(tree.buf) then
+      tree:update_header()
+    end
+  end)
+end
+
+--- Shows a session that was opened again, in place of the one that is over.
+---@param session treelined.OpenSession
+function Tree:reopen(session)
+  self.stop_listening()
+  self.session = session
+  self.rows = Rows.new(session, self.settings.page_size)
+  listen(self)
+  self:refresh(session.leaf_id)
+end
+
+--- Shows the tree of a session in the window that `tree_window` makes.
+---@param session treelined.OpenSession
+---@param callback? fun(tree: treelined.Tree) when it is drawn
+---@return treelined.Tree
+function M.show(session, callback)
+  local settings = config.get()
+  local tree = M.of_session(session.id)
+  if not tree then
+    local buf = vim.api.nvim_create_buf(true, true)
+    tree = setmetatable({
+      buf = buf,
+      session = session,
+      filter = settings.filter,
+      fold = {},
+      rows = Rows.new(session, settings.page_size),
+      settings = settings,
+      namespace = vim.api.nvim_create_namespace('treelined'),
+      reloading = false,
+      settled = {},
+      drawn = {},
+      is_due = false,
+      following = {},
+    }, Tree)
+    trees[buf] = tree
+    vim.api.nvim_buf_set_name(buf, windows.name(session.id))
+    listen(tree)
+    define_highlights()
+    local options = vim.bo[buf]
+    options.buftype = 'nofile'
+    options.bufhidden = 'hide'
+    options.swapfile = false
+    options.undolevels = -1
+    options.modifiable = false
+    watch(tree, vim.api.nvim_create_augroup('treelined_tree_' .. buf, {}))
+  elseif tree.session ~= session then
+    tree:reopen(session)
+  end
+  local win = tree:windows()[1]
+  if win then
+    vim.api.nvim_set_current_win(win)
+  else
+    if settings.tree_window ~= 'edit' then
+      vim.cmd(settings.tree_window)
+    end
+    vim.api.nvim_set_current_buf(tree.buf)
+  end
+  -- Now that a window shows it, so that the options of windows reach one.
+  if vim.bo[tree.buf].filetype == '' then
+    vim.bo[tree.buf].filetype = 'treelined'
+  end
+  tree:refresh(session.leaf_id, callback and function()
+    callback(tree)
+  end)
+  return tree
+end
+
+return M

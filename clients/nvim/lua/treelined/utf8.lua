@@ -1,0 +1,76 @@
+--- Text as bytes: whether it is UTF-8, and what of it a buffer may show.
+---
+--- Sessions hold what models, tools and strangers wrote. A line feed would break a line of a buffer in
+--- two, and marks that turn the direction of writing would show words in another order than they stand.
+
+local M = {}
+
+local REPLACEMENT = '\239\191\189'
+
+local function continues(byte, low, high)
+  return byte ~= nil and byte >= low and byte <= high
+end
+
+--- The length of the well-formed character (Unicode, table 3-7) that begins at `at` with a byte over 127, or 0.
+local function char_length(text, at)
+  local first, second, third, fourth = text:byte(at, at + 3)
+  if first >= 0xc2 and first <= 0xdf then
+    return continues(second, 0x80, 0xbf) and 2 or 0
+  elseif first >= 0xe0 and first <= 0xef then
+    local low, high = first == 0xe0 and 0xa0 or 0x80, first == 0xed and 0x9f or 0xbf
+    return continues(second, low, high) and continues(third, 0x80, 0xbf) and 3 or 0
+  elseif first >= 0xf0 and first <= 0xf4 then
+    local low, high = first == 0xf0 and 0x90 or 0x80, first == 0xf4 and 0x8f or 0xbf
+    local rest = continues(third, 0x80, 0xbf) and continues(fourth, 0x80, 0xbf)
+    return rest and continues(second, low, high) and 4 or 0
+  end
+  return 0
+end
+
+--- Whether `text` is UTF-8. A loop over bytes: compiled, it is ten times as fast as a pattern.
+---@param text string
+---@return boolean
+function M.is_valid(text)
+  local at, last = 1, #text
+  while at <= last do
+    local length = text:byte(at) < 0x80 and 1 or char_length(text, at)
+    if length == 0 then
+      return false
+    end
+    at = at + length
+  end
+  return true
+end
+
+--- The picture of a C0 control or of DEL.
+local function picture(char)
+  local code = char:byte()
+  return '\226\144' .. string.char(code == 127 and 0xa1 or 0x80 + code)
+end
+
+--- `text` as one line: controls become their pictures (`␛`), C1 controls and marks of direction U+FFFD.
+---@param text string
+---@param keep_tabs? boolean
+---@return string
+function M.line(text, keep_tabs)
+  text = text:gsub(keep_tabs and '[%z\1-\8\10-\31\127]' or '[%z\1-\31\127]', picture)
+  if text:find('[\194\216\226]') then
+    text = text:gsub('\194[\128-\159]', REPLACEMENT):gsub('\216\156', REPLACEMENT)
+    text = text:gsub('\226\128[\142\143\170-\174]', REPLACEMENT)
+    text = text:gsub('\226\129[\166-\169]', REPLACEMENT)
+  end
+  return text
+end
+
+--- `text` as lines of a buffer, each of them made safe as `line` does, tabs kept.
+---@param text string
+---@return string[]
+function M.lines(text)
+  local lines = {}
+  for index, line in ipairs(vim.split(text, '\n', { plain = true })) do
+    lines[index] = M.line(line:gsub('\r$', ''), true)
+  end
+  return lines
+end
+
+return M

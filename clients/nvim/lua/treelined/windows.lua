@@ -1,0 +1,90 @@
+--- Where windows open: below the tree, the prompt and the window of entries side by side. What is said in
+--- their bars, and how the buffers in them end.
+
+local config = require('treelined.config')
+local utf8 = require('treelined.utf8')
+
+local M = {}
+
+--- The buffers' roles, by the command that opens one beside the other.
+local BESIDE = { prompt = 'leftabove vsplit', entry = 'rightbelow vsplit' }
+local OTHER = { prompt = 'entry', entry = 'prompt' }
+
+--- The name of a session's buffer: of its tree, or of what has the role.
+---@param session_id string
+---@param role? 'prompt'|'entry'
+---@return string
+function M.name(session_id, role)
+  return 'treelined://' .. utf8.line(session_id) .. (role and '/' .. role or '')
+end
+
+--- The window of this tab page that shows a buffer of this name.
+local function find(name)
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) == name then
+      return win
+    end
+  end
+end
+
+--- Shows a buffer in its own window and makes that the current one.
+---@param session_id string
+---@param role 'prompt'|'entry'
+---@param buf integer
+---@param command string makes a window, if the other one is not there
+---@return integer win
+function M.enter(session_id, role, buf, command)
+  local win = find(M.name(session_id, role))
+  if win then
+    vim.api.nvim_set_current_win(win)
+    return win
+  end
+  local other = find(M.name(session_id, OTHER[role]))
+  if other then
+    vim.api.nvim_set_current_win(other)
+    command = BESIDE[role]
+  end
+  vim.cmd(command)
+  vim.api.nvim_set_current_buf(buf)
+  return vim.api.nvim_get_current_win()
+end
+
+--- Says a title in the bar of a buffer's windows: the 'winbar', or the 'statusline' of Neovim 0.7.
+---@param buf integer
+---@param title string
+function M.set_title(buf, title)
+  vim.b[buf].treelined_title = utf8.line(title)
+  if not config.get().header then
+    return
+  end
+  local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
+  -- What a `%{}` gives is shown as it is, whatever percent signs a name has.
+  local text = " %{get(b:,'treelined_title','')}%<%{&modified?' [+]':''}"
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    if vim.wo[win][option] ~= text then
+      vim.api.nvim_win_call(win, function()
+        vim.opt_local[option] = text
+      end)
+    end
+  end
+  vim.cmd('redrawstatus!')
+end
+
+--- Makes `:bdelete` wipe a buffer out: it would come back without its options and keys.
+---@param buf integer
+---@param callback fun() when it is gone
+function M.on_wipe(buf, callback)
+  vim.api.nvim_create_autocmd('BufDelete', {
+    buffer = buf,
+    callback = function()
+      vim.schedule(function()
+        if vim.api.nvim_buf_is_valid(buf) then
+          vim.api.nvim_buf_delete(buf, { force = true })
+        end
+      end)
+    end,
+  })
+  vim.api.nvim_create_autocmd('BufWipeout', { buffer = buf, callback = callback })
+end
+
+return M

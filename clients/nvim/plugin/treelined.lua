@@ -1,0 +1,61 @@
+--- `:Treelined` and the `<Plug>` maps. Everything else is loaded when it is used.
+
+if vim.g.loaded_treelined then
+  return
+end
+vim.g.loaded_treelined = true
+
+vim.api.nvim_create_user_command('Treelined', function(command)
+  require('treelined.command').run(command.args)
+end, {
+  nargs = '*',
+  desc = 'Conversations of AI agents as trees',
+  complete = function(lead, line)
+    return require('treelined.command').complete(lead, line)
+  end,
+})
+
+for _, name in ipairs({
+  'navigate',
+  'undo',
+  'redo',
+  'abort',
+  'label',
+  'prompt',
+  'entry',
+  'leaf',
+  'join',
+  'fold-toggle',
+  'fold-close',
+  'fold-open',
+  'fold-open-all',
+  'filter',
+  'query',
+  'search',
+  'search-next',
+  'search-previous',
+  'refresh',
+  'keys',
+  'close',
+}) do
+  vim.keymap.set('n', ('<Plug>(treelined-%s)'):format(name), function()
+    require('treelined.actions').run((name:gsub('-', '_')))
+  end, { desc = 'treelined: ' .. name })
+end
+
+vim.keymap.set({ 'n', 'i' }, '<Plug>(treelined-send)', function()
+  require('treelined.prompt').send()
+end, { desc = 'treelined: send' })
+
+vim.keymap.set('n', '<Plug>(treelined-open)', function()
+  require('treelined').pick()
+end, { desc = 'treelined: open a session' })
+
+vim.api.nvim_create_autocmd('VimLeavePre', {
+  group = vim.api.nvim_create_augroup('treelined', {}),
+  callback = function()
+    if package.loaded['treelined.session'] then
+      require('treelined.session').leave()
+    end
+  end,
+})

@@ -1,0 +1,215 @@
+--- `:Treelined`, maps, configuration, health and help.
+
+local f = require('fixture')
+local equal = f.equal
+
+local function read(path)
+  return table.concat(vim.fn.readfile(f.root .. '/' .. path), '\n')
+end
+
+return {
+  {
+    'nothing is loaded before it is used',
+    function(t)
+      local child = t.child()
+      local loaded = child:lua([[
+        return vim.tbl_filter(function(name)
+          return name:find('^treelined') ~= nil
+        end, vim.tbl_keys(package.loaded))
+      ]])
+      equal(loaded, {})
+      equal(child:lua("return vim.fn.exists(':Treelined')"), 2)
+    end,
+  },
+  {
+    'subcommands, filters and sessions are completed',
+    function(t)
+      local child = t.child()
+      local function complete(line)
+        return child:lua("return vim.fn.getcompletion(..., 'cmdline')", line)
+      end
+      equal(complete('Treelined l'), { 'label', 'leaf' })
+      equal(complete('Treelined filter no'), { 'no-tools' })
+      equal(complete('Treelined undo x'), {})
+      child:command('Treelined new talk')
+      child:sees('talk ·')
+      local id = child:lua("return require('treelined.tree').get().session.id")
+      equal(complete('Treelined open ' .. id:sub(1, 8)), { id })
+      local path = child.session_dir:gsub('[^/]*$', '')
+      assert(#complete('Treelined open ' .. path) > 0, 'paths are completed too')
+    end,
+  },
+  {
+    'what cannot be done is said',
+    function(t)
+      local child = t.child()
+      for command, pattern in pairs({
+        ['Treelined frobnicate'] = 'there is no `frobnicate`',
+        ['Treelined undo'] = 'this buffer is no tree',
+        ['Treelined send'] = 'this buffer is no prompt',
+        ['Treelined name x'] = 'neither a tree nor a prompt',
+        ['Treelined filter odd'] = 'there is no filter "odd"; there are default, no%-tools',
+      }) do
+        child:lua('notes = {}')
+        child:command(command)
+        f.matches(child:lua('return notes[1]'), pattern)
+      end
+      child:lua('notes = {}')
+      child:command('Treelined open nowhere')
+      child:gives('#notes', 1)
+      f.matches(child:lua('return notes[1]'), 'nowhere')
+    end,
+  },
+  {
+    'one of the last sessions is picked from a list',
+    function(t)
+      local child = t.child()
+      child:command('Treelined')
+      child:gives('notes', { 'treelined: there are no sessions yet; `:Treelined new` makes one' })
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      f.converse(client, { name = 'the\nfirst' })
+      f.converse(client, { name = '' })
+      child:lua([[
+        vim.ui.select = function(items, options, choose)
+          shown = vim.tbl_map(options.format_item, items)
+          choose(items[1])
+        end
+      ]])
+      child:command('Treelined open')
+      child:sees('← active')
+      local shown = child:lua('return shown')
+      f.matches(shown[1], '^%d+%-%d+%-%d+ %d+:%d+  says u1 · 4 messages$')
+      f.matches(shown[2], '  the first · 4 messages$')
+    end,
+  },
+  {
+    'maps are there for whoever wants others, and can be left away',
+    function(t)
+      local child = t.child({ default_keys = false })
+      child:command('Treelined new')
+      child:gives('vim.bo.filetype', 'treelined')
+      equal(child:lua("return vim.fn.maparg('<CR>', 'n')"), '')
+      local keys = require('treelined.keys')
+      for _, key in ipairs(keys.tree) do
+        equal(child:lua("return vim.fn.hasmapto(..., 'n')", key[2]), 0)
+        f.matches(
+          child:lua("return vim.fn.maparg(..., 'n', false, true).desc", key[2]),
+          '^treelined: '
+        )
+      end
+      equal(child:lua("return vim.fn.maparg('<Plug>(treelined-send)', 'i', false, true).mode"), 'i')
+    end,
+  },
+  {
+    'a configuration that is wrong is told by its field, and by :checkhealth',
+    function(t)
+      local child = t.child({ filtre = 'all', page_size = 'many', render = 'svg' })
+      child:command('Treelined open x')
+      local said = child:lua('return notes[1]')
+      for _, pattern in ipairs({
+        'no setting `filtre`',
+        '`page_size` is a number',
+        '`render` is one of',
+      }) do
+        f.matches(said, pattern)
+      end
+      child:command('checkhealth treelined')
+      local text = table.concat(child:lines(), '\n')
+      f.matches(text, 'ERROR.*no setting `filtre`')
+    end,
+  },
+  {
+    ':checkhealth tells what there is',
+    function(t)
+      local child = t.child({ env = { SECRET = 'sk-canary' } })
+      child:command('checkhealth treelined')
+      local text = table.concat(child:lines(), '\n')
+      f.matches(text, 'Neovim is 0%.7 or newer')
+      f.matches(text, 'speaks protocol 1')
+      f.matches(text, 'summaries are written by `outline`')
+      f.matches(text, '0 sessions, listed in')
+      assert(not text:find('ERROR', 1, true) and not text:find('sk-canary', 1, true), text)
+      child = t.child({ command = '/nowhere/treelined' })
+      child:command('checkhealth treelined')
+      text = table.concat(child:lines(), '\n')
+      f.matches(text, 'ERROR.*`/nowhere/treelined` is not executable')
+    end,
+  },
+  {
+    'setup may be called, and wins over the global',
+    function(t)
+      local child = t.child({ filter = 'all' })
+      child:lua("require('treelined').setup({ filter = 'user-only', render = 'ascii' })")
+      child:command('Treelined new plain')
+      child:sees('plain · 0 rows')
+      child:sees('user-only')
+    end,
+  },
+  {
+    'the global may be a function, and hold functions',
+    function(t)
+      local child = t.child()
+      child:lua([[
+        local config = vim.g.treelined
+        config.answers = {
+          session_before_tree = function(_, question)
+            question.reply({ cancel = true })
+          end,
+        }
+        vim.g.treelined = function()
+          return config
+        end
+      ]])
+      child:command('Treelined new')
+      child:sees('0 rows')
+      child:type('pihello<C-s>')
+      child:sees('hello ← active')
+      child:type('<Esc><C-w>k<CR>1<CR>')
+      child:gives('notes', { 'treelined: the move was refused' })
+    end,
+  },
+  {
+    'the help knows every subcommand, map, setting, function and highlight group',
+    function()
+      local help = read('doc/treelined.txt')
+      local function knows(text)
+        assert(help:find(text, 1, true), text .. ' is not in the help')
+      end
+      for name in pairs(require('treelined.command').subcommands) do
+        knows('*:Treelined-' .. name .. '*')
+      end
+      for _, list in pairs(require('treelined.keys')) do
+        for _, key in ipairs(list) do
+          knows('*' .. key[2] .. '*')
+          knows(key[3])
+        end
+      end
+      for line in read('lua/treelined/config.lua'):gmatch('%-%-%-@field ([%w_]+)') do
+        knows('*treelined-config-' .. line .. '*')
+      end
+      for name in pairs(require('treelined')) do
+        knows('*treelined.' .. name .. '()*')
+      end
+      for name in pairs(require('treelined.draw').highlights) do
+        knows('*hl-' .. name .. '*')
+      end
+      for line in help:gmatch('[^\n]+') do
+        assert(vim.fn.strdisplaywidth(line) <= 79, 'too wide: ' .. line)
+      end
+    end,
+  },
+  {
+    'every tag that the help refers to is there',
+    function(t)
+      local child = t.child()
+      child:command('helptags doc')
+      for tag in read('doc/treelined.txt'):gmatch('|([^|%s]+)|') do
+        local found = child:lua('return #vim.fn.getcompletion(..., "help")', tag)
+        assert(found > 0, 'there is no help for ' .. tag)
+      end
+      -- What Neovim's own file type plugin needs is not here.
+      child:command('noautocmd help treelined')
+      f.matches(child:lua('return vim.api.nvim_buf_get_name(0)'), 'treelined.txt$')
+    end,
+  },
+}

@@ -1,0 +1,479 @@
+--- The tree on the screen of another Neovim, by keys.
+---
+--- While Neovim asks for something it answers no calls: what is asked and what is typed then go in one go.
+
+local f = require('fixture')
+local equal = f.equal
+
+--- A child that shows u1 → a1 → u2 → a2, written by a client of our own.
+local function shown(t, config, params)
+  local child = t.child(config)
+  local client = t.client({ command = f.command, session_dir = child.session_dir })
+  child.talk = f.converse(client, params)
+  child:command('Treelined open ' .. child.talk.sessionId)
+  child:sees('← active')
+  child.client = client
+  return child
+end
+
+local function cursor_line(child)
+  return child:lua("return vim.fn.getline('.')")
+end
+
+local LINE = "vim.fn.getline('.')"
+local ALL = 'vim.api.nvim_buf_get_lines(0, 0, -1, false)'
+
+return {
+  {
+    'a session is drawn, with the cursor where it stands',
+    function(t)
+      local child = shown(t)
+      local screen = child:screen()
+      local has_winbar = vim.fn.exists('+winbar') == 1
+      local header = table.remove(screen, has_winbar and 1 or 23)
+      equal(header, ' talk · 4 rows · 1 hidden')
+      equal(vim.list_slice(screen, 1, 5), {
+        '•  user       says u1',
+        '•  assistant  says a1',
+        '•  user       says u2',
+        '◉  assistant  says a2 ← active',
+        '~',
+      })
+      equal(cursor_line(child), screen[4])
+      equal(child:lua('return vim.bo.modifiable'), false)
+      equal(child:lua('return vim.bo.filetype'), 'treelined')
+      child:type('kk')
+      child:gives(LINE, screen[2])
+    end,
+  },
+  {
+    'Enter moves the conversation, u takes that back, and C-r does it again',
+    function(t)
+      local child = shown(t)
+      child:type('gg<CR><CR>ggj<CR>1<CR>')
+      child:sees('◉  assistant  says a1 ← active')
+      child:sees('   user       says u2')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
+      child:type('u')
+      child:gives(LINE, '◉  assistant  says a2 ← active')
+      child:type('<C-r>')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
+      child:type('<C-r>')
+      child:gives('notes', { 'treelined: nothing to undo or redo' })
+      child:type('<CR>')
+      child:gives('notes[2]', 'treelined: the conversation stands here already')
+    end,
+  },
+  {
+    'a user message comes back into the prompt, and is sent from there as a new one',
+    function(t)
+      local child = shown(t)
+      child:type('k<CR>1<CR>')
+      child:sees('talk · message · :w sends')
+      child:gives(ALL, { 'says u2' })
+      equal(child:lua('return vim.bo.filetype'), 'markdown')
+      child:type('A, but<CR>otherwise<C-s>')
+      child:sees('◉  └─ user       says u2, but otherwise ← active')
+      child:gives(ALL, { '' })
+      equal(child:lua('return vim.bo.modified'), false)
+      local params = { path = child.talk.path }
+      local own = t.client({ command = f.command, session_dir = child.session_dir })
+      assert(own:request_sync('open_session', params))
+      local leaf = assert(own:request_sync('get_leaf'))
+      equal(leaf.entry.message.content, 'says u2, but\notherwise')
+      equal({ leaf.entry.message.role, leaf.entry.parentId }, { 'user', 'a1' })
+      assert(leaf.entry.message.timestamp > 1.5e12)
+    end,
+  },
+  {
+    'the message that is the leaf goes back into the prompt too',
+    function(t)
+      local child = shown(t)
+      child:type('pihasty<C-s>')
+      child:sees('hasty ← active')
+      child:type('<Esc><C-w>kG<CR>1<CR>')
+      child:gives(ALL, { 'hasty' })
+      child:sees('says a2 ← active')
+    end,
+  },
+  {
+    'what others write is followed from the end, and leaves other cursors where they are',
+    function(t)
+      local child = shown(t)
+      local function append(id)
+        local said = { sessionId = child.talk.sessionId, entryId = id, message = f.message(id) }
+        assert(child.client:request_sync('append_message', said))
+      end
+      append('u3')
+      child:gives(LINE, '   user       says u3')
+      child:sees('talk · 5 rows · 1 hidden · others have written')
+      append('a3')
+      child:gives(LINE, '   assistant  says a3')
+      child:type('gg')
+      child:command('split')
+      child:type('G')
+      child:gives("vim.fn.line('.')", 6)
+      append('u4')
+      child:gives(LINE, '   user       says u4')
+      child:command('wincmd p')
+      child:gives(LINE, '•  user       says u1')
+      append('a4')
+      child:sees('says a4')
+      child:gives(LINE, '•  user       says u1')
+    end,
+  },
+  {
+    'a message that others were faster than is kept; it follows theirs, or makes a branch',
+    function(t)
+      local child = shown(t)
+      child:type('piprecious<Esc>')
+      local said = { sessionId = child.talk.sessionId, entryId = 'u3', message = f.message('u3') }
+      assert(child.client:request_sync('append_message', said))
+      child:sees('says u3')
+      child:type('<C-s>')
+      child:gives('#notes', 1)
+      f.matches(child:lua('return notes[1]'), 'not sent: others have written on')
+      equal(child:lines(), { 'precious' })
+      child:type('<C-w>kgj')
+      child:sees('says u3 ← active')
+      child:type('<C-w>j<C-s>')
+      child:sees('◉  user       precious ← active')
+
+      said.entryId, said.message = 'a3', f.message('a3')
+      said.parentId = child:lua(
+        [[
+        local id = ...
+        return require('treelined.session').get(id).leaf_id
+      ]],
+        child.talk.sessionId
+      )
+      child:type('u')
+      assert(child.client:request_sync('append_message', said))
+      child:sees('says a3')
+      child:type('<C-s>')
+      child:gives('#notes', 2)
+      child:command('write!')
+      child:gives('vim.bo.modified', false)
+      child:sees('precious ← active')
+    end,
+  },
+  {
+    'a label is asked for, shown, and taken off',
+    function(t)
+      local child = shown(t)
+      child:type('ggLhere 100%{1+1}<CR>')
+      child:gives(LINE, '•  user       [here 100%{1+1}] says u1')
+      child:type('L<C-u><CR>')
+      child:gives(LINE, '•  user       says u1')
+      child:type('L<C-c>')
+      child:gives('vim.fn.mode()', 'n')
+      child:command('Treelined label again')
+      child:gives(LINE, '•  user       [again] says u1')
+    end,
+  },
+  {
+    'rows are folded and unfolded, filtered, and left out unless they match',
+    function(t)
+      local child = shown(t)
+      child:type('ggjza')
+      child:gives('vim.api.nvim_buf_line_count(0)', 2)
+      equal(child:lines(), { '•  user       says u1', '◉▸ assistant  says a1 ← active' })
+      child:type('za')
+      child:gives('vim.api.nvim_buf_line_count(0)', 4)
+      child:type('Gzc')
+      child:gives('vim.api.nvim_buf_line_count(0)', 3)
+      child:gives(LINE, '◉▸ user       says u2 ← active')
+      child:type('zR')
+      child:gives('vim.api.nvim_buf_line_count(0)', 4)
+      child:type('f3<CR>')
+      child:sees('talk · 2 rows · 3 hidden · user-only')
+      equal(child:lines(), { '•  user       says u1', '◉  user       says u2 ← active' })
+      child:command('Treelined filter all')
+      child:sees('talk · 5 rows · all')
+      child:command('Treelined filter default')
+      child:type('sa1 says<CR>')
+      child:gives(ALL, { '◉  assistant  says a1 ← active' })
+      child:sees('only "a1 says"')
+      child:type('s<C-u>nothing at all<CR>')
+      child:gives(ALL, {
+        'No rows: 5 are hidden by filter and query.',
+      })
+      child:type('<CR>LK')
+      child:type('s<C-u><CR>')
+      child:gives('vim.api.nvim_buf_line_count(0)', 4)
+    end,
+  },
+  {
+    'a search goes from match to match, into folds too',
+    function(t)
+      local child = shown(t)
+      child:type('ggjzagg/u2<CR>')
+      child:gives(LINE, '•  user       says u2')
+      child:sees('/u2 1 of 1')
+      child:type('gg/SAYS u<CR>')
+      child:gives(LINE, '•  user       says u2')
+      child:sees('/SAYS u 2 of 2')
+      child:type('n')
+      child:gives(LINE, '•  user       says u1')
+      child:type('N')
+      child:gives(LINE, '•  user       says u2')
+      child:command('Treelined search nowhere')
+      child:gives('notes', { 'treelined: nothing has "nowhere"' })
+    end,
+  },
+  {
+    'an entry is shown in full beside the prompt',
+    function(t)
+      local child = shown(t)
+      child:type('ggpiunsent<Esc><C-w>kK')
+      child:sees('│says u1')
+      child:sees('unsent')
+      child:type('gl')
+      child:gives(LINE, '◉  assistant  says a2 ← active')
+    end,
+  },
+  {
+    'text of strangers breaks no line, moves no cursor and stays out of every command',
+    function(t)
+      local hostile = 'x\27[2J\n\r\t\0\226\128\174y%#Error#%{1/0}'
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local name = 'n%{execute("quit")}\27]0;'
+      local id = assert(client:request_sync('create_session', { name = name })).session.sessionId
+      local entries = {
+        { type = 'message', id = 'u1', message = { role = 'user', content = hostile } },
+        {
+          type = 'message',
+          id = 't1',
+          message = {
+            role = 'toolResult',
+            toolCallId = 'c',
+            toolName = hostile,
+            isError = true,
+            content = { { type = 'text', text = hostile } },
+          },
+        },
+        { type = 'label', id = 'l1', targetId = 'u1', label = hostile },
+        { type = 'odd\n' .. hostile, id = 'o1' },
+      }
+      assert(client:request_sync('append_entries', { entries = entries }))
+      child:command('Treelined open ' .. id)
+      child:sees('← active')
+      child:command('Treelined filter all')
+      child:sees('rows · all')
+      local lines = child:lines()
+      equal(#lines, 5)
+      for _, line in ipairs(lines) do
+        assert(not line:find('[%z\1-\31\127]') and not line:find('\226\128\174', 1, true), line)
+      end
+      f.matches(lines[2], '%[x␛%[2J')
+      child:sees('n%{execute("quit")}')
+      child:type('ggj')
+      child:type('K')
+      child:sees('x␛[2J')
+      child:type('<CR>1<CR>')
+      -- In the prompt the text is as it was, so that it can be sent again.
+      child:gives("vim.api.nvim_buf_get_name(0):match('prompt$')", 'prompt')
+      equal(table.concat(child:lines(), '\n'), hostile)
+      child:type('<C-s>')
+      child:gives('vim.bo.modified', false)
+      local own = t.client({ command = f.command, session_dir = child.session_dir })
+      assert(own:request_sync('open_session', { sessionId = id }))
+      equal(assert(own:request_sync('get_leaf')).entry.message.content, hostile)
+    end,
+  },
+  {
+    -- Neovim takes the default of a question as if it were typed, and C-f opens a window whose keys are
+    -- commands; a path went through expand(), which runs what stands between backticks.
+    'nothing that a label or the name of a file says is run',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local path = f.converse(client).path
+      local label = 'x\6ggdGi\28e\18=execute("let g:ran = 1")\13\10\27:let g:ran = 1\13'
+      assert(client:request_sync('append_label', { targetId = 'u1', label = label }))
+      client:close_sync()
+      local odd = child.session_dir .. '/`touch ran`$(touch ran) %#.jsonl'
+      assert(vim.loop.fs_rename(path, odd))
+      child:lua('vim.fn.chdir(...)', child.session_dir)
+      child:lua('vim.ui.select = function(items, _, choose) choose(items[1]) end')
+      child:command('Treelined open')
+      child:sees('← active')
+      child:type('ggLy<CR>')
+      child:gives("vim.fn.getline(1):match('y%] says u1$')", 'y] says u1')
+      f.matches(child:lines()[1], '%[x␆ggdGi␜e␒=execute')
+      equal(child:lua('return vim.g.ran == nil'), true)
+      equal(vim.fn.filereadable(child.session_dir .. '/ran'), 0)
+    end,
+  },
+  {
+    'a session of 100,000 entries is there with its first page',
+    function(t)
+      local child = t.child()
+      local path = child.session_dir .. '/long.jsonl'
+      local file = assert(io.open(path, 'wb'))
+      file:write('{"type":"session","version":3,"id":"long",')
+      file:write('"timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}\n')
+      local entry = '{"type":"message","id":"m%d","parentId":%s,"timestamp":"2025-01-01T00:00:01.000Z",'
+        .. '"message":{"role":"user","content":"number %d"}}\n'
+      for number = 1, 100000 do
+        local parent = number > 1 and ('"m%d"'):format(number - 1) or 'null'
+        file:write(entry:format(number, parent, number))
+      end
+      file:close()
+      child:command('Treelined open ' .. path)
+      child:sees('number 100000 ← active')
+      equal(child:lua('return vim.api.nvim_buf_line_count(0)'), 100000)
+      local drawn = [[(function()
+        local count = 0
+        for _, line in ipairs(vim.api.nvim_buf_get_lines(0, 0, -1, false)) do
+          count = count + (line ~= '' and 1 or 0)
+        end
+        return count
+      end)()]]
+      local count = child:lua('return ' .. drawn)
+      assert(count >= 22 and count <= 600, count .. ' rows are drawn')
+      child:type('gg')
+      child:gives(LINE, '•  user       number 1')
+      child:type('50000Gzt')
+      child:sees('number 50000')
+      child:sees('number 50010')
+      child:type('/77777<CR>')
+      child:gives(LINE, '•  user       number 77777')
+      child:type('zt<C-f><C-f><C-f>')
+      child:sees('number 77850')
+      assert(child:lua('return ' .. drawn) < 3000)
+    end,
+  },
+  {
+    'the death of the daemon is told, and R goes on where it was',
+    function(t)
+      local child = shown(t)
+      child:type('gg')
+      local pid = child:lua("return require('treelined').client().pid")
+      vim.loop.kill(pid, 'sigkill')
+      child:sees('talk · the daemon has ended by signal 9')
+      child:type('<CR>1<CR>')
+      child:gives('#notes', 1)
+      f.matches(child:lua('return notes[1]'), 'the daemon has ended by signal 9')
+      equal(child:lines()[1], '•  user       says u1')
+      child:type('R')
+      child:sees('talk · 4 rows · 1 hidden')
+      child:type('Lback<CR>')
+      child:sees('[back] says')
+    end,
+  },
+  {
+    'what is written in the prompt stays there when it cannot be sent, and goes out once',
+    function(t)
+      local child = shown(t)
+      child:type('piprecious<Esc>')
+      vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
+      child:sees('by signal 9')
+      child:command('write')
+      child:gives("notes[1]:match('R` in its tree')", 'R` in its tree')
+      equal(child:lines(), { 'precious' })
+      equal(child:lua('return vim.bo.modified'), true)
+      child:type('<C-w>kR')
+      child:sees('talk · 4 rows')
+      child:type('<C-w>j')
+      child:command('write')
+      child:sees('precious ← active')
+      child:gives('vim.bo.modified', false)
+      child:command('write')
+      child:gives('notes[#notes]', 'treelined: there is nothing to send')
+      child:type('u')
+      child:gives(ALL, { 'precious' })
+    end,
+  },
+  {
+    'images come back with the text, and go out with it',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local id =
+        assert(client:request_sync('create_session', { name = 'images' })).session.sessionId
+      local image = { type = 'image', data = 'AAAA', mimeType = 'image/png' }
+      local content = { { type = 'text', text = 'look' }, image }
+      local said =
+        { sessionId = id, message = { role = 'user', content = content }, entryId = 'u1' }
+      assert(client:request_sync('append_message', said))
+      child:command('Treelined open ' .. id)
+      child:sees('look')
+      child:type('<CR>1<CR>')
+      child:sees('1 image goes with it')
+      child:type('<C-s>')
+      child:gives('vim.bo.modified', false)
+      child:gives("require('treelined.session').get('" .. id .. "').leaf_id ~= nil", true)
+      local own = t.client({ command = f.command, session_dir = child.session_dir })
+      assert(own:request_sync('open_session', { sessionId = id }))
+      local leaf = assert(own:request_sync('get_leaf')).entry
+      assert(leaf.id ~= 'u1')
+      equal(leaf.message.content, content)
+    end,
+  },
+  {
+    'an empty session says so, and a new one is made by a command',
+    function(t)
+      local child = t.child()
+      child:command('Treelined new of mine')
+      child:sees('Nothing has been said yet.')
+      child:sees('of mine · 0 rows')
+      child:type('<CR>uLKzaza')
+      child:type('pihello<C-s>')
+      child:sees('◉  user       hello ← active')
+      child:type('<Esc><C-w>k')
+      child:command('Treelined name of another')
+      child:sees('of another · 1 row')
+    end,
+  },
+  {
+    'a veto is told',
+    function(t)
+      local child = shown(t)
+      child:lua([[
+        require('treelined.session').stop()
+        require('treelined').setup({
+          answers = {
+            session_before_tree = function(event, question)
+              question.reply({ cancel = event.preparation.targetId == 'u1' })
+            end,
+          },
+        })
+      ]])
+      child:sees('talk · the client is closed')
+      child:type('R')
+      child:sees('talk · 4 rows')
+      child:type('gg<CR>1<CR>')
+      child:gives('notes', { 'treelined: the move was refused' })
+      child:type('j<CR>1<CR>')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
+    end,
+  },
+  {
+    'a deleted tree is drawn again, also by :edit, and its windows leave nothing behind',
+    function(t)
+      local child = shown(t)
+      child:command('edit')
+      child:gives('#' .. ALL, 4)
+      child:sees('says a2 ← active')
+      local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
+      child:command('enew')
+      equal(child:lua('return vim.wo.' .. option), '')
+      equal(child:lua('return vim.wo.cursorline'), false)
+      child:command('bdelete treelined://')
+      child:gives("vim.fn.bufnr('treelined://')", -1)
+      child:command('Treelined open ' .. child.talk.sessionId)
+      child:sees('says a2 ← active')
+      child:type('ggLnew<CR>')
+      child:gives(LINE, '•  user       [new] says u1')
+      child:type('pigone<Esc>')
+      child:command('bdelete!')
+      child:gives("vim.fn.bufnr('prompt$')", -1)
+      child:type('piwritten<Esc>')
+      child:command('wq')
+      child:sees('◉  user       written ← active')
+      equal(child:lua("return vim.api.nvim_buf_get_name(0):find('prompt') == nil"), true)
+    end,
+  },
+}

@@ -1,0 +1,295 @@
+//! What is kept on disk only to be quick: found wrong, stale or missing, it is made again.
+//!
+//! Owns the folder `.cache` of the session directory and what all files in it have in common: a name
+//! for their format, a length and a checksum, written atomically, private, and believed only if nobody
+//! else can have written them. What stands in them is for others to say and to check.
+
+use crate::log::file::{Folder, is_private};
+use crate::log::handle::Access;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// The folder, in the session directory; hidden, so that no list of sessions looks into it.
+const FOLDER: &str = ".cache";
+/// How names of files that are not finished end.
+const TEMPORARY: &str = ".tmp";
+/// How long such a file may be somebody's who is still writing it.
+const ABANDONED: Duration = Duration::from_secs(600);
+/// Bytes read or written at a time.
+const CHUNK: usize = 1 << 20;
+/// Of everything before the contents: format, length, checksum.
+const HEAD: usize = 16 + 8 + 8;
+
+/// The cache of one session directory.
+#[derive(Clone)]
+pub struct Cache {
+    root: Arc<Folder>,
+}
+
+impl Cache {
+    /// Of this session directory. Nothing is made before something is written.
+    pub fn of(root: Arc<Folder>) -> Self {
+        Self { root }
+    }
+
+    fn folder(&self) -> io::Result<Folder> {
+        self.root.subfolder(OsStr::new(FOLDER))
+    }
+
+    /// Reads a file with `read`, which says what it holds; `None` if it is not there, not of this
+    /// format, damaged, or somebody else's. Whatever `read` makes is thrown away unless the checksum
+    /// is right in the end; until then it must take any bytes without failing.
+    pub fn read<T>(
+        &self,
+        name: &str,
+        format: &[u8; 16],
+        read: impl FnOnce(&mut Contents) -> Option<T>,
+    ) -> Option<T> {
+        let folder = self.folder().ok()?;
+        let mut file = folder.file(OsStr::new(name), Access::Read).ok()?;
+        if !is_private(&file).ok()? {
+            tracing::warn!(name, "a cache file is not this user's alone: ignored");
+            return None;
+        }
+        let mut head = [0; HEAD];
+        file.read_exact(&mut head).ok()?;
+        let mut fields = Cursor::new(&head);
+        if fields.take(16)? != format {
+            return None;
+        }
+        let (len, checksum) = (fields.u64()?, fields.u64()?);
+        if file.metadata().ok()?.len() != HEAD as u64 + len {
+            return None;
+        }
+        let mut contents = Contents {
+            file,
+            left: len,
+            hash: Xxh3Default::new(),
+        };
+        let made = read(&mut contents)?;
+        let is_whole = contents.left == 0 && contents.hash.digest() == checksum;
+        is_whole.then_some(made)
+    }
+
+    /// Replaces a file, or makes it. What is in `parts` follows each other.
+    pub fn write(&self, name: &str, format: &[u8; 16], parts: &[&[u8]]) -> io::Result<()> {
+        let mut hash = Xxh3Default::new();
+        let mut len = 0;
+        for part in parts {
+            hash.update(part);
+            len += part.len() as u64;
+        }
+        let mut head = format.to_vec();
+        head.extend_from_slice(&len.to_le_bytes());
+        head.extend_from_slice(&hash.digest().to_le_bytes());
+        let temporary = OsString::from(format!("{name}.{}{TEMPORARY}", uuid::Uuid::new_v4()));
+        let folder = self.root.subfolder_or_create(OsStr::new(FOLDER))?;
+        let written = (|| {
+            let mut file = folder.create(&temporary)?;
+            file.write_all(&head)?;
+            for part in parts {
+                file.write_all(part)?;
+            }
+            // Not synced: a file that a crash leaves half written has the wrong checksum.
+            folder.rename(&temporary, &folder, OsStr::new(name))
+        })();
+        if written.is_err() {
+            let _removed = folder.remove(&temporary);
+        }
+        written
+    }
+
+    /// Removes a file, if it is there.
+    pub fn remove(&self, name: &str) {
+        let _absent = self
+            .folder()
+            .and_then(|folder| folder.remove(OsStr::new(name)));
+    }
+
+    /// Keeps the `most` youngest of the files whose names end so, and removes what others have left
+    /// unfinished.
+    pub fn prune(&self, ending: &str, most: usize) -> io::Result<()> {
+        let mut kept = Vec::new();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_secs();
+        let folder = self.folder()?;
+        for (name, _) in folder.list()? {
+            let bytes = name.as_encoded_bytes();
+            let is_temporary = bytes.ends_with(TEMPORARY.as_bytes());
+            if !is_temporary && !bytes.ends_with(ending.as_bytes()) {
+                continue;
+            }
+            let Ok(status) = folder.status(&name) else {
+                continue;
+            };
+            if !is_temporary {
+                kept.push((status.modified, name));
+            } else if (status.modified.0 as u64) + ABANDONED.as_secs() < now {
+                folder.remove(&name)?;
+            }
+        }
+        kept.sort_unstable();
+        let surplus = kept.len().saturating_sub(most);
+        for (_, name) in kept.iter().take(surplus) {
+            folder.remove(name)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a cache file holds, read from its start.
+pub struct Contents {
+    file: File,
+    /// Bytes not read yet.
+    left: u64,
+    hash: Xxh3Default,
+}
+
+impl Contents {
+    /// Bytes not read yet.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next bytes; never more than there are.
+    pub fn take(&mut self, len: u64) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(len).ok().filter(|_| len <= self.left)?];
+        for chunk in bytes.chunks_mut(CHUNK) {
+            self.fill(chunk)?;
+        }
+        Some(bytes)
+    }
+
+    /// Hands the next `len` bytes to `each`, at most about a MiB at a time and always whole records of
+    /// `record` bytes.
+    pub fn pass(
+        &mut self,
+        len: u64,
+        record: usize,
+        mut each: impl FnMut(&[u8]) -> Option<()>,
+    ) -> Option<()> {
+        if len > self.left || !len.is_multiple_of(record as u64) {
+            return None;
+        }
+        // Small enough to stay in the processor's cache between being read, summed and used.
+        let mut buffer = vec![0; (256 << 10) / record * record];
+        let mut left = len;
+        while left > 0 {
+            let now = buffer
+                .len()
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let chunk = buffer.get_mut(..now)?;
+            self.fill(chunk)?;
+            each(chunk)?;
+            left -= now as u64;
+        }
+        Some(())
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Option<()> {
+        self.file.read_exact(bytes).ok()?;
+        self.hash.update(bytes);
+        self.left -= bytes.len() as u64;
+        Some(())
+    }
+}
+
+/// Writes what [`Cursor`] reads.
+#[derive(Default)]
+pub struct Fields(pub Vec<u8>);
+
+impl Fields {
+    pub fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+    pub fn u32(&mut self, value: u32) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+    pub fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+    pub fn i64(&mut self, value: i64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+    pub fn count(&mut self, value: usize) {
+        self.u64(value as u64);
+    }
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+    pub fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+    pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        self.u8(u8::from(value.is_some()));
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+}
+
+/// Reads fields one after the other; `None` where there is no such field.
+pub struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+    pub fn is_at_end(&self) -> bool {
+        self.0.is_empty()
+    }
+    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+    pub fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+    pub fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+    pub fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+    pub fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+    pub fn i64(&mut self) -> Option<i64> {
+        self.array().map(i64::from_le_bytes)
+    }
+    /// How many of something follow, each of at least one byte.
+    pub fn count(&mut self) -> Option<usize> {
+        let count = usize::try_from(self.u64()?).ok()?;
+        (count <= self.0.len()).then_some(count)
+    }
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = self.count()?;
+        self.take(len)
+    }
+    pub fn text(&mut self) -> Option<&'a str> {
+        str::from_utf8(self.bytes()?).ok()
+    }
+    /// The outer `None` is that of all fields.
+    pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        match self.u8()? {
+            0 => Some(None),
+            1 => read(self).map(Some),
+            _ => None,
+        }
+    }
+    pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.count()?;
+        (0..count).map(|_| read(self)).collect()
+    }
+}

@@ -1,0 +1,313 @@
+//! Committing: what a turn writes (storage.md §3). Planned against the refreshed tree and under the
+//! file's lock, written in one call, then taken in.
+
+use super::{Changes, Core, INLINE_REFRESH_BYTES, Planned, Turn, blocking};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::id::EntryId;
+use crate::log::Standing;
+use crate::log::append::{self, Lock, TryLock};
+use crate::log::scan::Kind as EntryKind;
+use crate::sync;
+use crate::tree::Flags;
+use serde_json::json;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an append waits for a lock that another process holds (storage.md §3).
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two attempts. The lock goes to whoever asks at the right moment, so one who asks seldom may
+/// find it taken for long where many append.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// What is committed: one operation, or several that are planned in turn and written together.
+pub trait Work: Send + 'static {
+    /// The lines to write. Asked for once, with the lock held and the tree fresh.
+    fn plan(&mut self, core: &Core) -> Result<Planned>;
+
+    /// Asked again and again while others hold the lock, since when is told; an error gives up.
+    fn wait(&mut self, contended_since: Option<Instant>) -> Result<()>;
+}
+
+/// One operation.
+struct Operation<P> {
+    plan: Option<P>,
+    cancel: Cancel,
+    asked: Instant,
+}
+
+impl<P> Work for Operation<P>
+where
+    P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
+{
+    fn plan(&mut self, core: &Core) -> Result<Planned> {
+        let plan = self.plan.take();
+        plan.map_or_else(|| Ok(Planned::default()), |plan| plan(core))
+    }
+
+    fn wait(&mut self, contended_since: Option<Instant>) -> Result<()> {
+        still_waits(&self.cancel, self.asked, contended_since)
+    }
+}
+
+/// Fails once an operation asked for at `asked` is not to wait for the lock any longer.
+pub fn still_waits(
+    cancel: &Cancel,
+    asked: Instant,
+    contended_since: Option<Instant>,
+) -> Result<()> {
+    if cancel.is_cancelled() {
+        return Err(Error::cancelled());
+    }
+    // Who has waited in line for others that did not get the lock does not wait anew.
+    let since = contended_since.unwrap_or(asked).max(asked);
+    if since.elapsed() < LOCK_TIMEOUT {
+        return Ok(());
+    }
+    let mut error = Error::new(
+        Kind::SessionLocked,
+        "another process holds the lock of the session file",
+    );
+    error.retry_after_ms = Some(500);
+    Err(error)
+}
+
+/// What a commit did.
+#[derive(Debug)]
+pub struct Committed {
+    pub entry_ids: Vec<EntryId>,
+    /// Whether anything was written.
+    pub wrote: bool,
+    /// What has still to be synced by the session's policy.
+    pub unsynced: Option<Arc<File>>,
+    /// Lines that were planned.
+    lines: usize,
+    /// How many of them are in the file whole.
+    pub whole: usize,
+    /// Why not all of them.
+    pub failure: Option<Error>,
+}
+
+impl Turn {
+    /// Commits one operation. Comes back with the turn; what changed is told even if it failed.
+    pub async fn commit<P>(
+        self,
+        cancel: &Cancel,
+        plan: P,
+    ) -> (Option<Turn>, Changes, Result<Committed>)
+    where
+        P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
+    {
+        let work = Operation {
+            plan: Some(plan),
+            cancel: cancel.clone(),
+            asked: self.asked,
+        };
+        match self.carry_out(work).await {
+            Ok((turn, _, changes, committed)) => {
+                (Some(turn), changes, committed.and_then(Committed::in_full))
+            }
+            Err(error) => (None, Changes::default(), Err(error)),
+        }
+    }
+
+    /// Plans, and writes what was planned; at once if the lock is free and there is little to read,
+    /// else where waiting is allowed. Fails only where nothing can be carried out any more.
+    pub async fn carry_out<W: Work>(
+        mut self,
+        mut work: W,
+    ) -> Result<(Turn, W, Changes, Result<Committed>)> {
+        let mut changes = Changes::default();
+        match self.try_commit(&mut work, &mut changes, false) {
+            Ok(Some(committed)) => Ok((self, work, changes, Ok(committed))),
+            Err(error) => Ok((self, work, changes, Err(error))),
+            Ok(None) => {
+                blocking(move || {
+                    let result = self.commit_waiting(&mut work, &mut changes);
+                    Ok((self, work, changes, result))
+                })
+                .await
+            }
+        }
+    }
+
+    fn commit_waiting(&mut self, work: &mut impl Work, changes: &mut Changes) -> Result<Committed> {
+        let mut pause = Duration::from_micros(50);
+        loop {
+            if let Some(committed) = self.try_commit(work, changes, true)? {
+                return Ok(committed);
+            }
+            work.wait(self.contended_since)?;
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+impl Committed {
+    /// For one operation: an error unless all of it is in the file.
+    fn in_full(self) -> Result<Self> {
+        match self.failure {
+            Some(failure) => {
+                // Leaf records come first and are nobody's entries.
+                let records = self.lines.saturating_sub(self.entry_ids.len());
+                let written = self.entry_ids.iter();
+                let written = written.take(self.whole.saturating_sub(records));
+                Err(landed_in_part(failure, written))
+            }
+            None => Ok(self),
+        }
+    }
+}
+
+impl Core {
+    /// One attempt; `None` if it has to be made where waiting is allowed. Planned only once the lock
+    /// is held.
+    fn try_commit(
+        &mut self,
+        work: &mut impl Work,
+        changes: &mut Changes,
+        may_wait: bool,
+    ) -> Result<Option<Committed>> {
+        let Some(lock) = self.lock_fresh(changes, may_wait)? else {
+            return Ok(None);
+        };
+        let carried = self.carry_over(&lock, changes)?;
+        let planned = work.plan(self)?;
+        if planned.lines.is_empty() {
+            return Ok(Some(Committed {
+                entry_ids: planned.entry_ids,
+                wrote: false,
+                unsynced: carried,
+                lines: 0,
+                whole: 0,
+                failure: None,
+            }));
+        }
+        self.write(lock, planned, changes).map(Some)
+    }
+
+    /// Takes the lock and takes in what others have appended; `None` if that cannot be done now.
+    fn lock_fresh(&mut self, changes: &mut Changes, may_wait: bool) -> Result<Option<Lock>> {
+        // The first write syncs file and folder.
+        if !may_wait && self.log.location().is_some() && !self.log.is_written() {
+            return Ok(None);
+        }
+        let standing = self.log.standing()?;
+        if standing == Standing::Replaced {
+            if !may_wait {
+                return Ok(None);
+            }
+            self.catch_up_into(standing, changes)?;
+        }
+        let TryLock::Locked(lock) = self.log.try_lock()? else {
+            self.contended_since.get_or_insert_with(Instant::now);
+            return Ok(None);
+        };
+        self.contended_since = None;
+        match self.log.standing()? {
+            Standing::Unchanged => {}
+            Standing::Grown(bytes) if may_wait || bytes <= INLINE_REFRESH_BYTES => {
+                self.catch_up_into(Standing::Grown(bytes), changes)?;
+            }
+            Standing::Grown(_) => return Ok(None),
+            // Replaced between the two looks: the lock is on the old file.
+            Standing::Replaced => return Ok(None),
+            standing @ Standing::Deleted => {
+                return append::refuse(standing).map_or(Ok(None), Err);
+            }
+        }
+        if !self.log.needs_rewrite() {
+            return Ok(Some(lock));
+        }
+        if !may_wait {
+            return Ok(None);
+        }
+        self.log.rewrite(&lock, &self.tree)?;
+        drop(lock);
+        self.catch_up_into(Standing::Replaced, changes)?;
+        self.lock_fresh(changes, may_wait)
+    }
+
+    fn write(&mut self, lock: Lock, planned: Planned, changes: &mut Changes) -> Result<Committed> {
+        let before = self.tree.node_count();
+        let lines = planned.lines.len();
+        let landed = self.log.write(&lock, planned.lines)?;
+        let whole = self.log.take_in(&mut self.tree, &landed)?;
+        drop(lock);
+        changes.diagnostics.extend(self.log.take_diagnostics());
+        self.sort_out(before, changes);
+        match landed.failure {
+            // The last line is ours, so it decides as it would on opening.
+            None => self.move_leaf(self.tree.file_leaf()),
+            // What did not land whole leaves the leaf alone.
+            Some(_) => {
+                let ends = planned.ends.iter().rev();
+                let done = ends.copied().find(|end| *end <= whole).unwrap_or(0);
+                if let Some(last) = done.checked_sub(1).and_then(|at| changes.own.get(at)) {
+                    self.move_leaf(Some(*last));
+                }
+            }
+        }
+        let unsynced = match landed.file {
+            Some(file) if landed.created => {
+                self.sync_creation(&file)?;
+                None
+            }
+            file => file,
+        };
+        Ok(Committed {
+            entry_ids: planned.entry_ids,
+            wrote: true,
+            unsynced,
+            lines,
+            whole,
+            failure: landed.failure,
+        })
+    }
+
+    fn catch_up_into(&mut self, standing: Standing, changes: &mut Changes) -> Result<()> {
+        let found = self.catch_up(standing)?;
+        changes.others.extend(found.others);
+        changes.others_moved |= found.others_moved;
+        changes.diagnostics.extend(found.diagnostics);
+        Ok(())
+    }
+
+    /// Tells what was just taken in apart: ours, and what came between.
+    fn sort_out(&mut self, before: usize, changes: &mut Changes) {
+        for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {
+            let foreign = self.tree.flags(node).has(Flags::FOREIGN);
+            changes.others_moved |= foreign;
+            if self.tree.kind(node) == EntryKind::LeafRecord {
+                continue;
+            }
+            if foreign {
+                changes.others.push(node);
+            } else {
+                changes.own.push(node);
+            }
+        }
+    }
+
+    /// A new file and its name are made durable whatever the policy (storage.md §3).
+    fn sync_creation(&self, file: &File) -> Result<()> {
+        let folder = || match self.log.location() {
+            Some(at) => at.folder.sync(),
+            None => Ok(()),
+        };
+        file.sync_all()
+            .and_then(|()| folder())
+            .map_err(|error| sync::failed(&error))
+    }
+}
+
+/// The failure of an operation of which these entries are in the file.
+pub fn landed_in_part<'a>(failure: Error, written: impl Iterator<Item = &'a EntryId>) -> Error {
+    let written: Vec<&str> = written.map(EntryId::as_str).collect();
+    if written.is_empty() {
+        return failure;
+    }
+    failure.with_details(json!({ "writtenIds": written }))
+}

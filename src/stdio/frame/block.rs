@@ -1,0 +1,118 @@
+//! The header block that stands before a message with `Content-Length` framing.
+
+use memchr::memchr;
+
+/// Longest header block in bytes. What is longer is not taken for one.
+pub(super) const MAX_BLOCK: usize = 16 * 1024;
+/// Longest header name in bytes; bounds what is looked at again when a line comes in pieces.
+pub(super) const MAX_NAME: usize = 64;
+
+/// A header block as far as it has been seen. `Copy`, so that a look ahead costs nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Block {
+    /// Where the current line begins, counted from the start of the block.
+    pub line: usize,
+    /// Bytes of the current line that hold no `\n`.
+    scanned: usize,
+    pub length: Option<u64>,
+}
+
+pub(super) enum Progress {
+    /// So far it may be a header block.
+    More,
+    /// A line is not `Name: value`, or the block is too long to be one.
+    NoHeader,
+    /// A `Content-Length` that is no number or contradicts another, or none at all.
+    Bad,
+    /// The block takes `size` bytes with its blank line, and `length` bytes of body follow.
+    End { size: usize, length: u64 },
+}
+
+impl Block {
+    /// Goes on with `bytes`, which begin where they began the last time.
+    pub fn advance(&mut self, bytes: &[u8]) -> Progress {
+        loop {
+            let rest = bytes.get(self.line..).unwrap_or_default();
+            let unseen = rest.get(self.scanned..).unwrap_or_default();
+            let Some(at) = memchr(b'\n', unseen) else {
+                self.scanned = rest.len();
+                // Settled before the line ends, so that nobody waits for the end of a line that
+                // cannot be a header.
+                if bytes.len() > MAX_BLOCK || !may_become_header(rest) {
+                    return Progress::NoHeader;
+                }
+                return Progress::More;
+            };
+            let end = self.scanned + at;
+            let line = rest.get(..end).unwrap_or_default();
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            self.line += end + 1;
+            self.scanned = 0;
+            if self.line > MAX_BLOCK {
+                return Progress::NoHeader;
+            }
+            if line.is_empty() {
+                return match self.length {
+                    Some(length) => Progress::End {
+                        size: self.line,
+                        length,
+                    },
+                    None => Progress::Bad,
+                };
+            }
+            let Some((name, value)) = split_header(line) else {
+                return Progress::NoHeader;
+            };
+            if name.eq_ignore_ascii_case(b"content-length") {
+                match parse_length(value) {
+                    Some(length) if self.length.is_none_or(|other| other == length) => {
+                        self.length = Some(length);
+                    }
+                    _ => return Progress::Bad,
+                }
+            }
+        }
+    }
+}
+
+/// Whether a line that begins so may turn out to be a header or the blank line after the last.
+fn may_become_header(line: &[u8]) -> bool {
+    let name = line.iter().take_while(|byte| is_name_byte(**byte)).count();
+    match line.get(name) {
+        None => name <= MAX_NAME,
+        Some(b':') => (1..=MAX_NAME).contains(&name),
+        Some(_) => line == b"\r",
+    }
+}
+
+fn split_header(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (name, value) = line.split_at_checked(memchr(b':', line)?)?;
+    let named = (1..=MAX_NAME).contains(&name.len()) && name.iter().all(|b| is_name_byte(*b));
+    named.then_some((name, value.strip_prefix(b":")?))
+}
+
+/// The token characters of RFC 9110 §5.6.2, of which field names consist.
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn parse_length(value: &[u8]) -> Option<u64> {
+    let digits = value.trim_ascii();
+    // `u64::from_str` takes a leading plus sign.
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Bytes that whole empty lines (`\n` or `\r\n`) take at the beginning.
+pub(super) fn blank_lines(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let Some(next) = rest
+        .strip_prefix(b"\n")
+        .or_else(|| rest.strip_prefix(b"\r\n"))
+    {
+        rest = next;
+    }
+    bytes.len() - rest.len()
+}

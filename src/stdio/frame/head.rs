@@ -1,0 +1,198 @@
+//! The first bytes of a message too large to be held: what is kept of it, and the id in there.
+
+use memchr::{memchr, memchr2};
+
+/// Bytes of an over-long frame that are kept for finding its id (protocol.md §1).
+pub(super) const HEAD: usize = 4 * 1024;
+/// Largest integer that may be an id (protocol.md §1): 2^53 − 1.
+const MAX_INTEGER_ID: u64 = (1 << 53) - 1;
+
+/// Takes in what there is still room for.
+pub(super) fn keep_head(head: &mut Vec<u8>, bytes: &[u8]) {
+    let room = HEAD.saturating_sub(head.len());
+    head.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+}
+
+/// The id of a request of which only the beginning is known, as raw JSON (protocol.md §1): the
+/// member `id` of the outermost object, if it stands complete in `head` and is a string or an
+/// integer from 0 to 2^53 − 1. `None` for anything else; the answer then carries null.
+#[must_use]
+pub fn id_in_head(head: &[u8]) -> Option<&[u8]> {
+    let mut walk = Walk { rest: head };
+    walk.eat(b'{')?;
+    loop {
+        let key = walk.string()?;
+        walk.eat(b':')?;
+        if is_id_key(key) {
+            return walk.id();
+        }
+        walk.pass_value()?;
+        walk.eat(b',')?;
+    }
+}
+
+/// Compared as text: a key may be spelt with escapes.
+fn is_id_key(key: &[u8]) -> bool {
+    key == b"\"id\""
+        || memchr(b'\\', key).is_some()
+            && serde_json::from_slice::<String>(key).is_ok_and(|key| key == "id")
+}
+
+/// A walk over JSON that may break off anywhere; every step gives `None` there.
+struct Walk<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Walk<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    /// The first byte of the next token.
+    fn peek(&mut self) -> Option<u8> {
+        self.rest = self.rest.trim_ascii_start();
+        self.rest.first().copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then_some(())?;
+        self.take(1).map(drop)
+    }
+
+    /// A string with its quotes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        (self.peek()? == b'"').then_some(())?;
+        let mut length = 1;
+        loop {
+            length += memchr2(b'"', b'\\', self.rest.get(length..)?)?;
+            match self.rest.get(length)? {
+                b'"' => return self.take(length + 1),
+                _ => length += 2,
+            }
+        }
+    }
+
+    /// A number or literal. One that reaches the end may go on behind it, and is `None`.
+    fn scalar(&mut self) -> Option<&'a [u8]> {
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b",]}".contains(byte);
+        let length = self.rest.iter().position(ends)?;
+        self.take(length)
+    }
+
+    fn pass_value(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => drop(self.string()?),
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.take(1)?;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.take(1)?;
+                }
+                b',' | b':' if depth > 0 => drop(self.take(1)?),
+                _ => {
+                    // Nothing taken means a stray delimiter, on which the walk would not move.
+                    (!self.scalar()?.is_empty()).then_some(())?;
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    fn id(&mut self) -> Option<&'a [u8]> {
+        if self.peek()? == b'"' {
+            let raw = self.string()?;
+            return serde_json::from_slice::<String>(raw).is_ok().then_some(raw);
+        }
+        let raw = self.scalar()?;
+        let number: u64 = serde_json::from_slice(raw).ok()?;
+        (number <= MAX_INTEGER_ID).then_some(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_id(head: impl AsRef<[u8]>, expect: Option<&str>) {
+        assert_eq!(
+            id_in_head(head.as_ref())
+                .map(<[u8]>::escape_ascii)
+                .map(|raw| raw.to_string()),
+            expect.map(|id| id.as_bytes().escape_ascii().to_string())
+        );
+    }
+
+    #[test]
+    fn the_id_of_a_head_is_found() {
+        check_id(
+            r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"#,
+            Some("7"),
+        );
+        check_id(r#"{"id":"a\"b","method"#, Some(r#""a\"b""#));
+        check_id(" {\r\n \"id\"\t:\n0 , ", Some("0"));
+        check_id(r#"{"id":9007199254740991,"#, Some("9007199254740991"));
+        check_id(r#"{"\u0069d":1,"#, Some("1"));
+        check_id(
+            r#"{"params":{"id":1,"x":[{"id":2},"]}",true,-1.5e3,null,{}]},"id":3}"#,
+            Some("3"),
+        );
+        check_id(r#"{"params":[],"method":"\\","id":"","x":"#, Some(r#""""#));
+    }
+
+    #[test]
+    fn an_id_that_is_not_surely_the_requests_is_not_taken() {
+        for head in [
+            "",
+            "{",
+            "[",
+            "{}",
+            "null",
+            "garbage",
+            "[{\"id\":1,",
+            "{\"id\"",
+            "{\"id\":",
+            r#"{"params":{"id":1,"#,
+            r#"{"params":["id",1,"#,
+            r#"{"x":"\"id\":1,"#,
+            r#"{"x":"a","id1":1,"#,
+            // Cut: the number or string may go on.
+            r#"{"id":12"#,
+            r#"{"id":"abc"#,
+            r#"{"id":"abc\""#,
+            // No valid ids.
+            r#"{"id":null,"#,
+            r#"{"id":-1,"#,
+            r#"{"id":1.0,"#,
+            r#"{"id":1e3,"#,
+            r#"{"id":01,"#,
+            r#"{"id":true,"#,
+            r#"{"id":9007199254740992,"#,
+            r#"{"id":{"id":1},"#,
+            r#"{"id":[1],"#,
+            "{\"id\":\"\u{1}\",",
+            // Not JSON.
+            r#"{"a" 1,"id":1,"#,
+            r#"{"a":,"id":1,"#,
+            r#"{"a":]"id":1,"#,
+            r#"{a:1,"id":1,"#,
+            r#"{"a":1 "id":1,"#,
+        ] {
+            check_id(head, None);
+        }
+        check_id(b"{\"id\":\"\xFF\",", None);
+    }
+
+    #[test]
+    fn deep_nesting_in_a_head_does_no_harm() {
+        check_id([b"{\"a\":".as_slice(), &b"[".repeat(HEAD)].concat(), None);
+    }
+}

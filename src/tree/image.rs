@@ -1,0 +1,338 @@
+//! A tree as plain bytes, and back, for the side index (`log::index`).
+//!
+//! Nothing is believed of the bytes: numbers that point nowhere, parents that could close a cycle, names
+//! that are no text make the whole worthless. What follows from the rest (children, roots, the table of
+//! ids) is made anew.
+
+use super::{Cause, Position};
+use super::{Flags, Label, Millis, Move, Moves, NONE, Node, Row, Tree, Waiting};
+use crate::cache::{Cursor, Fields};
+use crate::log::scan::{Kind, Role};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use std::hash::BuildHasher;
+
+/// Bytes of a row in an image.
+pub const ROW_BYTES: usize = 28;
+/// Bytes of an id's length in an image.
+pub const LEN_BYTES: usize = 2;
+
+/// A tree's bytes.
+pub struct Image {
+    /// Of nodes.
+    pub count: u32,
+    /// [`ROW_BYTES`] each.
+    pub rows: Vec<u8>,
+    /// [`LEN_BYTES`] each.
+    pub id_lens: Vec<u8>,
+    pub ids: Vec<u8>,
+    /// Everything else.
+    pub rest: Vec<u8>,
+}
+
+/// Neighbourhoods of a table.
+const PARTS: usize = 64;
+
+const AT_ROOT: u32 = u32::MAX;
+const GONE: u32 = u32::MAX - 1;
+
+impl Tree {
+    /// `None` for a tree with links that are not as an image can say them: parents that stand later in
+    /// the file, records whose position has not turned up.
+    pub fn image(&self) -> Option<Image> {
+        if !self.forward_links.is_empty() || !self.waiting_records.is_empty() {
+            return None;
+        }
+        let mut rows = Vec::with_capacity(self.rows.len() * ROW_BYTES);
+        let mut id_lens = Vec::with_capacity(self.rows.len() * LEN_BYTES);
+        for (number, row) in self.rows.iter().enumerate() {
+            if row.parent != NONE && row.parent as usize >= number {
+                return None;
+            }
+            let mut out = [0; ROW_BYTES];
+            let fields = row
+                .offset
+                .to_le_bytes()
+                .into_iter()
+                .chain(row.timestamp.to_le_bytes())
+                .chain(row.len.to_le_bytes())
+                .chain(row.parent.to_le_bytes())
+                .chain(row.flags.0.to_le_bytes())
+                .chain([row.kind as u8, row.role as u8]);
+            for (to, from) in out.iter_mut().zip(fields) {
+                *to = from;
+            }
+            rows.extend_from_slice(&out);
+            id_lens.extend_from_slice(&row.id_len.to_le_bytes());
+        }
+        Some(Image {
+            count: u32::try_from(self.rows.len()).ok()?,
+            rows,
+            id_lens,
+            ids: self.ids.clone(),
+            rest: self.rest(),
+        })
+    }
+
+    fn rest(&self) -> Vec<u8> {
+        let mut out = Fields::default();
+        out.optional(self.name.as_deref(), Fields::text);
+        out.u32(self.last.map_or(NONE, |node| node.0));
+        out.count(self.labels.len());
+        for (target, label) in &self.labels {
+            out.u32(target.0);
+            put_label(&mut out, label);
+        }
+        out.count(self.waiting_labels.len());
+        for (id, label) in &self.waiting_labels {
+            out.text(id);
+            out.optional(label.as_ref(), put_label);
+        }
+        out.count(self.waiting_references.len());
+        for (id, nodes) in &self.waiting_references {
+            out.text(id);
+            out.count(nodes.len());
+            for node in nodes {
+                out.u32(node.0);
+            }
+        }
+        out.count(self.waiting.len());
+        for (id, waiting) in &self.waiting {
+            out.text(id);
+            out.count(waiting.len());
+            for Waiting { node, line } in waiting {
+                out.u32(node.0);
+                out.u64(*line);
+            }
+        }
+        out.count(self.moves.log.len());
+        for made in &self.moves.log {
+            out.u32(made.at.0);
+            put_position(&mut out, made.from);
+            put_position(&mut out, made.to);
+            out.u8(made.cause as u8);
+        }
+        for stack in [&self.moves.undo, &self.moves.redo] {
+            out.count(stack.len());
+            for position in stack {
+                put_position(&mut out, *position);
+            }
+        }
+        out.0
+    }
+}
+
+fn put_label(out: &mut Fields, label: &Label) {
+    out.u32(label.entry.0);
+    out.text(&label.text);
+}
+
+fn put_position(out: &mut Fields, position: Position) {
+    out.u32(match position {
+        Position::Root => AT_ROOT,
+        Position::Gone => GONE,
+        Position::At(node) => node.0,
+    });
+}
+
+/// The table of ids, made while the rows are read.
+pub struct Table {
+    by_id: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Table {
+    /// `None` if the lengths are not those of `ids`, or these are no texts.
+    pub fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
+        let text = simdutf8::basic::from_utf8(ids).ok()?;
+        let hasher = DefaultHashBuilder::default();
+        // A table places by the low bits of the hash. Put in by neighbourhood, a million ids take a third
+        // of the time that they take in file order, each at another end of the memory.
+        let places = (count as usize).max(1).next_power_of_two() * 2;
+        let shift = places
+            .trailing_zeros()
+            .saturating_sub(PARTS.trailing_zeros());
+        let mut parts: [Vec<(u64, u32)>; PARTS] =
+            std::array::from_fn(|_| Vec::with_capacity(count as usize / PARTS));
+        let mut at = 0;
+        let mut number = 0;
+        for len in lens(id_lens) {
+            // Between characters, or it is no text.
+            let id = text.get(at..at + usize::from(len))?;
+            let hash = hasher.hash_one(id.as_bytes());
+            let place = hash as usize & (places - 1);
+            parts.get_mut(place >> shift)?.push((hash, number));
+            at += id.len();
+            number += 1;
+        }
+        if at != ids.len() || number != count {
+            return None;
+        }
+        let mut by_id = HashTable::with_capacity(count as usize);
+        for (hash, number) in parts.iter().flatten() {
+            // There is room for all: nothing is ever hashed again.
+            by_id.insert_unique(*hash, *number, |_| *hash);
+        }
+        Some(Self { by_id, hasher })
+    }
+}
+
+fn lens(id_lens: &[u8]) -> impl Iterator<Item = u16> {
+    let (pairs, _) = id_lens.as_chunks::<LEN_BYTES>();
+    pairs.iter().map(|pair| u16::from_le_bytes(*pair))
+}
+
+/// Rows on their way from an image to a tree.
+pub struct Rows {
+    rows: Vec<Row>,
+    roots: Vec<u32>,
+    leaf_records: u32,
+    id_at: u32,
+}
+
+impl Rows {
+    pub fn with_capacity(count: u32) -> Self {
+        Self {
+            rows: Vec::with_capacity(count as usize),
+            roots: Vec::new(),
+            leaf_records: 0,
+            id_at: 0,
+        }
+    }
+
+    /// Takes in whole rows and the lengths of all ids; each line must end before `end`.
+    pub fn take(&mut self, bytes: &[u8], id_lens: &[u8], end: u64) -> Option<()> {
+        let (chunks, _) = bytes.as_chunks::<ROW_BYTES>();
+        let rest = id_lens.get(self.rows.len() * LEN_BYTES..)?;
+        for (chunk, id_len) in chunks.iter().zip(lens(rest)) {
+            let mut fields = Cursor::new(chunk);
+            let number = u32::try_from(self.rows.len()).ok()?;
+            let row = Row {
+                offset: fields.u64()?,
+                timestamp: fields.i64()? as Millis,
+                len: fields.u32()?,
+                parent: fields.u32()?,
+                flags: Flags(fields.u16()?),
+                kind: Kind::from_number(fields.u8()?)?,
+                role: Role::from_number(fields.u8()?)?,
+                first_child: NONE,
+                last_child: NONE,
+                next_sibling: NONE,
+                id_at: self.id_at,
+                id_len,
+            };
+            if row.offset.checked_add(u64::from(row.len))? > end {
+                return None;
+            }
+            self.id_at = self.id_at.checked_add(u32::from(id_len))?;
+            if row.kind == Kind::LeafRecord {
+                self.leaf_records += 1;
+                // A record stands for a position and is nobody's child.
+                if row.parent != NONE {
+                    self.entry(row.parent)?;
+                }
+            } else if row.parent == NONE {
+                self.roots.push(number);
+            } else {
+                self.link(number, row.parent)?;
+            }
+            self.rows.push(row);
+        }
+        Some(())
+    }
+
+    /// An entry that has been taken in before.
+    fn entry(&mut self, number: u32) -> Option<&mut Row> {
+        let row = self.rows.get_mut(number as usize)?;
+        (row.kind != Kind::LeafRecord).then_some(row)
+    }
+
+    /// `None` if the parent does not stand before its child.
+    fn link(&mut self, number: u32, parent: u32) -> Option<()> {
+        let above = self.entry(parent)?;
+        let before = std::mem::replace(&mut above.last_child, number);
+        match before {
+            NONE => above.first_child = number,
+            before => self.rows.get_mut(before as usize)?.next_sibling = number,
+        }
+        Some(())
+    }
+
+    /// The tree; `None` if the parts are not of one.
+    pub fn finish(self, count: u32, ids: Vec<u8>, table: Table, rest: &[u8]) -> Option<Tree> {
+        if self.rows.len() != count as usize || self.id_at as usize != ids.len() {
+            return None;
+        }
+        let node = |number: u32| (number < count).then_some(Node(number));
+        let label = |fields: &mut Cursor<'_>| {
+            Some(Label {
+                entry: node(fields.u32()?)?,
+                text: fields.text()?.into(),
+            })
+        };
+        let position = |fields: &mut Cursor<'_>| {
+            Some(match fields.u32()? {
+                AT_ROOT => Position::Root,
+                GONE => Position::Gone,
+                number => Position::At(node(number)?),
+            })
+        };
+        let mut fields = Cursor::new(rest);
+        let name = fields.optional(|fields| Some(fields.text()?.into()))?;
+        let last = match fields.u32()? {
+            NONE => None,
+            number => Some(node(number)?),
+        };
+        let labels = fields.list(|fields| Some((node(fields.u32()?)?, label(fields)?)))?;
+        let waiting_labels =
+            fields.list(|fields| Some((fields.text()?.into(), fields.optional(label)?)))?;
+        let waiting_references = fields.list(|fields| {
+            let id: Box<str> = fields.text()?.into();
+            Some((id, fields.list(|fields| node(fields.u32()?))?))
+        })?;
+        let waiting = fields.list(|fields| {
+            let id: Box<str> = fields.text()?.into();
+            let waiting = fields.list(|fields| {
+                let waits = node(fields.u32()?)?;
+                let line = fields.u64()?;
+                Some(Waiting { node: waits, line })
+            })?;
+            Some((id, waiting))
+        })?;
+        let log = fields.list(|fields| {
+            Some(Move {
+                at: node(fields.u32()?)?,
+                from: position(fields)?,
+                to: position(fields)?,
+                cause: Cause::from_number(fields.u8()?)?,
+            })
+        })?;
+        let (undo, redo) = (fields.list(position)?, fields.list(position)?);
+        if !fields.is_at_end() {
+            return None;
+        }
+        let orphans = waiting.iter().flat_map(|(_, waiting)| waiting);
+        for Waiting { node, .. } in orphans {
+            let row = self.rows.get(node.at())?;
+            if row.parent != NONE || row.kind == Kind::LeafRecord {
+                return None;
+            }
+        }
+        Some(Tree {
+            revision: u64::from(count),
+            rows: self.rows,
+            ids,
+            by_id: table.by_id,
+            hasher: table.hasher,
+            roots: self.roots,
+            waiting: HashMap::from_iter(waiting),
+            labels: HashMap::from_iter(labels),
+            waiting_labels: HashMap::from_iter(waiting_labels),
+            waiting_references: HashMap::from_iter(waiting_references),
+            name,
+            leaf_records: self.leaf_records,
+            last,
+            moves: Moves::of(log, undo, redo),
+            ..Tree::default()
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! Fixed operations whose instructions are counted (tests/bench/count): the server of the daemon within
+//! this process, asked one thing after another, with a call of [`boundary`] after each, at which callgrind
+//! writes down what was executed since the one before.
+//!
+//! The first argument is a folder for the generated sessions. The names of the operations go to stdout, in
+//! order. A second argument leaves out all that do not have it in their names, for a profile of one.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use treelined::id::System;
+use treelined::rpc::{Config, Dispatcher, Server};
+use treelined::stdio::Outbox;
+use treelined::sync::Durability;
+use treelined_bench::generate::entry_id;
+use treelined_bench::library::{Generated, Library, Shape};
+
+const ENTRIES: u32 = 10_000;
+const SESSIONS: u32 = 50;
+/// What is not counted.
+const SETTING_UP: &str = "-";
+/// How answers begin, and as much of each as is looked at.
+const ANSWER: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+const HEAD: usize = 400;
+/// In which whatever an operation has left to be done in the background is done.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What callgrind looks for; found by its name (`--dump-before`).
+#[inline(never)]
+fn boundary(operation: &str) {
+    println!("{operation}");
+}
+
+/// What is asked of an open session, in order.
+type Operation = (&'static str, fn(&mut Asked) -> Result<()>);
+
+/// Of a conversation.
+const ON_TALK: [Operation; 10] = [
+    ("get_tree, first page of 200", |asked| {
+        asked.ask("get_tree", json!({ "limit": 200 }))
+    }),
+    ("get_tree, all rows", |asked| {
+        asked.ask("get_tree", json!({ "filter": "all" }))
+    }),
+    ("get_tree, user-only", |asked| {
+        asked.ask("get_tree", json!({ "filter": "user-only" }))
+    }),
+    ("get_tree, searched", |asked| {
+        asked.ask("get_tree", json!({ "query": "naïve parser" }))
+    }),
+    ("get_context", |asked| asked.ask("get_context", json!({}))),
+    ("get_entries", |asked| asked.ask("get_entries", json!({}))),
+    ("get_stats", |asked| asked.ask("get_stats", json!({}))),
+    ("1k trivial calls", |asked| {
+        asked.times(1_000, "get_label", json!({ "entryId": entry_id(3) }))
+    }),
+    ("append 1k", |asked| {
+        let content = "Clear the cache. ".repeat(40);
+        let message = json!({ "role": "user", "content": content });
+        asked.times(1_000, "append_message", json!({ "message": message }))
+    }),
+    ("fork_session", |asked| {
+        asked.ask("fork_session", json!({ "position": "at" }))
+    }),
+];
+
+/// Of a chain, each answer concerning all of it.
+const ON_CHAIN: [Operation; 2] = [
+    ("get_path, chain of 10k", |asked| {
+        asked.ask("get_path", json!({}))
+    }),
+    ("navigate_tree, chain of 10k", |asked| {
+        asked.ask("navigate_tree", json!({ "targetId": entry_id(1) }))
+    }),
+];
+
+/// Of a session directory.
+const ON_MANY: [Operation; 2] = [
+    ("list_sessions, 50 first", |asked| {
+        asked.ask("list_sessions", json!({}))
+    }),
+    ("list_sessions, 50 ten times again", |asked| {
+        asked.times(10, "list_sessions", json!({}))
+    }),
+];
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().context("a folder")?);
+    let only = arguments.next().unwrap_or_default();
+    let library = Library::new(&folder)?;
+    let talk = library.session(Shape::Conversation, ENTRIES)?;
+    let chain = library.session(Shape::Chain, ENTRIES)?;
+
+    let world = folder.join("scratch/count");
+    let _from_before = std::fs::remove_dir_all(&world);
+    for (opened, session, operations) in [
+        ("open 10k", talk, ON_TALK.as_slice()),
+        ("open a chain of 10k", chain, ON_CHAIN.as_slice()),
+    ] {
+        let home = world.join(opened);
+        let path = put(&home, &session)?;
+        let mut asked = Asked::new(&home)?;
+        done(SETTING_UP);
+        asked.ask("open_session", json!({ "path": path }))?;
+        done(opened);
+        run(&mut asked, operations, &only)?;
+    }
+    let home = world.join("many");
+    for session in library.many(SESSIONS)? {
+        put(&home, &session)?;
+    }
+    let mut asked = Asked::new(&home)?;
+    done(SETTING_UP);
+    run(&mut asked, &ON_MANY, &only)?;
+    std::fs::remove_dir_all(&world)?;
+    Ok(())
+}
+
+fn run(asked: &mut Asked, operations: &[Operation], only: &str) -> Result<()> {
+    for (name, operation) in operations {
+        if name.contains(only) {
+            operation(asked)?;
+            done(name);
+        }
+    }
+    Ok(())
+}
+
+/// A copy in this session directory, since some operations write.
+fn put(home: &Path, session: &Generated) -> Result<PathBuf> {
+    let project = home.join("--bench--");
+    std::fs::create_dir_all(&project)?;
+    let to = project.join(session.path.file_name().context("no name")?);
+    std::fs::copy(&session.path, &to)?;
+    Ok(to)
+}
+
+fn done(operation: &str) {
+    std::thread::sleep(PAUSE);
+    boundary(operation);
+}
+
+/// A server and what it says.
+struct Asked {
+    runtime: Runtime,
+    dispatcher: Dispatcher,
+    outbox: Arc<Outbox>,
+    answers: Receiver<Vec<u8>>,
+    next_id: u64,
+}
+
+/// Where the server's writer writes: the heads of its answers are passed on.
+struct Said {
+    answers: Sender<Vec<u8>>,
+    /// Of the line that is being written.
+    head: Vec<u8>,
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let missing = HEAD.saturating_sub(self.head.len());
+        let len = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+        let (line, _) = bytes.split_at(len);
+        self.head.extend(line.iter().take(missing));
+        if line.ends_with(b"\n") {
+            let head = std::mem::take(&mut self.head);
+            if head.starts_with(ANSWER) {
+                // Nobody listens any more at the very end.
+                let _end = self.answers.send(head);
+            }
+        }
+        Ok(len)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Asked {
+    fn new(session_dir: &Path) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let max_queued_bytes = 1 << 30;
+        let outbox = Outbox::new(max_queued_bytes);
+        let config = Config {
+            session_dir: session_dir.to_owned(),
+            durability: Durability::Os,
+            summarizer: None,
+            max_frame_bytes: 64 << 20,
+            max_queued_bytes,
+            cwd: "/bench".to_owned(),
+            hooks: Vec::new(),
+        };
+        let server = Server::new(
+            config,
+            Arc::new(System),
+            Arc::clone(&outbox),
+            Box::new(|| {}),
+        );
+        let dispatcher = Dispatcher::new(server, runtime.handle().clone())?;
+        let (sender, answers) = channel();
+        let writer = Arc::clone(&outbox);
+        std::thread::spawn(move || {
+            let (answers, head) = (sender, Vec::new());
+            writer.run(&mut Said { answers, head })
+        });
+        let mut asked = Self {
+            runtime,
+            dispatcher,
+            outbox,
+            answers,
+            next_id: 0,
+        };
+        asked.ask("initialize", json!({ "protocolVersion": 1 }))?;
+        Ok(asked)
+    }
+
+    /// Asks and waits for the answer, which has to be a result.
+    fn ask(&mut self, method: &str, params: Value) -> Result<()> {
+        self.next_id += 1;
+        let request =
+            json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params });
+        self.dispatcher.frame(request.to_string().as_bytes());
+        self.runtime.block_on(self.dispatcher.drained());
+        let answer = self.answers.recv().context("the server has ended")?;
+        let expected = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\"", self.next_id);
+        let shown = String::from_utf8_lossy(&answer);
+        ensure!(shown.starts_with(&expected), "{method}: {shown}");
+        Ok(())
+    }
+
+    fn times(&mut self, count: u32, method: &str, params: Value) -> Result<()> {
+        (0..count).try_for_each(|_| self.ask(method, params.clone()))
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.outbox.close();
+    }
+}

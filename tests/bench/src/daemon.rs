@@ -1,0 +1,266 @@
+//! The daemon under measurement: the real program over real pipes, asked as a client asks.
+
+use crate::Bench;
+use crate::world::World;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Of the reader's buffer, in bytes.
+const BUFFER: usize = 1 << 20;
+
+pub struct Daemon {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+    line: Vec<u8>,
+}
+
+/// How a daemon is started.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    pub durability: &'static str,
+    /// On one core, together with this process, which has to be there itself.
+    pub pinned: bool,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        Self {
+            durability: "os",
+            pinned: false,
+        }
+    }
+}
+
+impl Daemon {
+    pub fn start(bench: &Bench, world: &World) -> Result<Self> {
+        Self::start_as(bench, world, How::default())
+    }
+
+    pub fn start_as(bench: &Bench, world: &World, how: How) -> Result<Self> {
+        let mut command = command(bench, world, how);
+        let mut child = command.spawn().context("start the daemon")?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().context("its output")?;
+        Ok(Self {
+            child,
+            input,
+            output: BufReader::with_capacity(BUFFER, output),
+            next_id: 0,
+            line: Vec::new(),
+        })
+    }
+
+    /// How long a call takes, from the request's first byte to the response's last.
+    pub fn timed(&mut self, method: &str, params: &str) -> Result<f64> {
+        let began = Instant::now();
+        let id = self.send(method, params)?;
+        self.wait_for(id)?;
+        let took = began.elapsed().as_secs_f64();
+        self.check()?;
+        Ok(took)
+    }
+
+    /// A call whose result is looked at.
+    pub fn call(&mut self, method: &str, params: &str) -> Result<Value> {
+        self.timed(method, params)?;
+        let mut response: Value = serde_json::from_slice(&self.line)?;
+        Ok(response["result"].take())
+    }
+
+    /// Waits until it has started: it answers.
+    pub fn settle(&mut self) -> Result<()> {
+        self.timed("initialize", "{\"protocolVersion\":1}")
+            .map(|_| ())
+    }
+
+    /// How long `open_session` takes.
+    pub fn open(&mut self, path: &Path) -> Result<f64> {
+        self.timed(
+            "open_session",
+            &serde_json::json!({ "path": path }).to_string(),
+        )
+    }
+
+    /// The last response, as it came.
+    pub fn response(&self) -> &[u8] {
+        &self.line
+    }
+
+    pub fn send(&mut self, method: &str, params: &str) -> Result<u64> {
+        self.next_id += 1;
+        let request = request(self.next_id, method, params);
+        self.write(request.as_bytes())?;
+        Ok(self.next_id)
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let input = self.input.as_mut().context("its input is closed")?;
+        Ok(input.write_all(bytes)?)
+    }
+
+    /// Numbers for requests that somebody else writes.
+    pub fn reserve_ids(&mut self, count: u64) -> u64 {
+        let first = self.next_id + 1;
+        self.next_id += count;
+        first
+    }
+
+    /// For a writer of its own; [`Daemon::give_input`] takes it back.
+    pub fn take_input(&mut self) -> Result<ChildStdin> {
+        self.input.take().context("its input is closed")
+    }
+
+    pub fn give_input(&mut self, input: ChildStdin) {
+        self.input = Some(input);
+    }
+
+    /// Reads up to the response with this id; notifications and other responses are passed over.
+    pub fn wait_for(&mut self, id: u64) -> Result<()> {
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},");
+        while !self.next_line()?.starts_with(head.as_bytes()) {}
+        Ok(())
+    }
+
+    /// Reads until `count` responses have come.
+    pub fn wait_for_responses(&mut self, mut count: u64) -> Result<()> {
+        while count > 0 {
+            if self
+                .next_line()?
+                .starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":")
+            {
+                count -= 1;
+                self.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_line(&mut self) -> Result<&[u8]> {
+        self.line.clear();
+        if self.output.read_until(b'\n', &mut self.line)? == 0 {
+            bail!("the daemon ended");
+        }
+        Ok(&self.line)
+    }
+
+    fn check(&self) -> Result<()> {
+        let head = self.line.get(..64.min(self.line.len())).unwrap_or_default();
+        if memchr::memmem::find(head, b"\"error\":").is_some() {
+            let shown = self
+                .line
+                .get(..400.min(self.line.len()))
+                .unwrap_or_default();
+            bail!("{}", String::from_utf8_lossy(shown));
+        }
+        Ok(())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// At its highest, in bytes.
+    pub fn peak_memory(&self) -> f64 {
+        peak_memory(self.pid())
+    }
+
+    /// Ends it as a client does, so that what it does in the background is done.
+    pub fn stop(mut self) -> Result<()> {
+        self.input = None;
+        let ended = self.child.wait()?;
+        if !ended.success() {
+            bail!("the daemon ended with {ended}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.input = None;
+        let began = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if began.elapsed() > Duration::from_secs(10) {
+                let _dead = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+pub fn request(id: u64, method: &str, params: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n")
+}
+
+pub fn command(bench: &Bench, world: &World, how: How) -> Command {
+    let mut command = if how.pinned {
+        let mut command = Command::new("taskset");
+        command
+            .args(["--cpu-list", PINNED_CORE])
+            .arg(&bench.treelined);
+        command
+    } else {
+        Command::new(&bench.treelined)
+    };
+    command
+        .args(["--durability", how.durability])
+        .env("HOME", world.home())
+        .env("TREELINED_SESSION_DIR", world.sessions())
+        .env_remove("XDG_DATA_HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("XDG_CONFIG_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    command
+}
+
+/// Where both sides run when wake-ups across cores are to be left out.
+pub const PINNED_CORE: &str = "1";
+
+/// Runs `body` with this whole process on the pinned core.
+pub fn pinned<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let all = format!("0-{}", std::thread::available_parallelism()?.get() - 1);
+    confine(PINNED_CORE)?;
+    let result = body();
+    confine(&all)?;
+    result
+}
+
+fn confine(cores: &str) -> Result<()> {
+    let ended = Command::new("taskset")
+        .args(["--all-tasks", "--pid", "--cpu-list", cores])
+        .arg(std::process::id().to_string())
+        .stdout(Stdio::null())
+        .status()
+        .context("taskset (util-linux)")?;
+    if !ended.success() {
+        bail!("taskset {cores}: {ended}");
+    }
+    Ok(())
+}
+
+/// Of a process that is running, in bytes.
+pub fn peak_memory(pid: u32) -> f64 {
+    status(pid, "VmHWM:") * 1024.0
+}
+
+/// Resident now, in bytes.
+pub fn memory(pid: u32) -> f64 {
+    status(pid, "VmRSS:") * 1024.0
+}
+
+fn status(pid: u32, field: &str) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(f64::NAN)
+}

@@ -1,0 +1,114 @@
+//! The generated sessions on disk, made once and never changed: who wants to write takes a copy.
+
+use crate::generate::{self, EDITION, Facts, Text};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// Of each session in a folder of many; with them 2,000 have some 490 MB.
+const MANY_ENTRIES: u32 = 120;
+
+/// Sessions in a folder of the build's.
+pub struct Library {
+    folder: PathBuf,
+    text: Text,
+}
+
+/// One generated session.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    pub path: PathBuf,
+    pub facts: Facts,
+}
+
+/// What is generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Conversation,
+    Chain,
+    Wide,
+}
+
+impl Library {
+    pub fn new(folder: &Path) -> Result<Self> {
+        let folder = folder.join(format!("edition-{EDITION}"));
+        fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+        Ok(Self {
+            folder,
+            text: Text::default(),
+        })
+    }
+
+    /// The session of this shape and number of entries.
+    pub fn session(&self, shape: Shape, n: u32) -> Result<Generated> {
+        let name = match shape {
+            Shape::Conversation => format!("conversation-{n}"),
+            Shape::Chain => format!("chain-{n}"),
+            Shape::Wide => format!("wide-{n}"),
+        };
+        self.made(&self.folder, &name, |out| match shape {
+            Shape::Conversation => generate::conversation(out, &name, n, &self.text, n.into()),
+            Shape::Chain => generate::chain(out, &name, n),
+            Shape::Wide => generate::wide(out, &name, n),
+        })
+    }
+
+    /// A folder of `n` sessions of 120 entries each.
+    pub fn many(&self, n: u32) -> Result<Vec<Generated>> {
+        let folder = self.folder.join("many");
+        fs::create_dir_all(&folder)?;
+        let made = (0..n).map(|number| {
+            let name = format!("many-{number:05}");
+            let seed = 0x6d61_6e79_0000 + u64::from(number);
+            self.made(&folder, &name, |out| {
+                generate::conversation(out, &name, MANY_ENTRIES, &self.text, seed)
+            })
+        });
+        made.collect()
+    }
+
+    /// A file is whole once it has its name, and its facts are written before.
+    fn made(
+        &self,
+        folder: &Path,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<Facts>,
+    ) -> Result<Generated> {
+        let path = folder.join(format!("2026-01-01T00-00-00-000Z_{name}.jsonl"));
+        let beside = folder.join(format!("{name}.facts.json"));
+        if path.exists() {
+            let facts = serde_json::from_str(&fs::read_to_string(&beside)?)?;
+            return Ok(Generated {
+                path,
+                facts: read_facts(&facts),
+            });
+        }
+        let partial = path.with_extension("partial");
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&partial)?);
+        let facts = write(&mut out)?;
+        out.into_inner()?;
+        fs::write(&beside, written_facts(&facts).to_string())?;
+        fs::rename(&partial, &path)?;
+        Ok(Generated { path, facts })
+    }
+}
+
+fn written_facts(facts: &Facts) -> Value {
+    json!({
+        "entries": facts.entries,
+        "messages": facts.messages,
+        "bytes": facts.bytes,
+        "leaf": facts.leaf,
+    })
+}
+
+fn read_facts(facts: &Value) -> Facts {
+    Facts {
+        entries: facts["entries"].as_u64().unwrap_or_default(),
+        messages: facts["messages"].as_u64().unwrap_or_default(),
+        bytes: facts["bytes"].as_u64().unwrap_or_default(),
+        leaf: facts["leaf"].as_str().unwrap_or_default().to_owned(),
+    }
+}

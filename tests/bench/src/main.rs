@@ -1,0 +1,145 @@
+//! Measures treelined, pi's own SessionManager and what the machine can do at most, in turns, and prints
+//! a table. Run it by tests/bench/run, which builds everything first.
+//!
+//! - [`rows`]: a file per group of rows, each saying what is measured and how;
+//! - [`daemon`], [`pi`], [`machine`]: the three that are measured;
+//! - [`world`]: the folders each measurement gets for itself;
+//! - [`table`]: medians, targets, and how they are shown.
+
+mod daemon;
+mod machine;
+mod pi;
+mod rows;
+mod table;
+mod world;
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use table::Table;
+
+/// What was asked for.
+pub struct Bench {
+    pub treelined: PathBuf,
+    pub pi: Option<pi::Install>,
+    pub oh_my_pi: Option<pi::Install>,
+    /// Generated sessions and scratch folders: all on one disk.
+    pub folder: PathBuf,
+    pub library: treelined_bench::library::Library,
+    /// Entries of conversations.
+    pub sizes: Vec<u32>,
+    /// Sessions in a session directory.
+    pub counts: Vec<u32>,
+    /// Rows whose group has this in its name.
+    pub only: Option<String>,
+    /// Times each thing is measured at least; large ones fewer times.
+    pub rounds: usize,
+}
+
+impl Bench {
+    /// The size that rows of one size are measured at.
+    pub fn main_size(&self) -> u32 {
+        let fits = self.sizes.iter().copied().filter(|size| *size <= 100_000);
+        fits.max().unwrap_or(100_000)
+    }
+
+    /// Fewer for what takes long.
+    pub fn rounds_for(&self, entries: u32) -> usize {
+        match entries {
+            0..=100_000 => self.rounds,
+            _ => self.rounds.div_ceil(2),
+        }
+    }
+
+    pub fn say(&self, what: &str) {
+        eprintln!("bench: {what}");
+    }
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    // The other side of some measurements is this program again.
+    match arguments.next().as_deref() {
+        Some("line-server") => return machine::serve_lines(),
+        Some("source") => return machine::serve_bytes(arguments.next().context("bytes")?.parse()?),
+        Some("append") => return rows::append::in_process(arguments),
+        _ => {}
+    }
+    let bench = parse()?;
+    let mut table = Table::default();
+    for (group, measure) in rows::GROUPS {
+        if bench
+            .only
+            .as_ref()
+            .is_none_or(|only| group.contains(only.as_str()))
+        {
+            bench.say(group);
+            let before = table.rows.len();
+            if let Err(error) = measure(&bench, &mut table) {
+                table.failed(group, &error);
+            }
+            for row in &table.rows[before..] {
+                eprintln!("{}", row.line());
+            }
+        }
+    }
+    println!("{}", table.markdown());
+    Ok(())
+}
+
+fn parse() -> Result<Bench> {
+    let mut arguments = std::env::args().skip(1);
+    let (mut treelined, mut pi, mut oh_my_pi, mut folder) = (None, None, None, None);
+    let (mut sizes, mut counts) = (vec![1_000, 10_000, 100_000, 1_000_000], vec![2_000, 10_000]);
+    let (mut only, mut rounds) = (None, 5);
+    while let Some(flag) = arguments.next() {
+        if flag == "--quick" {
+            sizes.retain(|size| *size <= 100_000);
+            counts.retain(|count| *count <= 2_000);
+            rounds = 3;
+            continue;
+        }
+        let value = arguments
+            .next()
+            .with_context(|| format!("{flag} takes a value"))?;
+        match flag.as_str() {
+            "--treelined" => treelined = Some(PathBuf::from(value)),
+            "--pi" => pi = pi::Install::pi(&PathBuf::from(value)),
+            "--oh-my-pi" => oh_my_pi = pi::Install::oh_my_pi(&PathBuf::from(value)),
+            "--folder" => folder = Some(PathBuf::from(value)),
+            "--sizes" => sizes = numbers(&value)?,
+            "--sessions" => counts = numbers(&value)?,
+            "--only" => only = Some(value),
+            "--rounds" => rounds = value.parse()?,
+            _ => bail!("unknown argument {flag}"),
+        }
+    }
+    let folder = folder.context("--folder")?;
+    Ok(Bench {
+        treelined: treelined.context("--treelined")?,
+        pi,
+        oh_my_pi,
+        library: treelined_bench::library::Library::new(&folder)?,
+        folder,
+        sizes,
+        counts,
+        only,
+        rounds,
+    })
+}
+
+/// `1k,100k,1m`.
+fn numbers(list: &str) -> Result<Vec<u32>> {
+    let number = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        let (digits, unit) = match word.strip_suffix(['k', 'm']) {
+            Some(digits) if word.ends_with('k') => (digits, 1_000),
+            Some(digits) => (digits, 1_000_000),
+            None => (word.as_str(), 1),
+        };
+        let digits: u32 = digits
+            .parse()
+            .with_context(|| format!("{word} is no number"))?;
+        Ok(digits * unit)
+    };
+    list.split(',').map(number).collect()
+}

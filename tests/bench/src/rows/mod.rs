@@ -1,0 +1,39 @@
+//! What is measured: a file per group of rows.
+
+pub mod append;
+mod call;
+mod fork;
+mod idle;
+mod list;
+mod open;
+mod read;
+mod tree;
+
+use crate::Bench;
+use crate::table::Table;
+use anyhow::Result;
+
+type Group = fn(&Bench, &mut Table) -> Result<()>;
+
+/// In the order of the table.
+pub const GROUPS: [(&str, Group); 10] = [
+    ("start", call::start),
+    ("call", call::round_trip),
+    ("open", open::open),
+    ("reopen", open::reopen),
+    ("append", append::append),
+    ("tree", tree::tree),
+    ("read", read::read),
+    ("fork", fork::fork),
+    ("list", list::list),
+    ("idle", idle::idle),
+];
+
+/// `1k`, `100k`, `1M`.
+fn size(entries: u32) -> String {
+    match entries {
+        0..1_000 => entries.to_string(),
+        1_000..1_000_000 => format!("{}k", entries / 1_000),
+        _ => format!("{}M", entries / 1_000_000),
+    }
+}

@@ -1,0 +1,117 @@
+//! What the daemon keeps in `.cache` makes it quicker and changes no answer, whatever becomes of it.
+//! storage.md §2 (the side index) and §5 (the catalogue).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::harness::*;
+
+/// A session of 3 MB in the session directory, with branches and labels.
+fn large(home: &Home) -> PathBuf {
+    let mut log = Log::new("s1").user("e0", "", "first");
+    for n in 1..1500 {
+        let parent = if n % 50 == 0 { n / 2 } else { n - 1 };
+        let (id, parent) = (format!("e{n}"), format!("e{parent}"));
+        log = match n % 100 {
+            99 => log.label(&id, &parent, "e7", json!(format!("label {n}"))),
+            _ => log.user(&id, &parent, &format!("{n} {}", "text ".repeat(400))),
+        };
+    }
+    let path = home.sessions().join("s1.jsonl");
+    fs::write(&path, log.text()).unwrap();
+    path
+}
+
+/// All that a daemon says of the session, and of the list it stands in.
+fn told(home: &Arc<Home>) -> Vec<Json> {
+    let mut d = Daemon::quiet_in(home);
+    let list = d.ok("list_sessions", json!({}))["sessions"].clone();
+    let opened = d.ok("open_session", json!({"sessionId": "s1"}));
+    let tree = d.ok("get_tree", json!({"filter": "all"}));
+    let told = vec![
+        list,
+        opened["diagnostics"].clone(),
+        opened["session"]["entryCount"].clone(),
+        tree["nodes"].clone(),
+        tree["leafId"].clone(),
+        d.ok("get_entries", json!({"since": "e1490"}))["entries"].clone(),
+    ];
+    // Its end waits for what it keeps.
+    d.close_stdin();
+    assert_eq!(d.exited(), Some(0));
+    told
+}
+
+fn cached(home: &Home) -> Vec<PathBuf> {
+    let listed = fs::read_dir(home.sessions().join(".cache")).unwrap();
+    let mut paths: Vec<PathBuf> = listed.map(|item| item.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn damaged_or_missing_it_changes_no_answer() {
+    let home = Home::new();
+    large(&home);
+    let expected = told(&home);
+    let kept = cached(&home);
+    assert_eq!(kept.len(), 2, "an index and the rows: {kept:?}");
+    for path in &kept {
+        assert_eq!(
+            fs::metadata(path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+    let folder = home.sessions().join(".cache");
+    let mode = fs::metadata(&folder).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(told(&home), expected, "with what was kept");
+    for path in &kept {
+        let whole = fs::read(path).unwrap();
+        for at in [0, 20, 40, whole.len() / 2, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x20;
+            fs::write(path, &damaged).unwrap();
+            assert_eq!(told(&home), expected, "{path:?} damaged at {at}");
+        }
+        fs::write(path, &whole[..whole.len() / 2]).unwrap();
+        assert_eq!(told(&home), expected, "{path:?} cut short");
+        fs::write(path, vec![0xff; 100_000]).unwrap();
+        assert_eq!(told(&home), expected, "{path:?} garbage");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(told(&home), expected, "missing");
+    fs::remove_dir_all(&folder).unwrap();
+    fs::write(&folder, "no folder").unwrap();
+    assert_eq!(told(&home), expected, "a file in its place");
+}
+
+#[test]
+fn what_was_appended_since_is_read() {
+    let home = Home::new();
+    let path = large(&home);
+    told(&home);
+    let before = fs::read(&path).unwrap();
+    let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
+    fs::write(&path, [before.as_slice(), more.as_bytes()].concat()).unwrap();
+    let grown = told(&home);
+    assert_eq!(grown[4], "more");
+    fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
+    assert_eq!(told(&home), grown);
+    // Another file under the name, and the first one cut short.
+    for text in [
+        Log::new("s1").user("other", "", "other").text(),
+        String::from_utf8(before[..before.len() - 100].to_vec()).unwrap(),
+    ] {
+        fs::write(&path, text).unwrap();
+        let mut d = Daemon::quiet_in(&home);
+        d.ok("open_session", json!({"sessionId": "s1"}));
+        let nodes = d.ok("get_tree", json!({"filter": "all"}))["nodes"].clone();
+        fs::remove_dir_all(home.sessions().join(".cache")).ok();
+        let mut d = Daemon::quiet_in(&home);
+        d.ok("open_session", json!({"sessionId": "s1"}));
+        assert_eq!(nodes, d.ok("get_tree", json!({"filter": "all"}))["nodes"]);
+    }
+}
