@@ -429,13 +429,21 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Says a string literal; `cut` if its end is missing.
+    fn push_said(&mut self, raw: &[u8], cut: bool) {
+        match self.subject.kind {
+            Kind::BranchSummary => self.said.push_rest(after_preamble(raw), cut),
+            _ => self.said.push_literal(raw, cut),
+        }
+    }
+
     /// Says a string; any other value says nothing. The position after it.
     fn say(&mut self, at: usize) -> Result<usize, Stop> {
         // A long string is seldom needed to its end, so its end is not looked for first.
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
             let before = self.said.clone();
-            self.said.push_literal(self.raw(at..self.text.len()), true);
+            self.push_said(self.raw(at..self.text.len()), true);
             self.settle()?;
             if self.said.is_full() {
                 return Ok(json::skip_value(self.text, at)?);
@@ -444,10 +452,7 @@ impl<'a> Walk<'a> {
         }
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
-        match self.subject.kind {
-            Kind::BranchSummary => self.said.push_rest(after_preamble(raw), end.is_err()),
-            _ => self.said.push_literal(raw, end.is_err()),
-        }
+        self.push_said(raw, end.is_err());
         self.settle()?;
         Ok(end?)
     }
