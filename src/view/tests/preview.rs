@@ -153,6 +153,10 @@ fn other_entries() {
         "a b",
     );
     for preamble in [PREAMBLE, MERGE_PREAMBLE] {
+        // One that is not looked through to its end, too.
+        let long = "x".repeat(5000);
+        let summary = format!(r#","summary":"{preamble}\n\n{long}""#);
+        check_entry("branch_summary", &summary, &long[..PREVIEW_CHARS]);
         let summary = format!(r#","summary":"{preamble}\n\n## Goal\n{preamble}""#);
         check_entry("branch_summary", &summary, &format!("## Goal {preamble}"));
         check_entry(
