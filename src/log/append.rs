@@ -245,10 +245,7 @@ impl FileLog {
             Ok(written) => written,
             Err(error) => return Err(self.failed("write", &error)),
         };
-        // A writer that takes no lock may have come between: only the kernel knows where this
-        // write went.
-        let position = (&**file).stream_position();
-        let end = position.map_err(|error| Error::io("locate the write", &error))?;
+        let end = self.end_of_write(file, written)?;
         let landed = |failure, ends_in_break| Landed {
             start: end - written as u64 + lead as u64,
             bytes: written.saturating_sub(lead),
@@ -276,6 +273,21 @@ impl FileLog {
         }
         let failure = full("the entry could not be written whole");
         Ok(landed(Some(failure), true))
+    }
+
+    /// Where the write that has just been made ends in the file.
+    fn end_of_write(&self, file: &File, written: usize) -> Result<u64> {
+        let end = self.end + written as u64;
+        if let (Some(open), Ok(status)) = (&self.open, file::status_of(file))
+            && status.size == end
+        {
+            // The file is as it was found under this lock, with this write behind it.
+            open.seen.set(Some(status));
+            return Ok(end);
+        }
+        // A writer that takes no lock has come between: only the kernel knows where this write went.
+        let position = (&*file).stream_position();
+        position.map_err(|error| Error::io("locate the write", &error))
     }
 
     /// Whether the last line of the file has no line break: torn, or in flight. If it was in flight,

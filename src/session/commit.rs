@@ -194,14 +194,11 @@ impl Core {
         if !may_wait && self.log.location().is_some() && !self.log.is_written() {
             return Ok(None);
         }
-        let standing = self.log.standing()?;
-        if standing == Standing::Replaced {
-            if !may_wait {
-                return Ok(None);
-            }
-            self.catch_up_into(standing, changes)?;
-        }
         let TryLock::Locked(lock) = self.log.try_lock()? else {
+            // It may be the lock of a file that has been replaced, and the new one's is free.
+            if may_wait && self.log.standing()? == Standing::Replaced {
+                self.catch_up_into(Standing::Replaced, changes)?;
+            }
             self.contended_since.get_or_insert_with(Instant::now);
             return Ok(None);
         };
@@ -212,8 +209,15 @@ impl Core {
                 self.catch_up_into(Standing::Grown(bytes), changes)?;
             }
             Standing::Grown(_) => return Ok(None),
-            // Replaced between the two looks: the lock is on the old file.
-            Standing::Replaced => return Ok(None),
+            // The lock is on the old file.
+            Standing::Replaced => {
+                drop(lock);
+                if !may_wait {
+                    return Ok(None);
+                }
+                self.catch_up_into(Standing::Replaced, changes)?;
+                return self.lock_fresh(changes, may_wait);
+            }
             standing @ Standing::Deleted => {
                 return append::refuse(standing).map_or(Ok(None), Err);
             }
