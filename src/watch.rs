@@ -8,6 +8,12 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How long the watcher's thread sleeps once it is woken, and how long it then listens before it
+/// sleeps again. Our own appends wake it too: what comes meanwhile then comes together.
+const REST: Duration = Duration::from_millis(10);
+const AWAKE: Duration = Duration::from_millis(1);
 
 /// Files and who wants to know of them.
 pub struct Watcher<T> {
@@ -61,7 +67,14 @@ impl<T: Send + Sync + 'static> Watcher<T> {
             Some(watcher) => watcher,
             none => {
                 let files = Arc::clone(&self.files);
-                let on_event = move |event| tell(&files, event, changed);
+                let mut rested = Instant::now();
+                let on_event = move |event| {
+                    if rested.elapsed() > AWAKE {
+                        std::thread::sleep(REST);
+                        rested = Instant::now();
+                    }
+                    tell(&files, event, changed);
+                };
                 none.insert(notify::recommended_watcher(on_event)?)
             }
         };
