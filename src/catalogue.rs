@@ -9,7 +9,7 @@ use crate::listing::Listing;
 use crate::log::file::{Identity, Status};
 use crate::log::index::{get_header, put_header};
 use hashbrown::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ const NAME: &str = "sessions.rows";
 /// A row, and what its file was like.
 pub type Row = (Status, Arc<Listing>);
 
-/// The rows by path.
-pub type Rows = HashMap<PathBuf, Row>;
+/// The rows by path, in its bytes: comparing components takes longer than asking for a file's status.
+pub type Rows = HashMap<OsString, Row>;
 
 /// What the last process left; empty if there is nothing to be believed.
 pub fn load(cache: &Cache) -> Rows {
@@ -31,7 +31,7 @@ pub fn load(cache: &Cache) -> Rows {
         let mut fields = Cursor::new(&bytes);
         let rows = fields.list(|fields| {
             let row = get(fields)?;
-            Some((row.1.path.clone(), row))
+            Some((row.1.path.clone().into_os_string(), row))
         })?;
         fields.is_at_end().then_some(rows)
     });
@@ -103,7 +103,7 @@ mod tests {
     use crate::log::file::Folder;
     use std::fs;
 
-    fn row(path: &str, size: u64) -> (PathBuf, Row) {
+    fn row(path: &str, size: u64) -> (OsString, Row) {
         let status = Status {
             identity: Identity {
                 device: 1,
@@ -122,7 +122,7 @@ mod tests {
             first_message: "first".to_owned(),
             problem: None,
         };
-        (listing.path.clone(), (status, Arc::new(listing)))
+        (listing.path.clone().into(), (status, Arc::new(listing)))
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::log::{Log, Opened, index};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -238,7 +238,7 @@ impl Store {
             let Ok(status) = location.status() else {
                 continue;
             };
-            match rows.get(&location.path()) {
+            match rows.get(location.path().as_os_str()) {
                 Some((seen, listing)) if *seen == status => listings.push(Arc::clone(listing)),
                 _ => changed.push((location, status)),
             }
@@ -248,13 +248,13 @@ impl Store {
             if let Some(listing) = listing {
                 let listing = Arc::new(listing);
                 listings.push(Arc::clone(&listing));
-                rows.insert(location.path(), (*status, listing));
+                rows.insert(location.path().into(), (*status, listing));
                 catalogue.unkept += status.size.max(1);
             }
         }
         if rows.len() > listings.len() {
-            let listed: HashSet<&Path> = listings.iter().map(|row| row.path.as_path()).collect();
-            rows.retain(|path, _| listed.contains(path.as_path()));
+            let listed: HashSet<&OsStr> = listings.iter().map(|row| row.path.as_os_str()).collect();
+            rows.retain(|path, _| listed.contains(path.as_os_str()));
         }
         if catalogue.unkept >= WORTH_KEEPING
             && let Some(cache) = cache
@@ -451,6 +451,7 @@ pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn folders_are_named_after_the_working_directory() {

@@ -16,6 +16,7 @@ use crate::tree::Tree;
 use crate::wire::{self, notification};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -300,8 +301,9 @@ fn filtered(listings: Vec<Arc<Listing>>, params: &wire::ListSessionsParams) -> V
 
 /// By last activity, then creation, then path (storage.md §5); or as asked, with that as the rest.
 fn ordered(mut listings: Vec<Arc<Listing>>, sort: wire::SessionSort) -> Vec<Arc<Listing>> {
-    fn key(row: &Listing) -> (Reverse<Millis>, Reverse<Millis>, &Path) {
-        (Reverse(row.modified), Reverse(row.created), &row.path)
+    fn key(row: &Listing) -> (Reverse<Millis>, Reverse<Millis>, &OsStr) {
+        let path = row.path.as_os_str();
+        (Reverse(row.modified), Reverse(row.created), path)
     }
     listings.sort_by(|a, b| key(a).cmp(&key(b)));
     match sort {
