@@ -262,6 +262,19 @@ impl Reader<'_> {
         Ok(fetch.apply(stored))
     }
 
+    /// Appends the entry as clients get it, on one line. Most need no edit, and are copied once.
+    pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
+        let bodies = self.bodies;
+        let stored = self.stored(fetch.place, usize::MAX)?;
+        bodies.noticed(fetch.check(stored))?;
+        if fetch.edits.is_empty() && simdutf8::basic::from_utf8(stored).is_ok() {
+            json::push_raw(out, stored);
+        } else {
+            json::push_raw(out, &fetch.apply(stored.to_vec()));
+        }
+        Ok(())
+    }
+
     fn fill(&mut self, offset: u64, len: usize, ahead: usize) -> Result<()> {
         match &self.bodies.source {
             Source::File { file, .. } => {

@@ -81,9 +81,25 @@ async fn entries_reply(turn: Turn, nodes: Vec<Node>) -> Result<Reply> {
     let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
     drop(turn);
     let write = move || {
-        let mut out = b"{\"entries\":".to_vec();
-        push_entries(&mut out, &bodies, &fetches, usize::MAX)?;
-        out.push(b'}');
+        let part = |range: Range<usize>| {
+            let mut out = Vec::new();
+            let mut reader = bodies.reader();
+            for fetch in fetches.get(range).unwrap_or_default() {
+                reader.push_entry(&mut out, fetch)?;
+                out.push(b',');
+            }
+            Ok(out)
+        };
+        let mut out = b"{\"entries\":[".to_vec();
+        in_order(0..fetches.len(), CHUNK, part, |part| {
+            out.extend_from_slice(&part);
+            ControlFlow::Continue(())
+        })?;
+        if !fetches.is_empty() {
+            // The last comma.
+            out.pop();
+        }
+        out.extend_from_slice(b"]}");
         Ok(Reply::Bytes(out))
     };
     inline_or_blocking(size, write).await
@@ -168,7 +184,7 @@ fn push_entries(
         if written > 0 {
             out.push(b',');
         }
-        json::push_raw(out, &reader.entry(fetch)?);
+        reader.push_entry(out, fetch)?;
         if written > 0 && out.len() - start >= max_bytes {
             out.truncate(before);
             break;

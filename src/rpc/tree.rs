@@ -6,7 +6,6 @@ use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_ENTRIES, row_facts};
 use super::server::{Call, OpenSession};
 use crate::error::{Error, Kind, Result};
-use crate::json;
 use crate::log::body::{Bodies, Fetch};
 use crate::session::{Core, Turn, blocking};
 use crate::view::{
@@ -182,7 +181,7 @@ fn tree(
                     return Err(too_large(fits));
                 }
                 if let Some(fetch) = fetches.get(&item) {
-                    json::push_raw(out, &reader.entry(fetch)?);
+                    reader.push_entry(out, fetch)?;
                 }
                 Ok::<(), Error>(())
             })?;
