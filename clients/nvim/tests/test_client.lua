@@ -325,6 +325,29 @@ return {
     end,
   },
   {
+    'what answering takes is sent although it is not wanted',
+    function(t)
+      local dismissed
+      local client = t.client({
+        opt_out = { 'session_before_tree', 'event_resolved', 'session_tree' },
+        answers = {
+          session_before_tree = function(_, question)
+            question.on_over = function()
+              dismissed = question.over
+            end
+          end,
+        },
+      })
+      client:on('session_tree', function()
+        dismissed = 'opted out'
+      end)
+      f.converse(client)
+      local params = { targetId = 'a1', answerTimeoutMs = 50 }
+      equal(assert(client:request_sync('navigate_tree', params)).newLeafId, 'a1')
+      equal(dismissed, true)
+    end,
+  },
+  {
     'an answerer can ask for more time',
     function(t)
       local left

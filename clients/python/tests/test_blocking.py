@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,8 @@ from treelined import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from treelined import NotificationName
 
 
 def is_alive(pid: int) -> bool:
@@ -134,6 +137,17 @@ def test_half_a_surrogate_pair_survives(client: Client) -> None:
     assert entry["message"]["content"] == "ä\ud83d"
 
 
+def test_an_answer_that_python_cannot_read_fails_alone(client: Client) -> None:
+    converse(client)
+    said: types.Message = {"role": "user", "content": "deeper"}
+    entries: Any = [{"type": "message", "message": said}] * 2000
+    client.append_entries(entries=entries)
+    with pytest.raises(TreelinedError, match=r"^get_tree: the answer cannot be read") as caught:
+        client.get_tree(format="nested", max_depth=10_000)
+    assert caught.value.kind == "unreadable"
+    assert client.get_tree()["total"] == 2004
+
+
 def test_threads_share_a_client(client: Client) -> None:
     client.create_session()
 
@@ -210,6 +224,79 @@ def test_a_waiting_navigation_is_aborted_from_another_thread(tmp_path: Path) -> 
         assert client.get_leaf()["leafId"] == "a2"
 
 
+def test_no_question_waits_for_another(tmp_path: Path) -> None:
+    count = 40
+    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+        sessions = [converse(client) for _ in range(count)]
+        all_asked = threading.Barrier(count)
+
+        def answer(_: types.SessionBeforeTree, __: threading.Event) -> types.EventAnswer:
+            all_asked.wait(20)
+            return {"cancel": True}
+
+        def go(session_id: str) -> types.Navigation:
+            return client.navigate_tree(session_id=session_id, target_id="a1")
+
+        client.answer("session_before_tree", answer)
+        with ThreadPoolExecutor(count) as threads:
+            moved = list(threads.map(go, sessions))
+        assert {moved["reason"] for moved in moved} == {"cancelledByClient"}
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), StopIteration(), ValueError("no")])
+def test_an_answerer_that_raises_has_no_opinion(tmp_path: Path, error: BaseException) -> None:
+    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+        converse(client)
+
+        def answer(_: types.SessionBeforeTree, __: threading.Event) -> None:
+            raise error
+
+        client.answer("session_before_tree", answer)
+        moved = client.navigate_tree(target_id="a1", on_no_answer="cancel", timeout=20)
+        assert moved["newLeafId"] == "a1"
+
+
+def test_an_answer_of_no_use_is_no_opinion(tmp_path: Path) -> None:
+    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+        converse(client)
+        wrong: Any = {"cancle": True}
+        client.answer("session_before_tree", lambda *_: wrong)
+        assert client.navigate_tree(target_id="a1", timeout=20)["newLeafId"] == "a1"
+
+
+def test_an_answerer_that_never_ends_does_not_keep_the_program(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading; from treelined import Client\n"
+        "with Client(sys.argv[1], session_dir=sys.argv[2], answers=['session_before_tree']) as c:\n"
+        "    c.answer('session_before_tree', lambda *_: threading.Event().wait())\n"
+        "    c.create_session()\n"
+        "    for name in 'ab':\n"
+        "        c.append_message(entry_id=name, message={'role': 'user', 'content': name})\n"
+        "    print(c.navigate_tree(target_id='a', answer_timeout_ms=100)['newLeafId'])\n"
+    )
+    argv = [sys.executable, "-c", program, COMMAND, str(tmp_path)]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("None\n", "", 0)
+
+
+def test_what_answering_takes_is_sent_although_it_is_not_wanted(tmp_path: Path) -> None:
+    unwanted: list[NotificationName] = ["session_before_tree", "event_resolved", "session_tree"]
+    with Client(
+        COMMAND, session_dir=tmp_path, answers=["session_before_tree"], opt_out=unwanted
+    ) as client:
+        converse(client)
+        dismissed = threading.Event()
+
+        def answer(_: types.SessionBeforeTree, over: threading.Event) -> None:
+            if over.wait(10):
+                dismissed.set()
+
+        client.answer("session_before_tree", answer)
+        client.on("session_tree", lambda _: pytest.fail("not wanted"))
+        client.navigate_tree(target_id="a1", answer_timeout_ms=100)
+        assert dismissed.wait(5)
+
+
 def test_closing_answers_what_was_asked_and_leaves_no_process(client: Client) -> None:
     pid = client.pid
     assert is_alive(pid)
@@ -277,6 +364,21 @@ def test_a_call_has_a_deadline_and_is_cancelled_then(impostor: Callable[[str], l
         assert isinstance(caught.value, TimeoutError)
         assert caught.value.retryable
     assert "".join(log) == "cancelled"
+
+
+def test_a_log_that_nobody_can_take_is_read_all_the_same(
+    impostor: Callable[[str], list[str]],
+) -> None:
+    args = impostor(
+        "sys.stderr.write('x' * 1_000_000); sys.stderr.flush(); "
+        "say(id=message['id'], result={'protocolVersion': 1})"
+    )
+
+    def on_log(_: str) -> None:
+        raise ValueError("full")
+
+    with Client(sys.executable, args=args, on_log=on_log) as client:
+        client.call("get_leaf", {}, timeout=10)
 
 
 def test_a_daemon_that_does_not_end_is_made_to(impostor: Callable[[str], list[str]]) -> None:

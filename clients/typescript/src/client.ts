@@ -61,7 +61,7 @@ export interface ConnectOptions {
   summaryDeltas?: boolean | undefined;
   /** Send `progress` while long work goes on. */
   progress?: boolean | undefined;
-  /** Notifications not to send. */
+  /** Notifications not to send. What answering takes is sent all the same. */
   optOut?: readonly (keyof Notifications)[] | undefined;
   /**
    * Milliseconds for calls that name no timeout of their own. If left out, 30 s, and 11 minutes for
@@ -222,13 +222,15 @@ export class Client extends MethodCalls {
 
   async #initialize(): Promise<void> {
     const { clientInfo, answers = [], optOut, summaryDeltas, progress } = this.#options;
+    // Without these the daemon would wait, and nobody know for what.
+    const needed = new Set<string>(answers.length > 0 ? [...answers, 'event_resolved'] : []);
     const params: InitializeParams = {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: clientInfo ?? null,
       processId: process.pid,
       capabilities: {
         answers: Object.fromEntries(answers.map((name) => [name, {}])),
-        ...(optOut && { optOut: [...optOut] }),
+        ...(optOut && { optOut: optOut.filter((name) => !needed.has(name)) }),
         ...(summaryDeltas && { summaryDeltas: {} }),
         ...(progress && { progress: {} }),
       },
@@ -352,7 +354,11 @@ export class Client extends MethodCalls {
       // Somebody else, the deadline or the end was faster.
       const late =
         error instanceof TreelinedError && /^(eventNotPending|disconnected)$/.test(error.kind);
-      if (!late) this.#report(error);
+      if (late) return;
+      this.#report(error);
+      // The daemon must not wait for an answer it cannot take.
+      if (error instanceof TreelinedError && error.is('invalidParams'))
+        this.answerEvent({ eventId, result: {} }).catch(() => {});
     }
   }
 

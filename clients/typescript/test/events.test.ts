@@ -26,6 +26,27 @@ test('unwanted notifications are not sent', async (t) => {
   await conversation(client);
 });
 
+test('what answering takes is sent although it is not wanted', async (t) => {
+  const client = await start(t, {
+    answers: ['session_before_tree'],
+    optOut: ['session_before_tree', 'event_resolved', 'session_tree'],
+  });
+  await conversation(client);
+  client.on('session_tree', () => assert.fail('opted out'));
+  const dismissed = new Promise<void>((resolve) => {
+    client.answer('session_before_tree', (_, signal) => {
+      return new Promise((answer) => {
+        signal.addEventListener('abort', () => {
+          resolve();
+          answer({});
+        });
+      });
+    });
+  });
+  await client.navigateTree({ targetId: 'a1', answerTimeoutMs: 100 });
+  await dismissed;
+});
+
 test('an answerer can cancel', async (t) => {
   const client = await start(t, { answers: ['session_before_tree'] });
   await conversation(client);
@@ -72,6 +93,19 @@ test('no answerer, an answerer without opinion and a failing one let it happen',
   });
   assert.equal((await client.navigateTree({ targetId: 'a1' })).newLeafId, 'a1');
   assert.deepEqual(errors, [mistake]);
+});
+
+test('an answer of no use is reported, and is no opinion', async (t) => {
+  const errors: unknown[] = [];
+  const client = await start(t, {
+    answers: ['session_before_tree'],
+    onError: (error) => errors.push(error),
+  });
+  await conversation(client);
+  client.answer('session_before_tree', () => ({ cancle: true }) as object);
+  const moved = await client.navigateTree({ targetId: 'a1' }, { timeoutMs: 20_000 });
+  assert.equal(moved.newLeafId, 'a1');
+  assert.match(String(errors[0]), /cancle/);
 });
 
 test('an answerer that was not declared is a mistake that tells its remedy', async (t) => {

@@ -34,7 +34,7 @@ local FLUSH_MS = 1000
 ---@field answers? table<string, treelined.Answerer> by the name of the question; the daemon waits for each
 ---@field summary_deltas? boolean send `summary_delta`
 ---@field progress? boolean send `progress`
----@field opt_out? string[] notifications not to send
+---@field opt_out? string[] notifications not to send; what answering takes is sent all the same
 ---@field timeout_ms? integer for calls that name none; else 30 s, or 11 min if they wait for people and models
 ---@field on_log? fun(text: string) what the daemon logs
 ---@field on_error? fun(message: string) what handlers and answerers fail with; `vim.notify` if left out
@@ -419,9 +419,15 @@ function M.start(options, callback)
   self.process, self.pid = daemon, daemon.pid
 
   local answers = vim.empty_dict()
+  local needed = {}
   for name in pairs(options.answers or {}) do
     answers[name] = vim.empty_dict()
+    -- Without these the daemon would wait, and nobody know for what.
+    needed[name], needed.event_resolved = true, true
   end
+  local unwanted = vim.tbl_filter(function(name)
+    return not needed[name]
+  end, options.opt_out or {})
   local some = vim.empty_dict()
   local params = {
     protocolVersion = protocol.version,
@@ -429,7 +435,7 @@ function M.start(options, callback)
     processId = uv.os_getpid(),
     capabilities = {
       answers = answers,
-      optOut = options.opt_out or {},
+      optOut = unwanted,
       summaryDeltas = options.summary_deltas and some or nil,
       progress = options.progress and some or nil,
     },

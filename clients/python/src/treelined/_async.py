@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import json
 import os
+import re
 from asyncio.subprocess import PIPE
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ class AsyncClient(AsyncMethods):
 
         `summary_deltas`, `progress`: send these notifications.
 
-        `opt_out`: notifications not to send.
+        `opt_out`: notifications not to send. What answering takes is sent all the same.
 
         `timeout`: seconds for calls that name no timeout of their own; if left out 30, and 11
         minutes for those that wait for people and models. `math.inf`: never.
@@ -95,13 +96,15 @@ class AsyncClient(AsyncMethods):
         self._cwd = cwd
         self._env = env
         self._answers = list(answers)
+        # Without these the daemon would wait, and nobody know for what.
+        needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
         self._initialize = {
             "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": client_info,
             "processId": os.getpid(),
             "capabilities": {
                 "answers": {name: {} for name in self._answers},
-                "optOut": list(opt_out),
+                "optOut": [name for name in opt_out if name not in needed],
                 **({"summaryDeltas": {}} if summary_deltas else {}),
                 **({"progress": {}} if progress else {}),
             },
@@ -305,13 +308,20 @@ class AsyncClient(AsyncMethods):
         while process.stderr is not None and (chunk := await process.stderr.read(CHUNK)):
             self._stderr = (self._stderr + chunk)[-LAST_WORDS:]
             if self._on_log is not None:
-                self._on_log(chunk.decode(errors="replace"))
+                try:
+                    self._on_log(chunk.decode(errors="replace"))
+                except Exception as error:  # noqa: BLE001
+                    # The log has to be read all the same: the daemon waits when its pipe is full.
+                    self._report("on_log failed", error)
 
     def _receive(self, line: bytes) -> None:
         try:
             message = json.loads(line)
             is_message = isinstance(message, dict) and "jsonrpc" in message
-        except ValueError:
+        except (ValueError, RecursionError) as error:
+            if line.startswith(b'{"jsonrpc":"2.0",'):
+                self._unreadable(line, error)
+                return
             is_message = False
         if not is_message:
             said = line[:200].decode(errors="replace")
@@ -329,6 +339,18 @@ class AsyncClient(AsyncMethods):
             future.exception()
         else:
             future.set_result(message["result"])
+
+    def _unreadable(self, line: bytes, error: Exception) -> None:
+        """Fail the one call: JSON may be deeper, and its numbers longer, than Python takes."""
+        answered = re.match(rb'{"jsonrpc":"2\.0","id":(\d+),', line)
+        if answered is None:
+            self._report("a message of the daemon cannot be read", error)
+            return
+        method, future = self._pending.get(int(answered[1]), ("", None))
+        if future is not None and not future.done():
+            message = f"{method}: the answer cannot be read: {error}"
+            future.set_exception(TreelinedError(message, "unreadable"))
+            future.exception()
 
     def _notified(self, name: str, params: dict[str, Any]) -> None:
         event_id = params.get("eventId")
@@ -369,6 +391,9 @@ class AsyncClient(AsyncMethods):
             # Somebody else, the deadline or the end was faster.
             if error.kind not in {"eventNotPending", "disconnected"}:
                 self._report(f"the answer to {name} was refused", error)
+            if error.kind == "invalidParams" and result:
+                # The daemon must not wait for an answer it cannot take.
+                await self.call("answer_event", {"eventId": event_id, "result": {}})
 
     def _report(self, message: str, error: Exception) -> None:
         context = {"message": message, "exception": error}

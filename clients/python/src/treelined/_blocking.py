@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,7 +77,6 @@ class Client(Methods):
         self._scheduling = threading.Lock()
         self._is_closed = False
         self._events: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._answering = ThreadPoolExecutor(thread_name_prefix="treelined-answer")
 
     def __enter__(self) -> Self:
         """Start."""
@@ -135,7 +134,6 @@ class Client(Methods):
         with self._scheduling:
             self._is_closed = True
         self._events.put(None)
-        self._answering.shutdown(wait=False, cancel_futures=True)
         if self._threads:
             asyncio.run_coroutine_threadsafe(self._settle(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -165,11 +163,35 @@ class Client(Methods):
         async def answer(params: object) -> Any:  # noqa: ANN401
             over = threading.Event()
             try:
-                return await self._loop.run_in_executor(self._answering, answerer, params, over)
+                return await self._in_thread(partial(answerer, params, over))
             finally:
                 over.set()
 
         self._started()._answer(name, answer)  # noqa: SLF001
+
+    async def _in_thread(self, answerer: Callable[[], T]) -> T:
+        """Wait for a thread that neither other questions nor the end of the program wait for."""
+        future: asyncio.Future[T] = self._loop.create_future()
+
+        def settle(settle: Callable[[Any], None], value: object) -> None:
+            if not future.done():
+                settle(value)
+
+        def run() -> None:
+            told: tuple[Callable[[Any], None], object]
+            try:
+                told = future.set_result, answerer()
+            except BaseException as error:  # noqa: BLE001
+                # Futures take no `StopIteration`, and `SystemExit` would end the loop, for which
+                # every call would then wait forever.
+                fits = isinstance(error, Exception) and not isinstance(error, StopIteration)
+                told = future.set_exception, error if fits else RuntimeError(repr(error))
+            # Nobody waits for the answer after the end.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(settle, *told)
+
+        threading.Thread(target=run, name="treelined-answer", daemon=True).start()
+        return await future
 
     def _started(self) -> AsyncClient:
         if self._client is None:
@@ -199,6 +221,6 @@ class Client(Methods):
         while (event := self._events.get()) is not None:
             try:
                 event()
-            except Exception as error:  # noqa: BLE001
+            except (Exception, SystemExit) as error:  # noqa: BLE001
                 context = {"message": "a handler failed", "exception": error}
                 self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)

@@ -23,7 +23,11 @@ class TreelinedError(Exception):
     ) -> None:
         super().__init__(message)
         self.kind = kind
-        """One of `types.ErrorKind`, or `disconnected`, `timeout`, `versionMismatch`."""
+        """One of `types.ErrorKind`, or `disconnected`, `timeout`, `versionMismatch`, `unreadable`.
+
+        `unreadable`: an answer that Python cannot decode, since it is nested too deeply or has a
+        number of thousands of digits.
+        """
         self.details: dict[str, Any] = details or {}
         """By kind; the types that end in `Details` tell."""
         self.retryable = retryable
