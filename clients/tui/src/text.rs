@@ -6,7 +6,7 @@
 //!
 //! Columns are counted by grapheme cluster, as ratatui counts them. Terminals disagree about emoji that
 //! are joined or styled by invisible characters, and one cell of disagreement tears the whole line; such
-//! joiners are left out, so that every terminal draws the parts, with widths all agree on.
+//! joiners are left out and flags are spelled, so that every terminal draws the parts, with widths all agree on.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -40,6 +40,13 @@ const fn is_invisible(char: char) -> bool {
     )
 }
 
+/// The letter that a regional indicator stands for. Two of them are a flag, of one cell or two or four, as
+/// the terminal likes, and what a terminal draws wider than it was told stays on the screen.
+fn letter_of_flag(char: char) -> Option<char> {
+    let at = u32::from(char).checked_sub(0x1f1e6)?;
+    ('A'..='Z').nth(at as usize)
+}
+
 /// What emoji sequences join; `previous` stands before the joiner.
 const fn joins_emoji(previous: char) -> bool {
     matches!(previous, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
@@ -56,7 +63,7 @@ pub fn line(text: &str) -> String {
             char if is_control(char) => out.push(char::REPLACEMENT_CHARACTER),
             char if is_invisible(char) => continue,
             '\u{200d}' if joins_emoji(previous) => continue,
-            char => out.push(char),
+            char => out.push(letter_of_flag(char).unwrap_or(char)),
         }
         previous = char;
     }
@@ -262,6 +269,7 @@ mod tests {
             ("\u{9b}2J\u{7f}\r\n", "\u{fffd}2J␡␍␊"),
             ("user\u{202e}txt.exe\u{2066}", "user\u{fffd}txt.exe\u{fffd}"),
             ("👩🏽\u{200d}💻 ❤\u{fe0f}", "👩💻 ❤"),
+            ("flags 🇩🇪🇫🇷 🇿", "flags DEFR Z"),
             ("क\u{94d}\u{200d}ष", "क\u{94d}\u{200d}ष"),
         ] {
             assert_eq!(line(text), shown, "{text:?}");

@@ -15,6 +15,13 @@ use treelined_client::{Client, Entry, Error, TreeFilter};
 /// Characters of a message shown at most.
 const SHOWN: usize = 400;
 
+/// The lines that open every summary of a branch (semantics.md §3): where each is one line, they would be
+/// all that is seen of it.
+const PREAMBLES: [&str; 2] = [
+    "This is a summary of a branch that was explored before the conversation returned here.",
+    "This is a summary of another branch of this conversation, merged here.",
+];
+
 pub async fn compare(client: &Client, left: &str, right: &str) -> Result<Comparison, Error> {
     let mut one = Walk::begin(client, left).await?;
     let mut other = Walk::begin(client, right).await?;
@@ -129,12 +136,23 @@ fn has_text(entry: &Value) -> bool {
 
 fn in_one_line(entry: &Value) -> String {
     let text = document::plain_text(entry);
+    let text = match str_of(entry, "type") {
+        "branch_summary" => without_preamble(&text),
+        _ => &text,
+    };
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = text::line(&words.join(" "));
     match line.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
         None => line,
     }
+}
+
+fn without_preamble(summary: &str) -> &str {
+    let mut rests = PREAMBLES
+        .iter()
+        .filter_map(|line| summary.strip_prefix(line));
+    rests.next().unwrap_or(summary)
 }
 
 /// The files a branch touched, as its tool calls and its summaries say (semantics.md §2).
@@ -180,6 +198,28 @@ impl Files {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn summaries_begin_with_what_they_say() {
+        #[track_caller]
+        fn check(kind: &str, summary: String, expect: &str) {
+            let entry = json!({"type": kind, "summary": summary});
+            assert_eq!(in_one_line(&entry), expect);
+        }
+        for line in PREAMBLES {
+            check(
+                "branch_summary",
+                format!("{line}\n\n## Goal\nBuild"),
+                "## Goal Build",
+            );
+            check(
+                "compaction",
+                format!("{line} Built"),
+                &format!("{line} Built"),
+            );
+        }
+        check("branch_summary", "Of my own".into(), "Of my own");
+    }
 
     #[test]
     fn files_come_from_calls_and_summaries() {

@@ -93,6 +93,12 @@ impl TreeView {
         }
     }
 
+    /// Where others are, if that is not where the conversation stands by now.
+    pub fn others(&self) -> Option<&str> {
+        let others = self.others_at.as_deref();
+        others.filter(|at| self.leaf.as_deref() != Some(at))
+    }
+
     pub fn selected(&self) -> Option<&Row> {
         self.rows.get(self.cursor)
     }

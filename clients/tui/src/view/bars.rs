@@ -167,7 +167,7 @@ fn tree_status(model: &Model) -> Vec<String> {
         0 => String::new(),
         hidden => format!("{hidden} hidden"),
     };
-    let news = match (tree.news, &tree.others_at) {
+    let news = match (tree.news, tree.others()) {
         (_, None) => String::new(),
         (0, Some(_)) => format!("others are elsewhere ({})", hint(model, Action::ToNews)),
         (count, Some(_)) => format!("{count} new by others ({})", hint(model, Action::ToNews)),

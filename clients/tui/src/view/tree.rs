@@ -62,7 +62,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     let active = row.is_leaf && model.tree.leaf.is_some();
     let tail = match active {
         true => ACTIVE,
-        false if model.tree.others_at.as_ref() == Some(&row.id) => OTHERS,
+        false if model.tree.others() == Some(&*row.id) => OTHERS,
         false => "",
     };
     let used: usize = spans.iter().map(Span::width).sum();

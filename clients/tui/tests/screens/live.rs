@@ -30,6 +30,27 @@ fn entries_of_others_appear_and_the_cursor_stays() {
     assert_eq!(screen.model.tree.selected().unwrap().id, "x1");
 }
 
+/// Nobody is elsewhere any more once the user has gone there too, or the daemon was started again.
+#[test]
+fn others_are_not_elsewhere_when_the_conversation_is_there() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.daemon(Daemon::Event(Event::Appended {
+        by_others: true,
+        count: 1,
+        others_at: Some("a1".into()),
+    }));
+    assert!(screen.text().contains("1 new by others (N)"));
+    for row in &mut screen.rows {
+        row.is_leaf = row.id == "a1";
+    }
+    screen.leaf = Some("a1".into());
+    screen.revision += 1;
+    screen.daemon(Daemon::Event(Event::Moved));
+    assert!(!screen.text().contains("others"), "{}", screen.text());
+    screen.keys("N");
+    assert!(screen.text().contains("Nobody else is elsewhere"));
+}
+
 #[test]
 fn a_move_made_elsewhere_appears() {
     let mut screen = Screen::tree(80, 24, tour());

@@ -40,7 +40,7 @@ impl Model {
             Action::UnfoldOrDown => self.tree.unfold_or_down(),
             Action::ToggleFold => self.tree.toggle_fold(),
             Action::ToActive => self.tree.go_to(Place::Leaf),
-            Action::ToNews => match self.tree.others_at.clone() {
+            Action::ToNews => match self.tree.others().map(str::to_owned) {
                 Some(id) => {
                     self.tree.news = 0;
                     self.tree.go_to(Place::Around(id))
