@@ -22,13 +22,13 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
     let above = conversation_parents(tree);
     let mut children = vec![0u32; tree.node_count()];
     for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
-        if let Some(parent) = get(&above, tree, node)
-            && let Some(count) = children.get_mut(tree.number(parent))
+        if let Some(parent) = get(&above, node)
+            && let Some(count) = children.get_mut(parent.number())
         {
             *count += 1;
         }
     }
-    let child_count = |node: Node| children.get(tree.number(node)).copied().unwrap_or_default();
+    let child_count = |node: Node| children.get(node.number()).copied().unwrap_or_default();
     let active = tree.settle(tree.leaf());
     tree.entries()
         .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
@@ -37,7 +37,7 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
             let mut at = Some(tip);
             while let Some(node) = at.filter(|node| *node == tip || child_count(*node) < 2) {
                 message_count += u64::from(tree.kind(node) == Kind::Message);
-                at = get(&above, tree, node);
+                at = get(&above, node);
             }
             Branch {
                 tip,
@@ -53,8 +53,8 @@ fn is_conversation(tree: &Tree, node: Node) -> bool {
     !matches!(tree.kind(node), Kind::Label | Kind::SessionInfo)
 }
 
-fn get(above: &[Option<Node>], tree: &Tree, node: Node) -> Option<Node> {
-    above.get(tree.number(node)).copied().flatten()
+fn get(above: &[Option<Node>], node: Node) -> Option<Node> {
+    above.get(node.number()).copied().flatten()
 }
 
 /// For each node the nearest entry above it that is neither label nor session_info. Linear: what is
@@ -71,15 +71,15 @@ fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
                 found = Some(parent);
                 break;
             }
-            if known.get(tree.number(parent)).copied().unwrap_or_default() {
-                found = get(&above, tree, parent);
+            if known.get(parent.number()).copied().unwrap_or_default() {
+                found = get(&above, parent);
                 break;
             }
             passed.push(parent);
             at = tree.parent(parent);
         }
         for node in passed {
-            let number = tree.number(node);
+            let number = node.number();
             if let (Some(slot), Some(known)) = (above.get_mut(number), known.get_mut(number)) {
                 (*slot, *known) = (found, true);
             }

@@ -9,9 +9,10 @@ use crate::log::handle::Access;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// The folder, in the session directory; hidden, so that no list of sessions looks into it.
 const FOLDER: &str = ".cache";
@@ -21,7 +22,7 @@ const TEMPORARY: &str = ".tmp";
 const ABANDONED: Duration = Duration::from_secs(600);
 /// Bytes read or written at a time.
 const CHUNK: usize = 1 << 20;
-/// Of everything before the contents: format, length, checksum.
+/// Of format, length and checksum, which stand before what a file holds, or behind it.
 const HEAD: usize = 16 + 8 + 8;
 
 /// The cache of one session directory.
@@ -49,12 +50,7 @@ impl Cache {
         format: &[u8; 16],
         read: impl FnOnce(&mut Contents) -> Option<T>,
     ) -> Option<T> {
-        let folder = self.folder().ok()?;
-        let mut file = folder.file(OsStr::new(name), Access::Read).ok()?;
-        if !is_private(&file).ok()? {
-            tracing::warn!(name, "a cache file is not this user's alone: ignored");
-            return None;
-        }
+        let mut file = self.private(name)?;
         let mut head = [0; HEAD];
         file.read_exact(&mut head).ok()?;
         let mut fields = Cursor::new(&head);
@@ -86,7 +82,7 @@ impl Cache {
         let mut head = format.to_vec();
         head.extend_from_slice(&len.to_le_bytes());
         head.extend_from_slice(&hash.digest().to_le_bytes());
-        let temporary = OsString::from(format!("{name}.{}{TEMPORARY}", uuid::Uuid::new_v4()));
+        let temporary = temporary(name);
         let folder = self.root.subfolder_or_create(OsStr::new(FOLDER))?;
         let written = (|| {
             let mut file = folder.create(&temporary)?;
@@ -101,6 +97,48 @@ impl Cache {
             let _removed = folder.remove(&temporary);
         }
         written
+    }
+
+    /// A file that is there and this user's alone.
+    fn private(&self, name: &str) -> Option<File> {
+        let folder = self.folder().ok()?;
+        let file = folder.file(OsStr::new(name), Access::Read).ok()?;
+        if !is_private(&file).ok()? {
+            tracing::warn!(name, "a cache file is not this user's alone: ignored");
+            return None;
+        }
+        Some(file)
+    }
+
+    /// Opens a file made of a [`Draft`]; with what was said of it, which is checked. What stands before
+    /// that is not.
+    pub fn open(&self, name: &str, format: &[u8; 16]) -> Option<(File, Vec<u8>)> {
+        let file = self.private(name)?;
+        let len = file.metadata().ok()?.len();
+        let mut tail = [0; HEAD];
+        let end = len.checked_sub(HEAD as u64)?;
+        file.read_exact_at(&mut tail, end).ok()?;
+        let mut fields = Cursor::new(&tail);
+        if fields.take(16)? != format {
+            return None;
+        }
+        let (summary_len, checksum) = (fields.u64()?, fields.u64()?);
+        let start = end.checked_sub(summary_len)?;
+        let mut summary = vec![0; usize::try_from(summary_len).ok()?];
+        file.read_exact_at(&mut summary, start).ok()?;
+        (xxh3_64(&summary) == checksum).then_some((file, summary))
+    }
+
+    /// Begins a file that is written bit by bit.
+    pub fn draft(&self, name: &str) -> io::Result<Draft> {
+        let folder = self.root.subfolder_or_create(OsStr::new(FOLDER))?;
+        let temporary = temporary(name);
+        Ok(Draft {
+            file: folder.create(&temporary)?,
+            folder,
+            temporary,
+            name: name.into(),
+        })
     }
 
     /// Removes a file, if it is there.
@@ -138,6 +176,42 @@ impl Cache {
             folder.remove(name)?;
         }
         Ok(())
+    }
+}
+
+fn temporary(name: &str) -> OsString {
+    format!("{name}.{}{TEMPORARY}", uuid::Uuid::new_v4()).into()
+}
+
+/// A file that is not there before it is finished; dropped before that, it leaves nothing.
+pub struct Draft {
+    folder: Folder,
+    temporary: OsString,
+    name: OsString,
+    file: File,
+}
+
+impl Draft {
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    /// Replaces what has had the name. `summary` says what stands where.
+    pub fn finish(mut self, format: &[u8; 16], summary: &[u8]) -> io::Result<()> {
+        self.push(summary)?;
+        let mut tail = format.to_vec();
+        tail.extend_from_slice(&(summary.len() as u64).to_le_bytes());
+        tail.extend_from_slice(&xxh3_64(summary).to_le_bytes());
+        self.push(&tail)?;
+        self.folder
+            .rename(&self.temporary, &self.folder, &self.name)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After it is finished there is no such file.
+        let _absent = self.folder.remove(&self.temporary);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::id::{self, SessionId};
 use crate::listing::Listing;
 use crate::log::file::{Folder, Location, Status};
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened, index};
+use crate::log::{Log, Opened, extracts, index};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// Where there is no session directory, there is no cache.
-    fn cache(&self) -> Option<Cache> {
+    pub fn cache(&self) -> Option<Cache> {
         self.root_if_there().ok()?.map(Cache::of)
     }
 
@@ -199,6 +199,7 @@ impl Store {
             .map_err(failed)?;
         if let Some(cache) = self.cache() {
             index::forget(location, &cache);
+            extracts::forget(location, &cache);
         }
         let mut name = location.name.clone();
         let mut number = 1;

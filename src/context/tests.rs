@@ -67,13 +67,13 @@ impl Chain {
     }
 
     fn kept(&self) -> Kept {
-        let body = |node| Ok(self.bodies[self.tree.number(node)].clone());
+        let body = |node: Node| Ok(self.bodies[node.number()].clone());
         Kept::of(&self.steps(), body, |id| self.tree.find(id)).unwrap()
     }
 
     fn context(&self, format: Format) -> Context {
-        let mut body = |node| {
-            let at = self.tree.number(node);
+        let mut body = |node: Node| {
+            let at = node.number();
             self.reads.borrow_mut().push(at);
             Ok(self.bodies[at].clone())
         };

@@ -1,6 +1,7 @@
 //! Entries' bodies, read when somebody asks for them, and handed out as version 3 with references
 //! resolved; otherwise byte for byte as stored (protocol.md §3, storage.md §1, §4).
 
+use super::extracts;
 use super::migrate::{self, Boundaries, Given};
 use super::scan::{self, Kind, Line, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -27,10 +28,11 @@ pub struct Bodies {
 enum Source {
     /// Nothing has been written yet.
     Nothing,
-    /// Set `stale` when something else is found in it than was read before.
     File {
         file: Arc<File>,
+        /// Set when something else is found in it than was read before.
         stale: Arc<AtomicBool>,
+        extracts: Arc<extracts::Slot>,
     },
     /// It could not be opened again.
     Closed(Error),
@@ -64,12 +66,17 @@ impl Bodies {
     pub fn file(
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
+        extracts: Arc<extracts::Slot>,
         version: u64,
         boundaries: Boundaries,
     ) -> Self {
         Self {
             source: match file {
-                Ok(file) => Source::File { file, stale },
+                Ok(file) => Source::File {
+                    file,
+                    stale,
+                    extracts,
+                },
                 Err(error) => Source::Closed(error),
             },
             version,
@@ -178,6 +185,19 @@ impl Bodies {
             window: Vec::new(),
             start: 0,
         }
+    }
+
+    /// The file, and where its extracts are; `None` for what is in no file of the current version.
+    pub(super) fn stored_file(&self) -> Option<(&File, &extracts::Slot)> {
+        match &self.source {
+            Source::File { file, extracts, .. } if self.version > 1 => Some((file, extracts)),
+            _ => None,
+        }
+    }
+
+    /// The extracts that there are by now.
+    pub fn extracts(&self) -> Option<&extracts::Slot> {
+        self.stored_file().map(|(_, extracts)| extracts)
     }
 }
 

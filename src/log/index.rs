@@ -1,11 +1,11 @@
 //! The side index: what scanning a large file found, kept in the cache, so that opening it again reads
 //! only what has been appended since (storage.md §2).
 //!
-//! It is believed for a file of the same identity that is at least as long as what it covers, and which
-//! begins and ends there with the same bytes; unchanged in length, the file must be unchanged in time
-//! too. Anything else, and the file is scanned as if there were no index. Bodies are always read from
-//! the file, which says of each whose it is.
+//! It is believed for a file that still begins with what it [covers](super::covered); any other is
+//! scanned as if there were no index. Bodies are always read from the file, which says of each whose it
+//! is.
 
+use super::covered::{Covered, is_still_there};
 use super::diagnostic::{Damage, Diagnostic};
 use super::file::{self, Location, Status};
 use super::handle::{Access, Handle};
@@ -16,8 +16,6 @@ use crate::error::Result;
 use crate::tree::image::{Image, LEN_BYTES, ROW_BYTES, Rows, Table};
 use crate::tree::{Place, Tree};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// To be changed with everything that is written below, and with the order of kinds, roles, damages and
 /// causes.
@@ -26,12 +24,8 @@ const FORMAT: &[u8; 16] = b"treelined index1";
 const ENDING: &str = ".index";
 /// Kept of one session directory.
 const MOST: usize = 64;
-/// Bytes at the beginning and end of what is covered that are compared.
-const LOOK: u64 = 64 << 10;
 /// Having scanned less than this, in bytes, there is nothing to save.
 const WORTHWHILE: u64 = 2 << 20;
-/// Lines at which a file that has grown is looked at, besides its ends.
-const SAMPLES: usize = 32;
 
 /// An index ready to be written.
 pub struct Index {
@@ -93,15 +87,7 @@ impl Index {
         }
         let image = opened.tree.image()?;
         let mut out = Fields::default();
-        let file::Identity { device, inode } = before.identity;
-        out.u64(device);
-        out.u64(inode);
-        out.u64(log.end);
-        out.i64(before.modified.0);
-        out.i64(before.modified.1);
-        let (first, last) = ends(&file, log.end)?;
-        out.u64(first);
-        out.u64(last);
+        Covered::of(&file, before, log.end)?.put(&mut out);
         put_header(&mut out, ingest.header.as_ref()?);
         out.bytes(&log.header_line);
         out.u64(ingest.lines);
@@ -240,17 +226,8 @@ impl Head {
     /// `None` unless it is of this file, as it is.
     fn read(bytes: &[u8], file: &File, status: Status) -> Option<Self> {
         let mut fields = Cursor::new(bytes);
-        let identity = file::Identity {
-            device: fields.u64()?,
-            inode: fields.u64()?,
-        };
-        let end = fields.u64()?;
-        let modified = (fields.i64()?, fields.i64()?);
-        let is_unchanged = status.size == end && status.modified == modified;
-        if identity != status.identity || !(is_unchanged || status.size > end) {
-            return None;
-        }
-        if ends(file, end)? != (fields.u64()?, fields.u64()?) {
+        let covered = Covered::get(&mut fields)?;
+        if !covered.is_of(file, status) {
             return None;
         }
         let header = get_header(&mut fields)?;
@@ -265,7 +242,7 @@ impl Head {
             })
         })?;
         let head = Self {
-            end,
+            end: covered.end,
             header,
             header_line,
             lines,
@@ -276,36 +253,6 @@ impl Head {
         };
         fields.is_at_end().then_some(head)
     }
-}
-
-/// Checksums of the beginning and the end of the first `end` bytes.
-fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
-    let look = end.min(LOOK);
-    let mut bytes = vec![0; usize::try_from(look).ok()?];
-    file.read_exact_at(&mut bytes, 0).ok()?;
-    let first = xxh3_64(&bytes);
-    file.read_exact_at(&mut bytes, end - look).ok()?;
-    Some((first, xxh3_64(&bytes)))
-}
-
-/// Looks at some lines, whether they begin where they did, with the same id: a file edited in place and
-/// then appended to has its old beginning, and may have the old end.
-fn is_still_there(file: &File, tree: &Tree) -> bool {
-    let step = (tree.node_count() / SAMPLES).max(1);
-    let mut numbers = (0..tree.node_count()).step_by(step);
-    numbers.all(|number| {
-        let Some(node) = tree.node(number) else {
-            return false;
-        };
-        let place = tree.place(node);
-        let mut bytes = vec![0; (place.len as usize).min(1 << 10) + 1];
-        let read = file.read_exact_at(&mut bytes, place.offset.saturating_sub(1));
-        read.is_ok()
-            && bytes
-                .strip_prefix(b"\n")
-                .is_some_and(|line| line.starts_with(b"{"))
-            && memchr::memmem::find(&bytes, tree.id(node).as_bytes()).is_some()
-    })
 }
 
 pub(crate) fn put_header(out: &mut Fields, header: &Header) {

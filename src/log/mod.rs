@@ -9,6 +9,8 @@
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
 //! - [`index`]: what was found, kept for the next opening;
+//! - [`extracts`]: what rows show of bodies, kept for the next view;
+//! - [`covered`]: whether what is kept is of this file, as it is;
 //! - [`append`]: lock, refresh, one write;
 //! - [`copy`]: a new file and its tree, made together;
 //! - [`rewrite`]: the one time a file is replaced;
@@ -23,7 +25,9 @@ pub mod append;
 pub mod body;
 pub mod carry;
 pub mod copy;
+pub mod covered;
 pub mod diagnostic;
+pub mod extracts;
 pub mod file;
 pub mod handle;
 pub mod index;
@@ -87,6 +91,7 @@ struct OpenFile {
     identity: Identity,
     /// Set by whoever finds another body than expected.
     stale: Arc<AtomicBool>,
+    extracts: Arc<extracts::Slot>,
 }
 
 impl OpenFile {
@@ -96,6 +101,7 @@ impl OpenFile {
             handle,
             identity,
             stale: Arc::default(),
+            extracts: Arc::default(),
         }
     }
 }
@@ -312,6 +318,7 @@ impl FileLog {
             Some(open) => Bodies::file(
                 self.file(open, Access::Read),
                 Arc::clone(&open.stale),
+                Arc::clone(&open.extracts),
                 ingest.version(),
                 Arc::clone(ingest.boundaries()),
             ),

@@ -24,6 +24,7 @@ mod parallel;
 mod pick;
 mod question;
 mod read;
+mod rows;
 pub mod server;
 mod sessions;
 mod summaries;

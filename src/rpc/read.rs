@@ -6,17 +6,18 @@
 use super::convert::{self, push_array, push_id_member, push_number_member};
 use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
+use super::rows::RowReader;
 use super::server::Call;
 use crate::branches;
 use crate::context::{self, Context, Kept, Step};
 use crate::error::{Error, Kind, Result};
 use crate::json;
-use crate::log::body::{Bodies, Fetch, Reader};
+use crate::log::body::{Bodies, Fetch};
 use crate::session::{Core, Turn, blocking};
 use crate::stats::{self, Stats};
 use crate::timestamp;
-use crate::tree::{Node, Place};
-use crate::view::{FIRST_READ, RowFacts, Subject};
+use crate::tree::Node;
+use crate::view::Subject;
 use crate::wire;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -148,7 +149,7 @@ pub async fn get_entries(call: Arc<Call>, params: wire::GetEntriesParams) -> Res
 /// The entries of a page, one at least if there are any, and whether others follow. A page holds no
 /// more than its stored bytes: what is written can only be larger.
 fn page(core: &Core, since: Option<Node>, limit: usize, max_bytes: u64) -> (Vec<Node>, bool) {
-    let first = since.map_or(0, |since| core.tree.number(since) + 1);
+    let first = since.map_or(0, |since| since.number() + 1);
     let mut after = core
         .tree
         .entries_from(first)
@@ -355,34 +356,20 @@ pub async fn list_branches(call: Arc<Call>, params: wire::ListBranchesParams) ->
                 flags: tree.flags(branch.tip),
                 called_tools: false,
             };
-            (row, tree.place(branch.tip), subject)
+            (row, branch.tip, tree.place(branch.tip), subject)
         });
         let rows: Vec<_> = rows.collect();
         drop(turn);
-        let mut reader = bodies.reader();
+        let mut reader = RowReader::new(&bodies);
         let mut branches = Vec::with_capacity(rows.len());
-        for (mut row, place, subject) in rows {
-            row.preview = row_facts(&mut reader, place, subject)?.preview;
+        for (mut row, tip, place, subject) in rows {
+            let facts = reader.facts(tip, place, subject)?;
+            row.preview = facts.preview.into_owned();
             branches.push(row);
         }
         Reply::of(&wire::ListBranchesResult { branches })
     };
     if long { blocking(list).await } else { list() }
-}
-
-/// What a row shows of a body, reading no more of it than that takes.
-pub(super) fn row_facts(
-    reader: &mut Reader<'_>,
-    place: Place,
-    subject: Subject,
-) -> Result<RowFacts> {
-    if let Some(facts) = RowFacts::of_head(reader.stored(place, FIRST_READ)?, subject) {
-        return Ok(facts);
-    }
-    Ok(RowFacts::of_line(
-        reader.stored(place, usize::MAX)?,
-        subject,
-    ))
 }
 
 pub(super) fn size_of(core: &Core, nodes: &[Node]) -> u64 {

@@ -3,11 +3,13 @@
 use super::convert::{push_id_member, push_number_member};
 use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
-use super::read::{INLINE_ENTRIES, row_facts};
+use super::read::INLINE_ENTRIES;
+use super::rows::{RowReader, ToExtract};
 use super::server::{Call, OpenSession};
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::session::{Core, Turn, blocking};
+use crate::store::Store;
 use crate::view::{
     self, Filter, Folding, Order, Outline, Query, Render, Scope, Snapshot, Start, Visible, nested,
 };
@@ -63,9 +65,9 @@ pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Re
         .limit
         .is_some_and(|limit| limit as usize <= INLINE_ROWS);
     if turn.tree.node_count() <= INLINE_ENTRIES || (view.is_some() && is_short) {
-        return tree(&open, turn, asked, view, &params, fits);
+        return tree(&call.server.store, &open, turn, asked, view, &params, fits);
     }
-    blocking(move || tree(&open, turn, asked, view, &params, fits)).await
+    blocking(move || tree(&call.server.store, &open, turn, asked, view, &params, fits)).await
 }
 
 fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
@@ -87,6 +89,7 @@ fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
 }
 
 fn tree(
+    store: &Store,
     open: &OpenSession,
     turn: Turn,
     asked: Asked,
@@ -128,12 +131,17 @@ fn tree(
         Ok((snapshot, fetches.transpose()?))
     };
     let bodies = turn.bodies();
+    let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, store);
     // What is read from the file is read without the turn.
     let (view, range, (snapshot, fetches)) = match (view, query(&asked)) {
         (Some(view), _) => {
             let range = page(&view)?;
             let taken = take(&turn, &view, &range)?;
+            let missing = extracts(&turn, range.len());
             drop(turn);
+            if let Some(missing) = missing {
+                missing.make(&bodies);
+            }
             (view, range, taken)
         }
         (None, None) => {
@@ -147,7 +155,11 @@ fn tree(
             open.last_view.set(Arc::clone(&view));
             let range = page(&view)?;
             let taken = take(&turn, &view, &range)?;
+            let missing = extracts(&turn, range.len());
             drop(turn);
+            if let Some(missing) = missing {
+                missing.make(&bodies);
+            }
             (view, range, taken)
         }
         (None, Some(query)) => {
@@ -155,7 +167,11 @@ fn tree(
             let snapshot = Snapshot::take(&turn.tree, &outline, outline.kept());
             let fetches = is_nested.then(|| nested_fetches(&turn, &outline, outline.kept()));
             let fetches = fetches.transpose()?;
+            let missing = extracts(&turn, outline.kept().count());
             drop(turn);
+            if let Some(missing) = missing {
+                missing.make(&bodies);
+            }
             let matched = matches(&bodies, &outline, &snapshot, &query)?;
             let visible = Visible::new(&outline, Some(&matched), &asked.folding);
             let view = Arc::new(View {
@@ -274,13 +290,13 @@ fn matches(
     // In file order, so that neighbours are read together.
     kept.sort_unstable_by_key(|item| snapshot.entry(*item).map(|entry| entry.place));
     let found = |range: Range<usize>| -> Result<Vec<usize>> {
-        let mut reader = bodies.reader();
+        let mut reader = RowReader::new(bodies);
         let mut found = Vec::new();
         for item in kept.get(range).unwrap_or_default() {
             let Some(entry) = snapshot.entry(*item) else {
                 continue;
             };
-            let facts = row_facts(&mut reader, entry.place, entry.subject(true))?;
+            let facts = reader.facts(entry.node, entry.place, entry.subject(true))?;
             if query.matches(entry.label, entry.role, &facts) {
                 found.push(*item);
             }
@@ -362,13 +378,14 @@ impl Rows<'_> {
     }
 
     fn chunk(&self, range: Range<usize>) -> Result<Chunk> {
-        let mut reader = self.bodies.reader();
+        let mut reader = RowReader::new(self.bodies);
         let mut chunk = Chunk {
             json: Vec::with_capacity(range.len() * ROW_BYTES),
             ends: Vec::with_capacity(range.len()),
         };
         for served in self.visible.served(self.snapshot, range) {
-            let facts = row_facts(&mut reader, served.entry.place, served.entry.subject(false))?;
+            let entry = served.entry;
+            let facts = reader.facts(entry.node, entry.place, entry.subject(false))?;
             served.push_json(&mut chunk.json, &facts, self.render);
             chunk.json.push(b',');
             chunk.ends.push(chunk.json.len());

@@ -315,7 +315,7 @@ impl Rows {
         }
         let orphans = waiting.iter().flat_map(|(_, waiting)| waiting);
         for Waiting { node, .. } in orphans {
-            let row = self.rows.get(node.at())?;
+            let row = self.rows.get(node.number())?;
             if row.parent != NONE || row.kind == Kind::LeafRecord {
                 return None;
             }

@@ -24,7 +24,8 @@ use std::hash::BuildHasher;
 pub struct Node(u32);
 
 impl Node {
-    const fn at(self) -> usize {
+    /// Its number in file order, leaf records counted.
+    pub const fn number(self) -> usize {
         self.0 as usize
     }
 }
@@ -232,20 +233,15 @@ impl Tree {
         (number < self.rows.len()).then_some(Node(number as u32))
     }
 
-    /// Its number in file order, leaf records counted.
-    pub fn number(&self, node: Node) -> usize {
-        node.at()
-    }
-
     // A node is only made by the tree it indexes, and rows are never removed.
     #[allow(clippy::indexing_slicing)]
     fn row(&self, node: Node) -> &Row {
-        &self.rows[node.at()]
+        &self.rows[node.number()]
     }
 
     #[allow(clippy::indexing_slicing)]
     fn row_mut(&mut self, node: Node) -> &mut Row {
-        &mut self.rows[node.at()]
+        &mut self.rows[node.number()]
     }
 
     pub fn id(&self, node: Node) -> &str {

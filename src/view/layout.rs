@@ -68,11 +68,11 @@ impl Outline {
         let leaf = tree.leaf();
         let mut active = vec![false; tree.node_count()];
         for node in tree.ancestors(leaf) {
-            if let Some(active) = active.get_mut(tree.number(node)) {
+            if let Some(active) = active.get_mut(node.number()) {
                 *active = true;
             }
         }
-        let is_active = |node: Node| active.get(tree.number(node)).copied().unwrap_or(false);
+        let is_active = |node: Node| active.get(node.number()).copied().unwrap_or(false);
         let arrange = |siblings: &mut Vec<Node>| {
             if scope.order == Order::ActiveFirst
                 && siblings.len() > 1

@@ -15,6 +15,7 @@
 //! 5. [`Visible::served`]: for each row read [`RowFacts`], then [`Served::push_json`]; or
 //!    [`nested::push_json`].
 
+mod extract;
 mod layout;
 mod line;
 pub mod nested;

@@ -10,6 +10,7 @@ use crate::json::{self, Elements, Malformed, Members, Span};
 use crate::log::scan::{Kind, Role};
 use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
 use crate::tree::Flags;
+use std::borrow::Cow;
 
 /// Bytes of a stored line worth reading first.
 pub const FIRST_READ: usize = 4096;
@@ -39,28 +40,28 @@ impl Entry<'_> {
     }
 }
 
-/// What rows and queries need of an entry's body.
+/// What rows and queries need of an entry's body; borrowed where it stands there as it reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RowFacts {
+pub struct RowFacts<'a> {
     /// One line, at most [`PREVIEW_CHARS`] characters, without control characters.
-    pub preview: String,
+    pub preview: Cow<'a, str>,
     /// Of a tool result.
-    pub tool_name: Option<String>,
+    pub tool_name: Option<Cow<'a, str>>,
     /// The tools an assistant message calls, if asked for.
-    pub called_tools: Vec<String>,
+    pub called_tools: Vec<Cow<'a, str>>,
     /// Of a compaction: `tokensBefore`.
     pub tokens: Option<u64>,
     /// The `type`, where it is none this program knows.
-    pub kind: Option<String>,
+    pub kind: Option<Cow<'a, str>>,
     /// The role, where it is none this program knows.
-    pub role: Option<String>,
+    pub role: Option<Cow<'a, str>>,
     /// As stored, where it is not in the form this program writes.
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Cow<'a, str>>,
 }
 
-impl RowFacts {
+impl<'a> RowFacts<'a> {
     /// From the head of a stored line; `None` if it does not suffice.
-    pub fn of_head(head: &[u8], subject: Subject) -> Option<Self> {
+    pub fn of_head(head: &'a [u8], subject: Subject) -> Option<Self> {
         let mut walk = Walk::new(head, subject);
         match walk.entry() {
             Ok(()) | Err(Stop::Settled) => Some(walk.into_facts()),
@@ -69,11 +70,26 @@ impl RowFacts {
     }
 
     /// From a whole stored line.
-    pub fn of_line(line: &[u8], subject: Subject) -> Self {
+    pub fn of_line(line: &'a [u8], subject: Subject) -> Self {
         let mut walk = Walk::new(line, subject);
         // What was read before the damage is all there is.
         let (Ok(()) | Err(Stop::Settled | Stop::Malformed)) = walk.entry();
         walk.into_facts()
+    }
+}
+
+impl RowFacts<'_> {
+    pub fn into_owned(self) -> RowFacts<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        RowFacts {
+            preview: owned(self.preview),
+            tool_name: self.tool_name.map(owned),
+            called_tools: self.called_tools.into_iter().map(owned).collect(),
+            tokens: self.tokens,
+            kind: self.kind.map(owned),
+            role: self.role.map(owned),
+            timestamp: self.timestamp.map(owned),
+        }
     }
 }
 
@@ -95,7 +111,7 @@ impl From<Malformed> for Stop {
 struct Walk<'a> {
     text: &'a [u8],
     subject: Subject,
-    facts: RowFacts,
+    facts: RowFacts<'a>,
     /// What is said: text, a summary, a command, a name.
     said: Line,
     /// Where several members are shown together: the second and the third.
@@ -149,7 +165,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn into_facts(mut self) -> RowFacts {
+    fn into_facts(mut self) -> RowFacts<'a> {
         let [second, third] = self.more;
         match self.subject.kind {
             Kind::ModelChange => self.said.join('/', &second),
@@ -164,7 +180,7 @@ impl<'a> Walk<'a> {
                 self.said = instead;
             }
         }
-        self.facts.preview = self.said.into_text();
+        self.facts.preview = self.said.into_text().into();
         self.facts
     }
 
@@ -347,7 +363,7 @@ impl<'a> Walk<'a> {
                 }
                 b"arguments" => {
                     match (kind.as_deref(), name.take()) {
-                        (Some("toolCall"), Some(name)) => self.call(&name, Some(at))?,
+                        (Some("toolCall"), Some(name)) => self.call(name, Some(at))?,
                         (_, unused) => {
                             name = unused;
                             arguments_at = Some(at);
@@ -363,7 +379,7 @@ impl<'a> Walk<'a> {
             (Some("text"), Some(text_at), _) => {
                 self.say(text_at)?;
             }
-            (Some("toolCall"), _, Some(name)) => self.call(&name, arguments_at)?,
+            (Some("toolCall"), _, Some(name)) => self.call(name, arguments_at)?,
             (Some("image"), _, _) => self.said.push_str(IMAGE),
             _ => {}
         }
@@ -372,14 +388,14 @@ impl<'a> Walk<'a> {
     }
 
     /// `read(path="…")`, behind the calls before it.
-    fn call(&mut self, name: &str, arguments_at: Option<usize>) -> Result<(), Stop> {
-        if self.subject.called_tools {
-            self.facts.called_tools.push(name.to_owned());
-        }
+    fn call(&mut self, name: Cow<'a, str>, arguments_at: Option<usize>) -> Result<(), Stop> {
         if !self.calls.is_empty() {
             self.calls.push_str("; ");
         }
-        self.calls.push_str(name);
+        self.calls.push_str(&name);
+        if self.subject.called_tools {
+            self.facts.called_tools.push(name);
+        }
         self.calls.push('(');
         if let Some(at) = arguments_at
             && self.text.get(at) == Some(&b'{')
@@ -453,9 +469,9 @@ impl<'a> Walk<'a> {
     }
 
     /// A string that is needed whole; `None` for any other value.
-    fn string(&self, at: usize) -> Result<Option<String>, Stop> {
+    fn string(&self, at: usize) -> Result<Option<Cow<'a, str>>, Stop> {
         let end = json::skip_value(self.text, at)?;
-        Ok(json::string(self.raw(at..end)).map(Into::into))
+        Ok(json::string(self.raw(at..end)))
     }
 
     /// The value at `at`, or of one that was not read whole as much as there is.

@@ -22,14 +22,14 @@ impl Query {
 
     /// Whether each word occurs in the label, the role, a tool name or the preview. `facts` must
     /// have been read with tool names.
-    pub fn matches(&self, label: Option<&str>, role: Role, facts: &RowFacts) -> bool {
+    pub fn matches(&self, label: Option<&str>, role: Role, facts: &RowFacts<'_>) -> bool {
         let role = role.name().or(facts.role.as_deref());
         let tools = facts.tool_name.iter().chain(&facts.called_tools);
         let fields = label
             .into_iter()
             .chain(role)
-            .chain(tools.map(String::as_str))
-            .chain([facts.preview.as_str()]);
+            .chain(tools.map(|tool| &**tool))
+            .chain([&*facts.preview]);
         // No word holds white space, so none can reach from one field into the next.
         let mut hay = Vec::with_capacity(2 * PREVIEW_CHARS);
         for field in fields {

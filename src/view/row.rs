@@ -45,7 +45,7 @@ impl Visible {
 
 impl Served<'_> {
     /// Appends the row as one JSON object, members in the order of protocol.md §6.
-    pub fn push_json(&self, out: &mut Vec<u8>, facts: &RowFacts, render: Option<Render>) {
+    pub fn push_json(&self, out: &mut Vec<u8>, facts: &RowFacts<'_>, render: Option<Render>) {
         let Served { row, entry, .. } = self;
         out.extend_from_slice(b"{\"id\":");
         push_string(out, entry.id);

@@ -1,5 +1,5 @@
 //! What the daemon keeps in `.cache` makes it quicker and changes no answer, whatever becomes of it.
-//! storage.md §2 (the side index) and §5 (the catalogue).
+//! storage.md §2 (the side index, with what rows show) and §5 (the catalogue).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,12 +11,12 @@ use crate::harness::*;
 /// A session of 3 MB in the session directory, with branches and labels.
 fn large(home: &Home) -> PathBuf {
     let mut log = Log::new("s1").user("e0", "", "first");
-    for n in 1..1500 {
+    for n in 1..5000 {
         let parent = if n % 50 == 0 { n / 2 } else { n - 1 };
         let (id, parent) = (format!("e{n}"), format!("e{parent}"));
         log = match n % 100 {
             99 => log.label(&id, &parent, "e7", json!(format!("label {n}"))),
-            _ => log.user(&id, &parent, &format!("{n} {}", "text ".repeat(400))),
+            _ => log.user(&id, &parent, &format!("{n} {}", "text ".repeat(90))),
         };
     }
     let path = home.sessions().join("s1.jsonl");
@@ -36,7 +36,8 @@ fn told(home: &Arc<Home>) -> Vec<Json> {
         opened["session"]["entryCount"].clone(),
         tree["nodes"].clone(),
         tree["leafId"].clone(),
-        d.ok("get_entries", json!({"since": "e1490"}))["entries"].clone(),
+        d.ok("get_tree", json!({"query": "user 777"}))["nodes"].clone(),
+        d.ok("get_entries", json!({"since": "e4990"}))["entries"].clone(),
     ];
     // Its end waits for what it keeps.
     d.close_stdin();
@@ -57,7 +58,7 @@ fn damaged_or_missing_it_changes_no_answer() {
     large(&home);
     let expected = told(&home);
     let kept = cached(&home);
-    assert_eq!(kept.len(), 2, "an index and the rows: {kept:?}");
+    assert_eq!(kept.len(), 3, "{kept:?}");
     for path in &kept {
         assert_eq!(
             fs::metadata(path).unwrap().permissions().mode() & 0o777,
@@ -100,6 +101,20 @@ fn what_was_appended_since_is_read() {
     assert_eq!(grown[4], "more");
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
     assert_eq!(told(&home), grown);
+    // Grown again, and edited in place where nobody looks at its ends or its ids.
+    let edited = String::from_utf8(before.clone()).unwrap();
+    let edited =
+        edited.replace("\"2500 text", "\"edit text") + &more + &more.replace("more", "last");
+    fs::write(&path, edited).unwrap();
+    let told_of_edited = told(&home);
+    let nodes = told_of_edited[3].as_array().unwrap();
+    assert!(
+        nodes
+            .iter()
+            .any(|node| node["preview"].as_str().unwrap().starts_with("edit text"))
+    );
+    fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
+    assert_eq!(told(&home), told_of_edited);
     // Another file under the name, and the first one cut short.
     for text in [
         Log::new("s1").user("other", "", "other").text(),

@@ -9,6 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/c"}"#;
@@ -94,7 +95,7 @@ fn shown(opened: &Opened) -> String {
             ids(tree.children(Some(node))),
             tree.label(node)
                 .map(|label| (&label.text, tree.id(label.entry))),
-            tree.find_any(tree.id(node)).map(|found| tree.number(found)),
+            tree.find_any(tree.id(node)).map(|found| found.number()),
         )
         .unwrap();
     }

@@ -50,7 +50,7 @@ impl Session {
         self.lines[place.offset as usize].as_bytes()
     }
 
-    fn facts(&self, entry: &Entry<'_>, called_tools: bool) -> RowFacts {
+    fn facts(&self, entry: &Entry<'_>, called_tools: bool) -> RowFacts<'_> {
         let stored = self.stored(entry.place);
         let subject = entry.subject(called_tools);
         let head = stored.get(..FIRST_READ).unwrap_or(stored);

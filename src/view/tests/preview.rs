@@ -6,7 +6,7 @@ use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
 use proptest::prelude::*;
 
 #[track_caller]
-fn facts(line: &str) -> RowFacts {
+fn facts(line: &str) -> RowFacts<'_> {
     let session = Session::of([line.to_owned()]);
     let outline = Outline::new(
         &session.tree,
@@ -18,6 +18,19 @@ fn facts(line: &str) -> RowFacts {
     let snapshot = Snapshot::take(&session.tree, &outline, outline.kept());
     let entry = snapshot.entry(0).unwrap();
     let facts = RowFacts::of_line(line.as_bytes(), entry.subject(true));
+    // What is kept of it is what it tells, to rows and to queries.
+    let mut extract = Vec::new();
+    facts.push_extract(&mut extract);
+    assert_eq!(RowFacts::of_extract(&extract), Some(facts.clone()));
+    for end in 0..extract.len() {
+        assert_ne!(RowFacts::of_extract(&extract[..end]), Some(facts.clone()));
+    }
+    let of_row = RowFacts {
+        called_tools: Vec::new(),
+        ..facts.clone()
+    };
+    let for_row = RowFacts::of_line(line.as_bytes(), entry.subject(false));
+    assert_eq!(for_row, of_row);
     // What a head tells is what the line tells.
     for subject in [entry.subject(true), entry.subject(false)] {
         let whole = RowFacts::of_line(line.as_bytes(), subject);

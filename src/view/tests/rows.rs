@@ -391,7 +391,7 @@ fn queries_look_at_labels_roles_and_tools() {
     // By the name of the call: its preview shows the error.
     assert_eq!(ids("overloaded read"), "failed");
     let facts = RowFacts {
-        preview: "Dort: àé σασ, Straße".to_owned(),
+        preview: "Dort: àé σασ, Straße".into(),
         ..RowFacts::default()
     };
     let finds = |text| {

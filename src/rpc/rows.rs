@@ -1,0 +1,162 @@
+//! What rows show of bodies: from the extracts kept of them, else from the bodies.
+
+use super::parallel::{CHUNK, in_order};
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::log::body::{self, Bodies};
+use crate::log::extracts::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::session::Core;
+use crate::store::Store;
+use crate::tree::{Node, Place};
+use crate::view::{FIRST_READ, RowFacts, Subject};
+use std::ops::{ControlFlow, Range};
+
+/// Bodies for fewer rows are read, extracts or not.
+const MANY: usize = 4096;
+
+/// Reads what rows show, best asked in file order.
+pub(super) struct RowReader<'b> {
+    bodies: body::Reader<'b>,
+    extracts: Option<extracts::Reader<'b>>,
+}
+
+impl<'b> RowReader<'b> {
+    pub fn new(bodies: &'b Bodies) -> Self {
+        Self {
+            bodies: bodies.reader(),
+            extracts: extracts::Reader::of(bodies),
+        }
+    }
+
+    /// What a row shows of a body, reading no more of it than that takes.
+    pub fn facts(&mut self, node: Node, place: Place, subject: Subject) -> Result<RowFacts<'_>> {
+        let Self { bodies, extracts } = self;
+        let extract = extracts
+            .as_mut()
+            .and_then(|extracts| extracts.get(node.number(), place));
+        match extract.and_then(RowFacts::of_extract) {
+            Some(facts) => Ok(facts),
+            None => read(bodies, place, subject),
+        }
+    }
+}
+
+fn read(
+    bodies: &mut body::Reader<'_>,
+    place: Place,
+    subject: Subject,
+) -> Result<RowFacts<'static>> {
+    let head = bodies.stored(place, FIRST_READ)?;
+    if let Some(facts) = RowFacts::of_head(head, subject) {
+        return Ok(facts.into_owned());
+    }
+    let line = bodies.stored(place, usize::MAX)?;
+    Ok(RowFacts::of_line(line, subject).into_owned())
+}
+
+/// Entries whose extracts are to be made: all of a file.
+pub(super) struct ToExtract {
+    entries: Vec<(Place, Subject)>,
+    /// Where the last of them ends, in bytes, its line break counted.
+    end: u64,
+    cache: Cache,
+}
+
+impl ToExtract {
+    /// Before so many rows are made; `None` if they are too few, or if there are extracts enough.
+    pub fn before(rows: usize, core: &Core, store: &Store) -> Option<Self> {
+        let tree = &core.tree;
+        let count = tree.node_count();
+        if rows < MANY.max(count / 4) {
+            return None;
+        }
+        let bodies = core.bodies();
+        let slot = bodies.extracts()?;
+        let cache = store.cache()?;
+        if slot.get().is_none() {
+            extracts::load(&cache, &bodies);
+        }
+        let kept = slot.get().map_or(0, |extracts| extracts.count());
+        if count.saturating_sub(kept) < MANY.max(count / 8) {
+            return None;
+        }
+        let nodes = (0..count).filter_map(|number| tree.node(number));
+        let entries = nodes.map(|node| {
+            let subject = Subject {
+                kind: tree.kind(node),
+                role: tree.role(node),
+                flags: tree.flags(node),
+                called_tools: true,
+            };
+            (tree.place(node), subject)
+        });
+        let entries: Vec<_> = entries.collect();
+        let (last, _) = entries.last()?;
+        Some(Self {
+            end: last.offset + u64::from(last.len) + 1,
+            entries,
+            cache,
+        })
+    }
+
+    /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
+    /// failure of the request: it reads the bodies then.
+    pub fn make(&self, bodies: &Bodies) {
+        let Some(slot) = bodies.extracts() else {
+            return;
+        };
+        let _making = slot.making();
+        if slot
+            .get()
+            .is_some_and(|made| made.count() >= self.entries.len())
+        {
+            return;
+        }
+        let made = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
+        if let Some(making) = made
+            && let Err(error) = self.fill(making, bodies)
+        {
+            tracing::info!(%error, "no extracts are kept");
+        }
+    }
+
+    fn fill(&self, mut making: Making<'_>, bodies: &Bodies) -> Result<()> {
+        let work = |range: Range<usize>| -> Result<Vec<NewBlock>> {
+            let mut reader = bodies.reader();
+            let entries = self.entries.get(range).unwrap_or_default();
+            let blocks = entries.chunks(BLOCK);
+            blocks.map(|entries| block(&mut reader, entries)).collect()
+        };
+        let mut written = Ok(());
+        let size = CHUNK.next_multiple_of(BLOCK);
+        in_order(0..self.entries.len(), size, work, |blocks| {
+            written = blocks.iter().try_for_each(|block| making.push(block));
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        let finished = written.and_then(|()| making.finish());
+        finished.map_err(|error| Error::io("write to the cache", &error))
+    }
+}
+
+fn block(reader: &mut body::Reader<'_>, entries: &[(Place, Subject)]) -> Result<NewBlock> {
+    let (first, last) = (entries.first(), entries.last());
+    let start = first.map_or(0, |(first, _)| first.offset);
+    let end = last.map_or(0, |(last, _)| last.offset + u64::from(last.len));
+    let lines = Place {
+        offset: start,
+        len: u32::try_from(end - start).unwrap_or(u32::MAX),
+    };
+    // Read whole, and piece by piece from the reader's window then.
+    let mut block = match lines.len {
+        0..=LONGEST_SOURCE => BlockBuilder::new(lines, reader.stored(lines, usize::MAX)?),
+        _ => BlockBuilder::new(lines, b""),
+    };
+    for (place, subject) in entries {
+        let facts = read(reader, *place, *subject)?;
+        block.push(*place, |out| facts.push_extract(out));
+    }
+    Ok(block.finish())
+}

@@ -1,0 +1,82 @@
+//! [`RowFacts`] as bytes, for the cache (`log::extracts`).
+//!
+//! What an extract says is of a stored line alone, so it holds as long as the line stands.
+
+use super::preview::RowFacts;
+use crate::cache::Cursor;
+use std::borrow::Cow;
+
+/// Which of the facts there are, as bits.
+const TOOL_NAME: u8 = 1;
+const TOKENS: u8 = 1 << 1;
+const KIND: u8 = 1 << 2;
+const ROLE: u8 = 1 << 3;
+const TIMESTAMP: u8 = 1 << 4;
+const CALLED_TOOLS: u8 = 1 << 5;
+
+impl RowFacts<'_> {
+    /// Appends them as bytes; they must have been read with the names of called tools.
+    pub fn push_extract(&self, out: &mut Vec<u8>) {
+        let bit = |is: bool, bit| if is { bit } else { 0 };
+        out.push(
+            bit(self.tool_name.is_some(), TOOL_NAME)
+                | bit(self.tokens.is_some(), TOKENS)
+                | bit(self.kind.is_some(), KIND)
+                | bit(self.role.is_some(), ROLE)
+                | bit(self.timestamp.is_some(), TIMESTAMP)
+                | bit(!self.called_tools.is_empty(), CALLED_TOOLS),
+        );
+        push_text(out, &self.preview);
+        if let Some(tokens) = self.tokens {
+            out.extend_from_slice(&tokens.to_le_bytes());
+        }
+        let texts = [&self.tool_name, &self.kind, &self.role, &self.timestamp];
+        for text in texts.into_iter().flatten() {
+            push_text(out, text);
+        }
+        for text in &self.called_tools {
+            push_text(out, text);
+        }
+    }
+
+    /// What these bytes say; `None` if they are no extract.
+    pub fn of_extract(bytes: &[u8]) -> Option<RowFacts<'_>> {
+        let mut fields = Cursor::new(bytes);
+        let there = fields.u8()?;
+        let has = |bit| there & bit != 0;
+        let preview = text(&mut fields)?;
+        let tokens = match has(TOKENS) {
+            true => Some(fields.u64()?),
+            false => None,
+        };
+        let mut optional = |bit| match has(bit) {
+            true => Some(Some(text(&mut fields)?)),
+            false => Some(None),
+        };
+        let mut facts = RowFacts {
+            preview,
+            tokens,
+            tool_name: optional(TOOL_NAME)?,
+            kind: optional(KIND)?,
+            role: optional(ROLE)?,
+            timestamp: optional(TIMESTAMP)?,
+            called_tools: Vec::new(),
+        };
+        while has(CALLED_TOOLS) && !fields.is_at_end() {
+            facts.called_tools.push(text(&mut fields)?);
+        }
+        fields.is_at_end().then_some(facts)
+    }
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    // An extract too long for this is not kept.
+    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn text<'a>(fields: &mut Cursor<'a>) -> Option<Cow<'a, str>> {
+    let len = fields.u16()?;
+    let bytes = fields.take(usize::from(len))?;
+    simdutf8::basic::from_utf8(bytes).ok().map(Cow::Borrowed)
+}
