@@ -371,9 +371,10 @@ impl Tree {
         }
     }
 
-    /// Whether the node has a child.
-    pub fn has_children(&self, node: Node) -> bool {
-        self.row(node).first_child != NONE
+    /// Its child, if it has exactly one, as most have.
+    pub fn only_child(&self, node: Node) -> Option<Node> {
+        let row = self.row(node);
+        some(row.first_child).filter(|_| row.first_child == row.last_child)
     }
 
     pub fn label(&self, node: Node) -> Option<&Label> {

@@ -94,24 +94,29 @@ impl Outline {
         };
         arrange(&mut siblings);
         let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
-        while let Some((node, parent)) = open.pop() {
-            let item = items.len();
-            let is_leaf = Some(node) == leaf;
-            if is_leaf {
-                leaf_item = Some(item);
-            }
-            items.push(Item {
-                node,
-                parent,
-                kept: keeps(scope.filter, tree, node, is_leaf),
-                on_active_path: is_active(node),
-            });
-            if tree.has_children(node) {
+        while let Some((mut node, mut parent)) = open.pop() {
+            loop {
                 // Items are no more than nodes, whose numbers are 32 bits wide.
-                tree.children_into(Some(node), &mut siblings);
-                arrange(&mut siblings);
-                open.extend(siblings.iter().rev().map(|child| (*child, item as u32)));
+                let item = items.len() as u32;
+                let is_leaf = Some(node) == leaf;
+                if is_leaf {
+                    leaf_item = Some(item as usize);
+                }
+                items.push(Item {
+                    node,
+                    parent,
+                    kept: keeps(scope.filter, tree, node, is_leaf),
+                    on_active_path: is_active(node),
+                });
+                parent = item;
+                let Some(child) = tree.only_child(node) else {
+                    break;
+                };
+                node = child;
             }
+            tree.children_into(Some(node), &mut siblings);
+            arrange(&mut siblings);
+            open.extend(siblings.iter().rev().map(|child| (*child, parent)));
         }
         Self {
             items,
