@@ -350,6 +350,27 @@ pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     object.get(found?)
 }
 
+/// As [`get`] for each of these names, in one walk.
+pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> [Option<&'a [u8]>; N] {
+    let mut found = [None; N];
+    let Ok(mut members) = Members::open(object, skip_space(object, 0)) else {
+        return found;
+    };
+    loop {
+        match members.next() {
+            Ok(Some(member)) => {
+                for (found, name) in found.iter_mut().zip(names) {
+                    if member.is(object, name) {
+                        *found = object.get(member.value.clone());
+                    }
+                }
+            }
+            Ok(None) => return found,
+            Err(_) => return [None; N],
+        }
+    }
+}
+
 /// As [`get`], down a path of member names: `get_path(entry, &["message", "role"])`.
 pub fn get_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     path.iter().try_fold(object, |value, name| get(value, name))

@@ -5,6 +5,7 @@ use crate::context::content;
 use crate::json::{self, Elements};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
+use std::sync::{Mutex, PoisonError};
 
 /// Sums over entries.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,26 +44,68 @@ impl AddAssign for Stats {
 impl Stats {
     /// Counts an entry. What a copy from another branch cost has been counted with its original.
     pub fn add(&mut self, entry: &[u8]) {
-        let message = json::get(entry, "message");
+        let [message, usage, copied_from] =
+            json::get_each(entry, ["message", "usage", "copiedFrom"]);
+        let mut of_message = None;
         if let Some(message) = message {
-            let role = json::get(message, "role").and_then(json::string);
-            let role = role.map_or_else(|| "unknown".to_owned(), |role| role.into_owned());
-            *self.messages.entry(role).or_default() += 1;
-            self.tool_calls += tool_calls(message);
+            let [role, content, usage] = json::get_each(message, ["role", "content", "usage"]);
+            let role = role.and_then(json::string);
+            let role = role.as_deref().unwrap_or("unknown");
+            match self.messages.get_mut(role) {
+                Some(count) => *count += 1,
+                None => drop(self.messages.insert(role.to_owned(), 1)),
+            }
+            self.tool_calls += tool_calls(content.unwrap_or_default());
+            of_message = usage;
         }
-        if json::get(entry, "copiedFrom").is_some() {
+        if copied_from.is_some() {
             return;
         }
-        let usage = message.and_then(|message| json::get(message, "usage"));
-        if let Some(usage) = usage.or_else(|| json::get(entry, "usage")) {
-            let number = |name: &str| json::get(usage, name).map_or(0, whole);
-            self.tokens.input += number("input");
-            self.tokens.output += number("output");
-            self.tokens.cache_read += number("cacheRead");
-            self.tokens.cache_write += number("cacheWrite");
-            let cost = json::get_path(usage, &["cost", "total"]);
-            self.cost += cost.and_then(decimal).unwrap_or_default();
+        if let Some(usage) = of_message.or(usage) {
+            let number = |raw: Option<&[u8]>| raw.map_or(0, whole);
+            let [input, output, cache_read, cache_write, cost] = json::get_each(
+                usage,
+                ["input", "output", "cacheRead", "cacheWrite", "cost"],
+            );
+            self.tokens.input += number(input);
+            self.tokens.output += number(output);
+            self.tokens.cache_read += number(cache_read);
+            self.tokens.cache_write += number(cache_write);
+            let total = cost.and_then(|cost| json::get(cost, "total"));
+            self.cost += total.and_then(decimal).unwrap_or_default();
         }
+    }
+}
+
+/// The sums over the first entries of a session.
+#[derive(Clone, Default)]
+pub struct Counted {
+    /// Of the tree these entries are in.
+    pub origin: u64,
+    /// Entries, in file order.
+    pub count: usize,
+    pub stats: Stats,
+}
+
+/// What was counted last, kept so that asking again reads only what has come since.
+#[derive(Default)]
+pub struct LastCount(Mutex<Counted>);
+
+impl LastCount {
+    /// Nothing counted yet, if it was of another tree.
+    pub fn get(&self, origin: u64) -> Counted {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.origin == origin {
+            true => last.clone(),
+            false => Counted {
+                origin,
+                ..Counted::default()
+            },
+        }
+    }
+
+    pub fn set(&self, counted: &Counted) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counted.clone();
     }
 }
 
@@ -99,8 +142,7 @@ fn counted(message: &[u8]) -> Option<u64> {
     (total > 0).then_some(total)
 }
 
-fn tool_calls(message: &[u8]) -> u64 {
-    let content = json::get(message, "content").unwrap_or_default();
+fn tool_calls(content: &[u8]) -> u64 {
     let Ok(mut blocks) = Elements::open(content, 0) else {
         return 0;
     };

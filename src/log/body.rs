@@ -284,15 +284,19 @@ impl Reader<'_> {
 
     /// Appends the entry as clients get it, on one line. Most need no edit, and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
+        self.see_entry(fetch, |entry| json::push_raw(out, entry))
+    }
+
+    /// Shows the entry as clients get it. Most need no edit, and are not copied.
+    pub fn see_entry<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
         let bodies = self.bodies;
         let stored = self.stored(fetch.place, usize::MAX)?;
         bodies.noticed(fetch.check(stored))?;
         if fetch.edits.is_empty() && simdutf8::basic::from_utf8(stored).is_ok() {
-            json::push_raw(out, stored);
+            Ok(see(stored))
         } else {
-            json::push_raw(out, &fetch.apply(stored.to_vec()));
+            Ok(see(&fetch.apply(stored.to_vec())))
         }
-        Ok(())
     }
 
     fn fill(&mut self, offset: u64, len: usize, ahead: usize) -> Result<()> {

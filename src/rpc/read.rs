@@ -292,8 +292,9 @@ fn context_json(context: &Context) -> Vec<u8> {
 }
 
 pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
-    let nodes: Vec<Node> = turn.tree.entries().collect();
+    let (open, turn) = call.fresh(&params).await?;
+    let mut counted = open.last_count.get(turn.tree.origin());
+    let nodes: Vec<Node> = turn.tree.entries().skip(counted.count).collect();
     let size = size_of(&turn, &nodes);
     let path = steps(&turn, turn.leaf());
     let kept = kept(&turn, &path)?;
@@ -306,16 +307,22 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
         let part = |range: Range<usize>| {
             let mut stats = Stats::default();
             let mut reader = bodies.reader();
-            for fetch in fetches.get(range).unwrap_or_default() {
-                stats.add(&reader.entry(fetch)?);
+            let fetches = fetches.get(range).unwrap_or_default();
+            for fetch in fetches {
+                reader.see_entry(fetch, |entry| stats.add(entry))?;
             }
-            Ok(stats)
+            Ok((fetches.len(), stats))
         };
-        let mut stats = Stats::default();
-        in_order(0..fetches.len(), CHUNK, part, |part| {
-            stats += part;
+        in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
+            counted.stats += part;
+            counted.count += count;
+            // In the same parts always, so that the sum of costs is the same always.
+            if count == CHUNK {
+                open.last_count.set(&counted);
+            }
             ControlFlow::Continue(())
         })?;
+        let stats = counted.stats;
         Reply::of(&wire::GetStatsResult {
             messages: stats.messages,
             tool_calls: stats.tool_calls,

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::hooks::{Hook, Hooks};
 use crate::id::{self, SessionId, Source};
 use crate::session::{Session, Turn};
+use crate::stats::LastCount;
 use crate::stdio::Outbox;
 use crate::store::Store;
 use crate::summarizer::Summarizer;
@@ -96,6 +97,7 @@ pub struct OpenSession {
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
     pub last_view: LastView,
+    pub last_count: LastCount,
 }
 
 /// The right to change the set of open sessions.
@@ -370,6 +372,7 @@ impl OpenSession {
             turn: Mutex::default(),
             watched: OnceLock::new(),
             last_view: LastView::default(),
+            last_count: LastCount::default(),
             session,
         })
     }

@@ -195,6 +195,7 @@ pub struct Tree {
     last: Option<Node>,
     moves: Moves,
     revision: u64,
+    origin: u64,
 }
 
 impl Tree {
@@ -423,6 +424,13 @@ impl Tree {
     /// Never has a revision again that `former` has had.
     pub fn take_place_of(&mut self, former: &Tree) {
         self.revision += former.revision + 1;
+        self.origin = self.revision;
+    }
+
+    /// Differs from that of a tree whose place this one has taken; entries are only ever added to the
+    /// trees of one origin.
+    pub fn origin(&self) -> u64 {
+        self.origin
     }
 
     /// The parent links to report after the whole file was read: forward links made, and nodes

@@ -130,3 +130,30 @@ fn what_was_appended_since_is_read() {
         assert_eq!(nodes, d.ok("get_tree", json!({"filter": "all"}))["nodes"]);
     }
 }
+
+/// What has been counted is not counted again, and belongs to the file it was counted in.
+#[test]
+fn stats_are_those_of_all_entries() {
+    let home = Home::new();
+    let path = large(&home);
+    let open = || {
+        let mut d = Daemon::quiet_in(&home);
+        d.ok("open_session", json!({"sessionId": "s1"}));
+        d
+    };
+    let mut d = open();
+    let before = d.ok("get_stats", json!({}));
+    assert_eq!(before["messages"], json!({"user": 4950}));
+    assert_eq!(d.ok("get_stats", json!({})), before);
+    d.ok("append_message", json!({"message": assistant("more")}));
+    let after = d.ok("get_stats", json!({}));
+    assert_eq!(after["messages"], json!({"user": 4950, "assistant": 1}));
+    assert_eq!(
+        after["tokens"],
+        json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4})
+    );
+    assert_eq!(open().ok("get_stats", json!({})), after);
+    fs::write(&path, Log::new("s1").user("other", "", "other").text()).unwrap();
+    let of_other = d.ok("get_stats", json!({}));
+    assert_eq!(of_other["messages"], json!({"user": 1}));
+}
