@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::session::{Core, Turn, blocking};
 use crate::store::Store;
+use crate::tree::Tree;
 use crate::view::{
     self, Filter, Folding, Order, Outline, Query, Render, Scope, Snapshot, Start, Visible, nested,
 };
@@ -35,6 +36,28 @@ impl LastView {
         last.as_ref().filter(|view| view.asked == *asked).cloned()
     }
 
+    /// The view that was asked for before the last entries were appended, with these in it; `None` if it
+    /// is easier made anew.
+    fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = Arc::get_mut(last.as_mut()?)?;
+        let is_plain = asked.query.is_none() && asked.folding == Folding::default();
+        let is_same = view.origin == tree.origin()
+            && view.asked.scope == asked.scope
+            && view.asked.query == asked.query
+            && view.asked.folding == asked.folding;
+        let extended = is_plain
+            && is_same
+            && view.outline.extend(tree, asked.scope)
+            && view.visible.extend(&view.outline);
+        if !extended {
+            *last = None;
+            return None;
+        }
+        view.asked.revision = asked.revision;
+        last.clone()
+    }
+
     fn set(&self, view: Arc<View>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
     }
@@ -51,6 +74,8 @@ struct Asked {
 
 struct View {
     asked: Asked,
+    /// Of the tree.
+    origin: u64,
     outline: Outline,
     visible: Visible,
 }
@@ -60,7 +85,10 @@ pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Re
     let frame_bytes = call.server.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
     let asked = asked(&turn, &params)?;
-    let view = open.last_view.get(&asked);
+    let last = &open.last_view;
+    let view = last
+        .get(&asked)
+        .or_else(|| last.extended(&turn.tree, &asked));
     let is_short = params
         .limit
         .is_some_and(|limit| limit as usize <= INLINE_ROWS);
@@ -130,7 +158,7 @@ fn tree(
         let fetches = is_nested.then(|| nested_fetches(core, &view.outline, rows));
         Ok((snapshot, fetches.transpose()?))
     };
-    let bodies = turn.bodies();
+    let (bodies, origin) = (turn.bodies(), turn.tree.origin());
     let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, store);
     // What is read from the file is read without the turn.
     let (view, range, (snapshot, fetches)) = match (view, query(&asked)) {
@@ -149,6 +177,7 @@ fn tree(
             let visible = Visible::new(&outline, None, &asked.folding);
             let view = Arc::new(View {
                 asked,
+                origin,
                 outline,
                 visible,
             });
@@ -176,6 +205,7 @@ fn tree(
             let visible = Visible::new(&outline, Some(&matched), &asked.folding);
             let view = Arc::new(View {
                 asked,
+                origin,
                 outline,
                 visible,
             });

@@ -372,6 +372,10 @@ impl Tree {
         }
     }
 
+    pub fn has_children(&self, node: Node) -> bool {
+        self.row(node).first_child != NONE
+    }
+
     /// Its child, if it has exactly one, as most have.
     pub fn only_child(&self, node: Node) -> Option<Node> {
         let row = self.row(node);

@@ -37,7 +37,7 @@ pub struct Scope {
 }
 
 /// One entry in scope.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
     pub node: Node,
     parent: u32,
@@ -57,10 +57,12 @@ impl Item {
 const NONE: u32 = u32::MAX;
 
 /// All entries in scope, in depth-first pre-order; an *item* is an index into it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Outline {
     items: Vec<Item>,
     leaf: Option<usize>,
+    /// Of the tree it was made of.
+    node_count: usize,
 }
 
 impl Outline {
@@ -121,7 +123,49 @@ impl Outline {
         Self {
             items,
             leaf: leaf_item,
+            node_count: tree.node_count(),
         }
+    }
+
+    /// Takes in what has been appended since, if that is a chain below the leaf, which was its last item
+    /// and now is the end of that chain: so it is while a conversation goes on. False, and nothing is
+    /// changed, if more than that has happened to the tree, which must be the same one. `scope` is what
+    /// it was made with.
+    pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
+        let Some((at, last)) = self.items.iter().enumerate().next_back() else {
+            return false;
+        };
+        // Labels are given to entries that have long been there.
+        if self.leaf != Some(at) || scope.filter == Filter::LabeledOnly {
+            return false;
+        }
+        let last = *last;
+        let appended = self.node_count..tree.node_count();
+        let chain = || appended.clone().filter_map(|number| tree.node(number));
+        let mut above = last.node;
+        for node in chain() {
+            if tree.parent(node) != Some(above) || tree.only_child(above) != Some(node) {
+                return false;
+            }
+            above = node;
+        }
+        if tree.leaf() != Some(above) || tree.has_children(above) {
+            return false;
+        }
+        if let Some(former) = self.items.last_mut() {
+            former.kept = keeps(scope.filter, tree, last.node, last.node == above);
+        }
+        for node in chain() {
+            self.items.push(Item {
+                node,
+                parent: self.items.len() as u32 - 1,
+                kept: keeps(scope.filter, tree, node, node == above),
+                on_active_path: true,
+            });
+        }
+        self.leaf = Some(self.items.len() - 1);
+        self.node_count = appended.end;
+        true
     }
 
     pub fn items(&self) -> &[Item] {

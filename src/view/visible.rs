@@ -65,7 +65,7 @@ fn some(at: u32) -> Option<usize> {
 }
 
 /// All rows of a view, in pre-order.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Visible {
     rows: Vec<Row>,
     /// For each item its own row, else the nearest one above it.
@@ -98,6 +98,74 @@ impl Visible {
             nearest,
             hidden,
         }
+    }
+
+    /// Takes in the items by which the outline was [extended](Outline::extend). False, and nothing is
+    /// changed, if more rows than theirs are others now. Not for views with a query or folding.
+    pub fn extend(&mut self, outline: &Outline) -> bool {
+        let known = self.nearest.len();
+        let items = outline.items();
+        let new = items.get(known..).unwrap_or_default();
+        let Some(mut end) = self.nearest.last().copied() else {
+            return false;
+        };
+        let own = self
+            .rows
+            .get(end as usize)
+            .filter(|row| row.item() + 1 == known);
+        let was_shown_as_leaf =
+            own.filter(|row| items.get(row.item()).is_some_and(|item| !item.kept));
+        let gone = was_shown_as_leaf.map(|row| row.parent);
+        // The row above what is new, and the children it has besides.
+        let above = gone.unwrap_or(end);
+        let children = usize::from(gone.is_some());
+        let has_room =
+            (self.rows.get(above as usize)).is_some_and(|row| row.child_count as usize == children);
+        // A second child would indent the first one and all below it, a second root everything; and so
+        // would one that goes.
+        if !has_room && (gone.is_some() || new.iter().any(|item| item.kept)) {
+            return false;
+        }
+        if gone.is_some() {
+            self.rows.pop();
+            self.nearest.pop();
+            self.nearest.push(above);
+            self.hidden += 1;
+            if let Some(row) = self.rows.get_mut(above as usize) {
+                row.child_count = 0;
+            }
+            end = above;
+        }
+        if let Some(row) = self.rows.get_mut(end as usize) {
+            row.is_leaf = false;
+        }
+        let mut above = end;
+        for (at, item) in new.iter().enumerate() {
+            if item.kept
+                && let Some(parent) = self.rows.get_mut(above as usize)
+            {
+                parent.child_count += 1;
+                let row = Row {
+                    item: (known + at) as u32,
+                    parent: above,
+                    depth: parent.depth + 1,
+                    child_count: 0,
+                    heads_branch: false,
+                    has_later_sibling: false,
+                    on_active_path: true,
+                    ..*parent
+                };
+                above = self.rows.len() as u32;
+                self.rows.push(row);
+            } else {
+                self.hidden += 1;
+            }
+            self.nearest.push(above);
+        }
+        if let Some(row) = self.rows.get_mut(above as usize) {
+            row.is_leaf = true;
+        }
+        true
     }
 
     pub fn rows(&self) -> &[Row] {

@@ -1,5 +1,6 @@
 //! The view end to end: stored lines → tree → rows as a client gets them.
 
+mod extend;
 mod preview;
 mod rows;
 mod shape;
@@ -20,26 +21,27 @@ impl Session {
     fn of(lines: impl IntoIterator<Item = String>) -> Self {
         let mut session = Session {
             tree: Tree::new(),
-            lines: lines.into_iter().collect(),
+            lines: Vec::new(),
         };
-        let mut last = None;
-        for (at, text) in session.lines.iter().enumerate() {
-            let Ok(Line::Entry(envelope)) = scan_line(text.as_bytes()) else {
-                panic!("no entry: {text}");
-            };
-            let id = envelope.id.clone().unwrap();
-            let place = Place {
-                offset: at as u64,
-                len: text.len() as u32,
-            };
-            let line = at as u64 + 1;
-            let flags = Flags::NONE;
-            last = session
-                .tree
-                .insert(&id, &envelope.parent, &envelope, place, flags, line);
-        }
-        session.tree.set_leaf(last.map(|last| last.node));
+        lines.into_iter().for_each(|line| session.append(line));
         session
+    }
+
+    /// Appends an entry, which is the leaf then.
+    fn append(&mut self, text: String) {
+        let Ok(Line::Entry(envelope)) = scan_line(text.as_bytes()) else {
+            panic!("no entry: {text}");
+        };
+        let id = envelope.id.clone().unwrap();
+        let place = Place {
+            offset: self.lines.len() as u64,
+            len: text.len() as u32,
+        };
+        let (line, flags) = (place.offset + 1, Flags::NONE);
+        let tree = &mut self.tree;
+        let last = tree.insert(&id, &envelope.parent, &envelope, place, flags, line);
+        tree.set_leaf(last.map(|last| last.node));
+        self.lines.push(text);
     }
 
     fn node(&self, id: &str) -> Node {
