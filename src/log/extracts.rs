@@ -71,6 +71,7 @@ struct Source {
 pub struct Slot {
     current: Mutex<Option<Arc<Extracts>>>,
     making: Mutex<()>,
+    given_up: AtomicBool,
 }
 
 impl Slot {
@@ -80,6 +81,15 @@ impl Slot {
 
     fn set(&self, extracts: Extracts) {
         *lock(&self.current) = Some(Arc::new(extracts));
+    }
+
+    /// They could not be kept once: a full disk, for one, would make every view pay for trying again.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
     }
 
     /// Held by whoever makes them; others wait for that one.

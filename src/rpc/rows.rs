@@ -71,7 +71,7 @@ impl ToExtract {
             return None;
         }
         let bodies = core.bodies();
-        let slot = bodies.extracts()?;
+        let slot = bodies.extracts().filter(|slot| !slot.has_given_up())?;
         let cache = store.cache()?;
         if slot.get().is_none() {
             extracts::load(&cache, &bodies);
@@ -112,11 +112,15 @@ impl ToExtract {
         {
             return;
         }
-        let made = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
-        if let Some(making) = made
-            && let Err(error) = self.fill(making, bodies)
-        {
-            tracing::info!(%error, "no extracts are kept");
+        let making = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
+        let kept = making.and_then(|making| {
+            let filled = self.fill(making, bodies);
+            filled
+                .inspect_err(|error| tracing::info!(%error, "no extracts are kept"))
+                .ok()
+        });
+        if kept.is_none() {
+            slot.give_up();
         }
     }
 
