@@ -179,6 +179,15 @@ impl Store {
         }
     }
 
+    /// Removes, in the background, what processes that were killed have left unfinished in a folder.
+    pub fn tidy(&self, folder: Arc<Folder>) {
+        self.keep(move || {
+            if let Err(error) = folder.remove_abandoned() {
+                tracing::info!(%error, "a folder could not be tidied up");
+            }
+        });
+    }
+
     /// Waits a while for what is being kept in the cache.
     pub fn settle(&self) {
         let running = self.keeping.lock();

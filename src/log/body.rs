@@ -115,6 +115,33 @@ impl Bodies {
         }
     }
 
+    /// Fills `bytes` with what is stored from `offset` on.
+    pub fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        match &self.source {
+            Source::Nothing => Err(vanished()),
+            Source::Closed(error) => Err(error.clone()),
+            Source::File { file, .. } => {
+                let len = bytes.len();
+                self.noticed(read_at_least(file, bytes, offset, len).map(drop))
+            }
+            Source::Memory(memory) => {
+                let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                let start = offset as usize;
+                let stored = memory.get(start..start + bytes.len());
+                bytes.copy_from_slice(stored.ok_or_else(vanished)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// `sessionReplaced` unless `stored`, which was read there, is a whole line that holds the entry
+    /// `id`: with its line break, or at the end of what was read.
+    pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
+        let (line, after) = stored.split_at_checked(len).unwrap_or_default();
+        let is_there = matches!(after.first(), None | Some(b'\n')) && says_it_is(line, id);
+        self.noticed(if is_there { Ok(()) } else { Err(vanished()) })
+    }
+
     /// Whether the stored bytes at `place` are exactly these.
     pub fn holds(&self, place: Place, bytes: &[u8]) -> bool {
         place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
@@ -153,6 +180,14 @@ impl Bodies {
         })
     }
 
+    /// Whether the entry goes out as it is stored, if it is UTF-8.
+    pub fn is_verbatim(&self, tree: &Tree, node: Node) -> bool {
+        let flags = tree.flags(node);
+        let is_edited = flags.has(Flags::REPARENTED) || flags.has(Flags::STALE_REFERENCE);
+        let is_renamed = self.version < 3 && tree.role(node) == Role::Custom;
+        self.version > 1 && !is_edited && !is_renamed
+    }
+
     /// The entry as clients get it: one JSON object, in UTF-8. `sessionReplaced` if another one
     /// stands there now (storage.md §3).
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
@@ -182,11 +217,6 @@ impl Bodies {
 }
 
 impl Fetch {
-    /// Whether the entry goes out as it is stored, if it is UTF-8.
-    pub fn is_verbatim(&self) -> bool {
-        self.id.is_some() && self.edits.is_empty()
-    }
-
     fn check(&self, stored: &[u8]) -> Result<()> {
         match &self.id {
             Some(id) if !says_it_is(stored, id) => Err(vanished()),
@@ -245,14 +275,6 @@ impl Reader<'_> {
         }
         let at = (place.offset - self.start) as usize;
         self.window.get(at..at + len).ok_or_else(vanished)
-    }
-
-    /// The stored bytes of an entry, which is still the one expected.
-    pub fn verbatim(&mut self, fetch: &Fetch) -> Result<&[u8]> {
-        let bodies = self.bodies;
-        let stored = self.stored(fetch.place, usize::MAX)?;
-        bodies.noticed(fetch.check(stored))?;
-        Ok(stored)
     }
 
     /// The entry as clients get it.

@@ -11,11 +11,30 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// 0600.
 pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// 0700.
 pub const FOLDER_MODE: Mode = Mode::RWXU;
+
+/// How names of files that are not finished end.
+const TEMPORARY: &str = ".tmp";
+/// How long such a file may be somebody's who is still writing it.
+const ABANDONED: Duration = Duration::from_secs(600);
+
+/// What a file is called until it is finished: hidden, and this process's own.
+pub fn temporary_name(name: &OsStr) -> OsString {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}{TEMPORARY}", std::process::id()));
+    temporary
+}
+
+/// Whether a name is one of a file that is not finished.
+pub fn is_temporary(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(TEMPORARY.as_bytes())
+}
 
 /// A folder. Files in it are named relative to it, so that swapping a path above it for a link leads
 /// nowhere.
@@ -266,6 +285,16 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
     }
 
+    /// Removes what processes that were killed have left unfinished.
+    pub fn remove_abandoned(&self) -> io::Result<()> {
+        for (name, _) in self.list()? {
+            if is_temporary(&name) && self.status(&name).is_ok_and(is_abandoned) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes names in it durable.
     pub fn sync(&self) -> io::Result<()> {
         match fs::fsync(self.fd()?) {
@@ -282,6 +311,13 @@ impl Folder {
             &io::Error::from(error),
         )
     }
+}
+
+/// Whether nobody can still be writing an unfinished file of this status.
+pub fn is_abandoned(status: Status) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_secs();
+    (status.modified.0 as u64) + ABANDONED.as_secs() < now
 }
 
 /// Makes a folder (0700) and what is missing above it.
