@@ -236,6 +236,24 @@ impl Folder {
         Ok(status(&stat))
     }
 
+    /// The status of each of these, as [`Folder::status`] has it, through one handle.
+    pub fn statuses<'n>(
+        &self,
+        names: &'n [OsString],
+        mut each: impl FnMut(&'n OsStr, io::Result<Status>),
+    ) -> io::Result<()> {
+        let folder = self.fd()?;
+        for name in names {
+            let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Ok(status(&stat)),
+                // Perhaps because the folder is another one now.
+                Err(_) => self.status(name),
+            };
+            each(name, found);
+        }
+        Ok(())
+    }
+
     /// Opens a regular file; anything else is refused without having been touched.
     pub fn file(&self, name: &OsStr, access: Access) -> Result<File> {
         let access = match access {

@@ -29,7 +29,7 @@ const MOST: usize = 64;
 /// Bytes at the beginning and end of what is covered that are compared.
 const LOOK: u64 = 64 << 10;
 /// Having scanned less than this, in bytes, there is nothing to save.
-const WORTHWHILE: u64 = 2 << 20;
+pub const WORTHWHILE: u64 = 2 << 20;
 /// Lines at which a file that has grown is looked at, besides its ends.
 const SAMPLES: usize = 32;
 
