@@ -41,7 +41,7 @@ pub struct Row {
 }
 
 impl Row {
-    fn new(status: Status, listing: Listing) -> Self {
+    pub fn new(status: Status, listing: Listing) -> Self {
         Self {
             status,
             listing,
@@ -131,9 +131,6 @@ impl Catalogue {
             self.replace(cache.map(load).unwrap_or_default());
         }
         let (known, mut changed) = self.look_at(files);
-        if changed.is_empty() && known.len() == self.in_order.len() {
-            return self.in_order.clone();
-        }
         // The largest first, so that no thread is left with one at the end.
         changed.sort_by_key(|(_, status)| Reverse(status.size));
         let make = |scanner: &mut Scanner, number: usize| {
@@ -143,12 +140,17 @@ impl Catalogue {
         };
         let made = in_parallel(changed.len(), Scanner::default, make);
         // Those that are not there are gone meanwhile, or no regular files.
-        let made = made.into_iter().flatten();
-        let mut rows = known;
-        for row in made {
-            self.unkept += row.status.size.max(1);
-            rows.push(row);
+        let made: Vec<Arc<Row>> = made.into_iter().flatten().collect();
+        if made.is_empty() && known.len() == self.in_order.len() {
+            return self.in_order.clone();
         }
+        let sizes = made.iter().map(|row| row.status.size.max(1));
+        self.unkept += sizes.sum::<u64>();
+        // What stays is in order already, and quickly sorted again.
+        let known: HashSet<*const Row> = known.iter().map(Arc::as_ptr).collect();
+        let mut rows = std::mem::take(&mut self.in_order);
+        rows.retain(|row| known.contains(&Arc::as_ptr(row)));
+        rows.extend(made);
         rows.sort_by(|a, b| a.key().cmp(&b.key()));
         self.replace(rows);
         self.in_order.clone()

@@ -352,11 +352,27 @@ fn vanished() -> Error {
 /// Whether the stored bytes are an entry with this id. Where the format puts the id it is found
 /// without reading further.
 fn says_it_is(stored: &[u8], id: &str) -> bool {
-    first_id(stored).is_some_and(|found| found == id)
+    begins_with_id(stored, id)
+        || first_id(stored).is_some_and(|found| found == id)
         || matches!(
             scan::scan_line(String::from_utf8_lossy(stored).as_bytes()),
             Ok(Line::Entry(entry)) if entry.id.as_deref() == Some(id)
         )
+}
+
+/// Whether it is so by the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write.
+fn begins_with_id(stored: &[u8], id: &str) -> bool {
+    let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
+    let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {
+        return false;
+    };
+    let kind = rest.iter().take_while(is_plain).count();
+    let id_at = rest.get(kind..).unwrap_or_default();
+    let found = id_at.strip_prefix(b"\",\"id\":\"");
+    // An id with anything to escape would have to be decoded first.
+    let is_bare = !id.contains(['\\', '"']);
+    let behind = found.and_then(|found| found.strip_prefix(id.as_bytes()));
+    is_bare && behind.is_some_and(|behind| behind.starts_with(b"\""))
 }
 
 /// The first member called `id`.
@@ -385,4 +401,39 @@ fn read_at_least(file: &File, buffer: &mut [u8], offset: u64, least: usize) -> R
         return Err(vanished());
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_first_bytes_say_is_what_the_line_says() {
+        let check = |stored: &str, id: &str, expected: bool| {
+            let (stored, shown) = (stored.as_bytes(), stored);
+            assert_eq!(says_it_is(stored, id), expected, "{shown}");
+            let first = first_id(stored);
+            assert!(
+                !begins_with_id(stored, id) || first.as_deref() == Some(id),
+                "{shown}"
+            );
+        };
+        check(r#"{"type":"message","id":"a1","x":1}"#, "a1", true);
+        check(r#"{"type":"message","id":"a12","x":1}"#, "a1", false);
+        check(r#"{"type":"message","id":"a","x":1}"#, "a1", false);
+        check(r#"{"type":"message" ,"id":"a1"}"#, "a1", true);
+        check(r#"{"id":"a1","type":"message"}"#, "a1", true);
+        check(r#"{"type":"m\",\"id\":\"a1","id":"b"}"#, "a1", false);
+        check(r#"{"type":"message","id":"a\n1"}"#, "a\n1", true);
+        check(r#"{"type":"message","id":"a\n1"}"#, "a\\n1", false);
+        check(r#"{"type":"message","id":"\u0061"}"#, "a", true);
+        assert!(begins_with_id(
+            br#"{"type":"custom_message","id":"a","#,
+            "a"
+        ));
+        for cut in 0..30 {
+            let stored = &br#"{"type":"message","id":"a1","x"}"#[..cut];
+            assert_eq!(begins_with_id(stored, "a1"), cut >= 27, "{cut}");
+        }
+    }
 }

@@ -31,9 +31,12 @@ pub fn temporary_name(name: &OsStr) -> OsString {
     temporary
 }
 
-/// Whether a name is one of a file that is not finished.
+/// Whether [`temporary_name`] has made this name, be it in another process.
 pub fn is_temporary(name: &OsStr) -> bool {
-    name.as_encoded_bytes().ends_with(TEMPORARY.as_bytes())
+    let name = name.as_encoded_bytes().strip_prefix(b".");
+    let name = name.and_then(|name| name.strip_suffix(TEMPORARY.as_bytes()));
+    let number = name.and_then(|name| name.rsplit(|byte| *byte == b'.').next());
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 /// A folder. Files in it are named relative to it, so that swapping a path above it for a link leads
@@ -425,4 +428,25 @@ pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn is_multi_writer(_file: &impl std::os::fd::AsFd) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Others may keep files here too, and call them what they like.
+    #[test]
+    fn only_names_made_here_are_temporary() {
+        assert!(is_temporary(&temporary_name(OsStr::new("s.jsonl"))));
+        for name in [
+            "s.tmp",
+            ".s.tmp",
+            "s.jsonl.7.tmp",
+            ".s.jsonl..tmp",
+            ".tmp",
+            ".s.7.tmp~",
+        ] {
+            assert!(!is_temporary(OsStr::new(name)), "{name}");
+        }
+    }
 }

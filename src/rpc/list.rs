@@ -201,3 +201,56 @@ fn session_row(row: &Listing) -> wire::SessionRow {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+    use crate::log::file::{Identity, Status};
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    fn row(path: &[u8], name: Option<&str>, problem: Option<Kind>) -> Arc<Row> {
+        let status = Status {
+            identity: Identity {
+                device: 1,
+                inode: 2,
+            },
+            size: 3,
+            modified: (4, 5),
+        };
+        let header = crate::log::new_header("s", 5, "/c\u{2029}", Some("p\n"));
+        let listing = Listing {
+            path: OsStr::from_bytes(path).into(),
+            header: Some(header).filter(|_| problem.is_none()),
+            name: name.map(str::to_owned),
+            created: -1,
+            modified: 1_700_000_000_000,
+            message_count: 7,
+            first_message: "first \"quoted\"".to_owned(),
+            problem,
+        };
+        Arc::new(Row::new(status, listing))
+    }
+
+    #[test]
+    fn a_page_put_together_is_what_its_type_says() {
+        let rows = [
+            row(b"/a.jsonl", None, None),
+            row(b"/\xff\xe2\x80\xa8.jsonl", Some("n\u{2028}\u{1f600}"), None),
+            row(b"/b\\\".jsonl", None, Some(Kind::HeaderMissing)),
+        ];
+        for count in 0..=rows.len() {
+            let rows = &rows[..count];
+            for last in [None, rows.last()] {
+                let Reply::Bytes(expected) = Reply::of(&wire::ListSessionsResult {
+                    sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
+                    next_cursor: last.map(|row| path_of(&row.listing)),
+                })
+                .unwrap();
+                assert_eq!(result(rows, last).unwrap(), expected, "made");
+                assert_eq!(result(rows, last).unwrap(), expected, "kept");
+            }
+        }
+    }
+}
