@@ -4,22 +4,17 @@
 //! for their format, a length and a checksum, written atomically, private, and believed only if nobody
 //! else can have written them. What stands in them is for others to say and to check.
 
-use crate::log::file::{Folder, is_private};
+use crate::log::file::{Folder, is_private, temporary_name};
 use crate::log::handle::Access;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// The folder, in the session directory; hidden, so that no list of sessions looks into it.
 const FOLDER: &str = ".cache";
-/// How names of files that are not finished end.
-const TEMPORARY: &str = ".tmp";
-/// How long such a file may be somebody's who is still writing it.
-const ABANDONED: Duration = Duration::from_secs(600);
 /// Bytes read or written at a time.
 const CHUNK: usize = 1 << 20;
 /// Of format, length and checksum, which stand before what a file holds, or behind it.
@@ -152,22 +147,13 @@ impl Cache {
     /// unfinished.
     pub fn prune(&self, ending: &str, most: usize) -> io::Result<()> {
         let mut kept = Vec::new();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.unwrap_or_default().as_secs();
         let folder = self.folder()?;
+        folder.remove_abandoned()?;
         for (name, _) in folder.list()? {
-            let bytes = name.as_encoded_bytes();
-            let is_temporary = bytes.ends_with(TEMPORARY.as_bytes());
-            if !is_temporary && !bytes.ends_with(ending.as_bytes()) {
-                continue;
-            }
-            let Ok(status) = folder.status(&name) else {
-                continue;
-            };
-            if !is_temporary {
+            if name.as_encoded_bytes().ends_with(ending.as_bytes())
+                && let Ok(status) = folder.status(&name)
+            {
                 kept.push((status.modified, name));
-            } else if (status.modified.0 as u64) + ABANDONED.as_secs() < now {
-                folder.remove(&name)?;
             }
         }
         kept.sort_unstable();
@@ -180,7 +166,8 @@ impl Cache {
 }
 
 fn temporary(name: &str) -> OsString {
-    format!("{name}.{}{TEMPORARY}", uuid::Uuid::new_v4()).into()
+    let unique = format!("{name}.{}", uuid::Uuid::new_v4());
+    temporary_name(OsStr::new(&unique))
 }
 
 /// A file that is not there before it is finished; dropped before that, it leaves nothing.

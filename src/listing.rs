@@ -1,6 +1,7 @@
 //! What a list of sessions shows of each, found by reading its file once (storage.md §5).
 //!
-//! Owns the row of `list_sessions`; the catalogue that keeps rows is the store's.
+//! Owns the row of `list_sessions`, and how one is made: of an open session, or, for the many files that
+//! are as this program writes them, of one scan without a tree. The catalogue keeps them.
 
 use crate::error::{Kind as ErrorKind, Result};
 use crate::flow::navigate;
@@ -9,10 +10,12 @@ use crate::log::body::Bodies;
 use crate::log::file::{Location, status_of};
 use crate::log::handle::Access;
 use crate::log::ingest::Header;
-use crate::log::lines::Lines;
-use crate::log::scan::{self, Kind, Line, Role};
+use crate::log::lines::{self, Lines};
+use crate::log::scan::{self, Envelope, Facts, Kind, Line, Role};
 use crate::timestamp::{self, Millis};
-use crate::tree::{Node, Tree};
+use crate::tree::{Node, Place, Tree};
+use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
+use std::hash::BuildHasher;
 use std::path::PathBuf;
 
 /// Characters of the first message that are kept for the list.
@@ -21,6 +24,8 @@ const FIRST_MESSAGE_CHARS: usize = 200;
 const HEADER_LINES: usize = 16;
 /// Bytes read at a time while it is looked for.
 const HEADER_CHUNK: usize = 4096;
+/// Bytes a scanner reads at a time: they stay in the processor's cache until they have been scanned.
+const SCAN_CHUNK: usize = 256 << 10;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,14 +102,17 @@ fn first_message(
     messages: impl Iterator<Item = Node>,
 ) -> Result<String> {
     for node in messages.filter(|node| tree.role(*node) == Role::User) {
-        let entry = bodies.entry(&bodies.fetch(tree, node)?)?;
-        let text = navigate::draft(&entry).text;
-        let line = one_line(&text);
+        let line = text_of(&bodies.entry(&bodies.fetch(tree, node)?)?);
         if !line.is_empty() {
             return Ok(line);
         }
     }
     Ok(String::new())
+}
+
+/// What is shown of a message; empty if it has no text.
+fn text_of(entry: &[u8]) -> String {
+    one_line(&navigate::draft(entry).text)
 }
 
 fn one_line(text: &str) -> String {
@@ -128,4 +136,286 @@ pub fn header_id(location: &Location) -> Option<String> {
         }
     }
     None
+}
+
+/// Makes rows of files, one after the other, in the same memory.
+#[derive(Default)]
+pub struct Scanner {
+    buffer: Vec<u8>,
+    /// The hashes of the ids met in this file.
+    ids: HashTable<u64>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Scanner {
+    /// The row of a file, as [`Listing::of`] makes it. `None` if there is anything in it that an opening
+    /// may see otherwise than line by line: then it has to be opened.
+    pub fn row(&mut self, location: &Location) -> Option<Listing> {
+        let file = location.folder.file(&location.name, Access::Read).ok()?;
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut lines = Lines::in_chunks(&file, 0, SCAN_CHUNK).with_buffer(buffer);
+        self.ids.clear();
+        let found = self.scan(&mut lines);
+        self.buffer = lines.into_buffer();
+        let (header, found) = found?;
+        let started = header.timestamp.as_deref().and_then(timestamp::parse);
+        let modified = found.latest.or(started).unwrap_or_default();
+        Some(Listing {
+            path: location.path(),
+            name: found.name,
+            created: started.unwrap_or(modified),
+            modified,
+            message_count: found.messages,
+            first_message: found.first_message,
+            header: Some(header),
+            problem: None,
+        })
+    }
+
+    fn scan(&mut self, lines: &mut Lines<'_>) -> Option<(Header, Found)> {
+        let header = header_of(&lines.next().ok()??)?;
+        let mut found = Found::default();
+        while let Some(line) = lines.next().ok()? {
+            let text = whole(&line)?;
+            match scan::scan_line(text).ok()? {
+                Line::Entry(envelope) => {
+                    self.is_new(envelope.id.as_deref()?)?;
+                    found.take(&envelope, text);
+                }
+                Line::Blank => {}
+                Line::Header(_) => return None,
+            }
+        }
+        Some((header, found))
+    }
+
+    /// `None` if there may be another entry with this id: hashes are the same for one pair in 2^64.
+    fn is_new(&mut self, id: &str) -> Option<()> {
+        let hash = self.hasher.hash_one(id);
+        let same = |known: &u64| *known == hash;
+        match self.ids.entry(hash, same, |known| *known) {
+            hash_table::Entry::Occupied(_) => None,
+            hash_table::Entry::Vacant(place) => {
+                place.insert(hash);
+                Some(())
+            }
+        }
+    }
+}
+
+/// A line that is there in full and in UTF-8, with nothing to report of it.
+fn whole<'a>(line: &lines::Line<'a>) -> Option<&'a [u8]> {
+    let text = line.bytes.filter(|_| line.terminated)?;
+    simdutf8::basic::from_utf8(text).ok().map(str::as_bytes)
+}
+
+/// The header as this program writes it: the first line, and nothing else on it.
+fn header_of(line: &lines::Line<'_>) -> Option<Header> {
+    let text = whole(line)?;
+    let is_bare = text.first() == Some(&b'{') && text.last() == Some(&b'}');
+    match scan::scan_line(text).ok().filter(|_| is_bare)? {
+        // Entries of version 1 have no ids.
+        Line::Header(header) if header.version > 1 => Some(Header {
+            id: header.id?.into_owned(),
+            version: header.version,
+            timestamp: header.timestamp.map(std::borrow::Cow::into_owned),
+            cwd: header
+                .cwd
+                .map(std::borrow::Cow::into_owned)
+                .unwrap_or_default(),
+            parent_session: header.parent_session.map(std::borrow::Cow::into_owned),
+            place: Place {
+                offset: 0,
+                len: u32::try_from(text.len()).ok()?,
+            },
+        }),
+        _ => None,
+    }
+}
+
+/// What the entries of a file tell of it.
+#[derive(Default)]
+struct Found {
+    latest: Option<Millis>,
+    name: Option<String>,
+    messages: u64,
+    first_message: String,
+}
+
+impl Found {
+    fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
+        if entry.kind == Kind::LeafRecord {
+            return;
+        }
+        let at = entry.timestamp.as_deref().and_then(timestamp::parse);
+        self.latest = self.latest.max(at);
+        if let Facts::SessionInfo { name } = &entry.facts {
+            self.name = name.as_deref().map(str::to_owned);
+        }
+        if entry.kind == Kind::Message {
+            self.messages += 1;
+            let is_users = matches!(
+                entry.facts,
+                Facts::Message {
+                    role: Role::User,
+                    ..
+                }
+            );
+            if is_users && self.first_message.is_empty() {
+                self.first_message = text_of(text);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+    use proptest::prelude::*;
+    use std::fs;
+    use std::path::Path;
+
+    /// A scan makes the row that opening the file makes, or none; says which.
+    #[track_caller]
+    fn agrees(scanner: &mut Scanner, path: &Path) -> bool {
+        let location = Location::of_path(path).unwrap();
+        let scanned = scanner.row(&location);
+        let opened = Listing::of(&location, Log::open(location.clone()));
+        match scanned {
+            Some(scanned) => {
+                assert_eq!(scanned, opened.unwrap(), "{}", path.display());
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[test]
+    fn a_scan_agrees_with_an_opening_on_every_kind_of_damage() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let mut scanner = Scanner::default();
+        let mut scanned = 0;
+        for file in fs::read_dir(data).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "jsonl") {
+                scanned += usize::from(agrees(&mut scanner, &path));
+            }
+        }
+        assert!(scanned > 0, "none of them was scanned");
+    }
+
+    const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/c"}"#;
+
+    /// Lines of all kinds; ids are few, so that some come twice.
+    fn line() -> impl Strategy<Value = String> {
+        let id = prop_oneof![30 => "[a-z]{4}", 1 => "[ab]"];
+        let time = prop_oneof![
+            4 => "2026-0[1-9]-[12][0-9]T0[0-9]:00:00\\.000Z",
+            1 => Just("2026-05-05T10:00:00+02:00".to_owned()),
+            1 => Just("yesterday".to_owned()),
+        ];
+        let rest = prop_oneof![
+            6 => Just(r#""type":"message","message":{"role":"user","content":"a\u2028  b\nc"}"#),
+            6 => Just(r#""type":"message","message":{"role":"user","content":[{"type":"image"}]}"#),
+            6 => Just(
+                r#""type":"message","message":{"role":"user","content":[{"type":"text","text":"t"}]}"#
+            ),
+            6 => Just(r#""type":"message","message":{"role":"assistant","content":[]}"#),
+            6 => Just(r#""type":"message","message":{"role":"hookMessage","content":"h"}"#),
+            6 => Just(r#""type":"message""#),
+            6 => Just(r#""type":"session_info","name":"n \ud83d\ude00""#),
+            6 => Just(r#""type":"session_info","name":"""#),
+            6 => Just(r#""type":"session_info""#),
+            6 => Just(r#""type":"label","targetId":"a","label":"l""#),
+            6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),
+            1 => Just(r#""type":"session","version":3"#),
+            6 => Just(r#""type":"new","x":1e400"#),
+            1 => Just(r#""no":"type""#),
+        ];
+        let entry = (id, time, rest).prop_map(|(id, time, rest)| {
+            format!(r#"{{{rest},"id":"{id}","parentId":null,"timestamp":"{time}"}}"#)
+        });
+        prop_oneof![
+            12 => entry,
+            1 => Just(String::new()),
+            1 => Just("  \r".to_owned()),
+        ]
+    }
+
+    fn file() -> impl Strategy<Value = Vec<u8>> {
+        let header = prop_oneof![
+            8 => Just(HEADER.to_owned()),
+            1 => Just(HEADER.replace("\"version\":3", "\"version\":2")),
+            1 => Just(HEADER.replace("\"version\":3", "\"version\":1")),
+            1 => Just(HEADER.replace("\"version\":3", "\"version\":9")),
+            1 => Just(format!("\u{feff}{HEADER}")),
+            1 => Just(format!(" {HEADER} ")),
+            1 => Just(String::new()),
+        ];
+        let damage = prop_oneof![
+            6 => Just(None),
+            1 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(Some),
+        ];
+        let lines = prop::collection::vec(line(), 0..12);
+        (header, lines, prop::bool::weighted(0.9), damage).prop_map(
+            |(header, lines, ends, damage)| {
+                let mut text = header;
+                for line in lines {
+                    text.push('\n');
+                    text.push_str(&line);
+                }
+                if ends {
+                    text.push('\n');
+                }
+                let mut bytes = text.into_bytes();
+                if let Some((at, byte)) = damage
+                    && !bytes.is_empty()
+                {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+                bytes
+            },
+        )
+    }
+
+    #[test]
+    fn a_scan_agrees_with_an_opening_on_any_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let mut scanner = Scanner::default();
+        let mut scanned = 0;
+        let config = ProptestConfig::with_cases(300);
+        let mut runner = proptest::test_runner::TestRunner::new(config);
+        let cell = std::cell::RefCell::new((&mut scanner, &mut scanned));
+        runner
+            .run(&file(), |bytes| {
+                fs::write(&path, bytes).unwrap();
+                let (scanner, scanned) = &mut *cell.borrow_mut();
+                **scanned += usize::from(agrees(scanner, &path));
+                Ok(())
+            })
+            .unwrap();
+        assert!(scanned > 50, "only {scanned} were scanned");
+    }
+
+    /// A line across many reads, and one longer than all before.
+    #[test]
+    fn a_scan_agrees_with_an_opening_on_long_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let mut text = HEADER.to_owned();
+        for (number, len) in [10, 3 * SCAN_CHUNK, 5, SCAN_CHUNK - 40].iter().enumerate() {
+            text.push_str(&format!(
+                "\n{{\"type\":\"message\",\"id\":\"m{number}\",\"parentId\":null,\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}",
+                "x".repeat(*len)
+            ));
+        }
+        text.push('\n');
+        fs::write(&path, &text).unwrap();
+        let mut scanner = Scanner::default();
+        assert!(agrees(&mut scanner, &path));
+        assert!(agrees(&mut scanner, &path), "with the same memory again");
+    }
 }

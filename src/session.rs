@@ -4,9 +4,11 @@
 //! in the order they were asked for (protocol.md §1). A turn is held for memory work and for a write,
 //! never while a question, a summarizer or a sync is waited for.
 //!
-//! It does not know what is written or why (`flow`), nor who is told (`rpc`). Writing is [`commit`]'s.
+//! It does not know what is written or why (`flow`), nor who is told (`rpc`). Writing is [`commit`]'s,
+//! copying [`fork`]'s.
 
 pub mod commit;
+pub mod fork;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};

@@ -2,27 +2,21 @@
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
 use crate::cache::Cache;
-use crate::catalogue::{self, Rows};
+use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
-use crate::listing::Listing;
 use crate::log::file::{Folder, Location, Status};
 use crate::log::ingest::Header;
 use crate::log::{Log, Opened, extracts, index};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// Where deleted sessions go.
 const TRASH: &str = ".trash";
-/// Threads that read files for a list, at most.
-const MAX_READERS: usize = 8;
-/// Having read so many bytes anew, the catalogue is kept on disk again.
-const WORTH_KEEPING: u64 = 1 << 20;
 /// How long the end of the process waits for what is being kept in the cache.
 const KEEPING: Duration = Duration::from_secs(2);
 /// How session files end.
@@ -39,15 +33,6 @@ pub struct Store {
     keeping: Arc<Keeping>,
     /// Ids in the headers of files; rebuildable too.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
-}
-
-/// The rows of all sessions.
-#[derive(Default)]
-struct Catalogue {
-    /// `None` until somebody asks.
-    rows: Option<Rows>,
-    /// Bytes of the files read since it was kept on disk.
-    unkept: u64,
 }
 
 /// Counts the threads that write to the cache.
@@ -98,7 +83,7 @@ impl Store {
         if !id::is_valid(id) {
             return Err(not_found());
         }
-        let files = self.files()?;
+        let files = self.locations()?;
         let ending = format!("_{id}{EXTENSION}");
         let plain = format!("{id}{EXTENSION}");
         let is_named = |location: &&Location| {
@@ -179,6 +164,15 @@ impl Store {
         }
     }
 
+    /// Removes, in the background, what processes that were killed have left unfinished in a folder.
+    pub fn tidy(&self, folder: Arc<Folder>) {
+        self.keep(move || {
+            if let Err(error) = folder.remove_abandoned() {
+                tracing::info!(%error, "a folder could not be tidied up");
+            }
+        });
+    }
+
     /// Waits a while for what is being kept in the cache.
     pub fn settle(&self) {
         let running = self.keeping.lock();
@@ -223,85 +217,22 @@ impl Store {
         Ok(trash.path().join(name))
     }
 
-    /// A listing of every session, each file read once and again only where it has changed. A file
-    /// that is no session has its place too.
-    pub fn list(&self) -> Result<Vec<Arc<Listing>>> {
+    /// A row for every session, by last activity. A file that is no session has its place too.
+    pub fn list(&self) -> Result<Vec<Arc<Row>>> {
         let mut catalogue = self.catalogue();
         let cache = self.cache();
-        let mut rows = match catalogue.rows.take() {
-            Some(rows) => rows,
-            None => cache.as_ref().map(catalogue::load).unwrap_or_default(),
-        };
         let files = self.files()?;
-        let mut listings = Vec::with_capacity(files.len());
-        let mut changed = Vec::new();
-        for location in files {
-            let Ok(status) = location.status() else {
-                continue;
-            };
-            match rows.get(location.path().as_os_str()) {
-                Some((seen, listing)) if *seen == status => listings.push(Arc::clone(listing)),
-                _ => changed.push((location, status)),
-            }
-        }
-        for ((location, status), listing) in changed.iter().zip(self.read_all(&changed)) {
-            // Otherwise it is gone meanwhile, or no regular file.
-            if let Some(listing) = listing {
-                let listing = Arc::new(listing);
-                listings.push(Arc::clone(&listing));
-                rows.insert(location.path().into(), (*status, listing));
-                catalogue.unkept += status.size.max(1);
-            }
-        }
-        if rows.len() > listings.len() {
-            let listed: HashSet<&OsStr> = listings.iter().map(|row| row.path.as_os_str()).collect();
-            rows.retain(|path, _| listed.contains(path.as_os_str()));
-        }
-        if catalogue.unkept >= WORTH_KEEPING
-            && let Some(cache) = cache
+        let rows = catalogue.list(&files, cache.as_ref(), |location| self.open(location));
+        if let Some(cache) = cache
+            && let Some(rows) = catalogue.worth_keeping()
         {
-            let encoded = catalogue::encode(&rows);
-            self.keep(move || catalogue::save(&cache, &encoded));
-            catalogue.unkept = 0;
+            self.keep(move || catalogue::save(&cache, &rows));
         }
-        catalogue.rows = Some(rows);
-        Ok(listings)
-    }
-
-    /// The rows of these files, read by several threads.
-    fn read_all(&self, files: &[(Location, Status)]) -> Vec<Option<Listing>> {
-        let next = AtomicUsize::new(0);
-        let read = || {
-            let mut found = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some((location, _)) = files.get(number) else {
-                    return found;
-                };
-                let opened = self.open(location.clone());
-                found.push((number, Listing::of(location, opened).ok()));
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let helpers = threads.min(MAX_READERS).min(files.len()).saturating_sub(1);
-        let mut found = std::thread::scope(|scope| {
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, read).ok();
-            let helpers: Vec<_> = (0..helpers).filter_map(spawn).collect();
-            let mut found = read();
-            for helper in helpers {
-                match helper.join() {
-                    Ok(more) => found.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            found
-        });
-        found.sort_unstable_by_key(|(number, _)| *number);
-        found.into_iter().map(|(_, listing)| listing).collect()
+        Ok(rows)
     }
 
     /// The session files: those in the directory and those in its folders.
-    fn files(&self) -> Result<Vec<Location>> {
+    fn files(&self) -> Result<Vec<Files>> {
         let Some(root) = self.root_if_there()? else {
             return Ok(Vec::new());
         };
@@ -310,24 +241,35 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(self.failed("read", &error)),
         };
-        let mut files = Vec::new();
+        let (mut names, mut files) = (Vec::new(), Vec::new());
         for (name, kind) in listed {
             if is_session_file(&name) {
-                let folder = Arc::clone(&root);
-                files.push(Location { folder, name });
+                names.push(name);
             } else if !is_hidden(&name)
                 && !kind.is_file()
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
-                for (name, _) in folder.list().unwrap_or_default() {
-                    if is_session_file(&name) {
-                        let folder = Arc::clone(&folder);
-                        files.push(Location { folder, name });
-                    }
-                }
+                let listed = folder.list().unwrap_or_default().into_iter();
+                let names = listed.map(|(name, _)| name);
+                let names = names.filter(|name| is_session_file(name)).collect();
+                files.push(Files { folder, names });
             }
         }
+        let folder = root;
+        files.push(Files { folder, names });
         Ok(files)
+    }
+
+    /// The same, one by one.
+    fn locations(&self) -> Result<Vec<Location>> {
+        let located = |files: Files| {
+            let Files { folder, names } = files;
+            names.into_iter().map(move |name| Location {
+                folder: Arc::clone(&folder),
+                name,
+            })
+        };
+        Ok(self.files()?.into_iter().flat_map(located).collect())
     }
 
     /// The session directory, unless nobody has made it yet.
@@ -452,6 +394,7 @@ pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listing::Listing;
     use std::path::Path;
 
     #[test]
@@ -468,10 +411,11 @@ mod tests {
     }
 
     /// What another process would list, with what this one has kept.
-    fn listed(path: &Path) -> Vec<Arc<Listing>> {
+    fn listed(path: &Path) -> Vec<Listing> {
         let store = Store::new(path.to_owned());
-        let mut listed = store.list().unwrap();
+        let rows = store.list().unwrap();
         store.settle();
+        let mut listed: Vec<Listing> = rows.iter().map(|row| row.listing.clone()).collect();
         listed.sort_by(|a, b| a.path.cmp(&b.path));
         listed
     }
@@ -527,7 +471,7 @@ mod tests {
         };
         fs::write(&path, text("a")).unwrap();
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
-        let id = |listed: Vec<Arc<Listing>>| listed[0].header.as_ref().unwrap().id.clone();
+        let id = |listed: Vec<Listing>| listed[0].header.as_ref().unwrap().id.clone();
         assert_eq!(id(listed(folder.path())), "a");
         fs::write(&path, text("b")).unwrap();
         let set_time = || {

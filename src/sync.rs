@@ -3,6 +3,7 @@
 //! One sync runs at a time per session; what is written meanwhile shares the next one.
 
 use crate::error::{Error, Kind, Result};
+use crate::log::file::Folder;
 use crate::log::handle;
 use std::fs::File;
 use std::io;
@@ -45,6 +46,28 @@ impl Durability {
     }
 }
 
+/// What has been written and not synced.
+pub struct Unsynced {
+    file: Arc<File>,
+    /// Of a file that has just been made: its name has to survive, too.
+    folder: Option<Arc<Folder>>,
+}
+
+impl Unsynced {
+    /// A file that has just been given its name in this folder.
+    pub fn made(file: Arc<File>, folder: Arc<Folder>) -> Self {
+        Self {
+            file,
+            folder: Some(folder),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.folder.as_ref().map_or(Ok(()), |folder| folder.sync())
+    }
+}
+
 /// Syncs the file of one session.
 pub struct Syncer {
     state: Arc<Mutex<State>>,
@@ -55,7 +78,7 @@ struct State {
     /// Wait for a sync that begins after they came.
     waiting: Vec<oneshot::Sender<Result<()>>>,
     /// Written to since the last sync began: one file, or two after a migration.
-    unsynced: Vec<Arc<File>>,
+    unsynced: Vec<Unsynced>,
     running: bool,
     /// How long the last sync took; `None` before the first.
     took: Option<Duration>,
@@ -109,11 +132,11 @@ impl Syncer {
         match durability {
             Durability::None | Durability::Os => Ok(()),
             Durability::Always => {
-                lock(&self.state).note(file);
+                lock(&self.state).note(Unsynced { file, folder: None });
                 self.sync().await
             }
             Durability::Interval => {
-                lock(&self.state).note(file);
+                lock(&self.state).note(Unsynced { file, folder: None });
                 // Files that wait for a sync stay open, and others need descriptors too.
                 if UNSYNCED.load(Ordering::Relaxed) > handle::budget() / 2 {
                     return self.sync().await;
@@ -121,6 +144,29 @@ impl Syncer {
                 self.schedule(on_late_failure);
                 Ok(())
             }
+        }
+    }
+
+    /// Syncs a new file that nobody waits for, at once: it may be large. `on_late_failure` is called
+    /// when that fails.
+    pub fn after_making(&self, new: Unsynced, on_late_failure: impl FnOnce() + Send + 'static) {
+        lock(&self.state).note(new);
+        let syncer = Self {
+            state: Arc::clone(&self.state),
+        };
+        tokio::spawn(async move {
+            if let Err(error) = syncer.flush().await {
+                syncer.failed_late(error);
+                on_late_failure();
+            }
+        });
+    }
+
+    /// With `interval` the next append is told.
+    fn failed_late(&self, error: Error) {
+        let mut state = lock(&self.state);
+        if state.durability == Durability::Interval {
+            state.failed = Some(error);
         }
     }
 
@@ -171,9 +217,10 @@ impl Syncer {
 }
 
 impl State {
-    fn note(&mut self, file: Arc<File>) {
-        if !self.unsynced.iter().any(|known| Arc::ptr_eq(known, &file)) {
-            self.unsynced.push(file);
+    fn note(&mut self, new: Unsynced) {
+        let is_same = |known: &Unsynced| Arc::ptr_eq(&known.file, &new.file);
+        if !self.unsynced.iter().any(is_same) {
+            self.unsynced.push(new);
             UNSYNCED.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -193,7 +240,7 @@ fn sync_once(state: &Mutex<State>) -> bool {
     // A failed sync is not tried again: a second success would prove nothing.
     let mut synced = Ok(());
     for file in files {
-        synced = synced.and(file.sync_data().map_err(|error| failed(&error)));
+        synced = synced.and(file.sync().map_err(|error| failed(&error)));
     }
     for sender in waiting {
         // Who no longer listens needs no answer.

@@ -19,10 +19,17 @@ pub enum Position {
     At,
 }
 
+/// Where a fork ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    pub position: Position,
+    /// The last entry of the source that is in it; `None` if there is none.
+    pub tip: Option<Node>,
+}
+
 /// The entries of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    pub position: Position,
     /// Root to tip, label entries left out.
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
@@ -31,9 +38,9 @@ pub struct Plan {
     boundaries: HashMap<String, String>,
 }
 
-/// Plans a fork at `entry` (`None`: of an empty session). Absent, `position` is before a user
+/// Where a fork at `entry` (`None`: of an empty session) ends. Absent, `position` is before a user
 /// message and at anything else.
-pub fn plan(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<Plan> {
+pub fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<End> {
     let is_user = |node: Node| tree.kind(node) == Kind::Message && tree.role(node) == Role::User;
     let position = match (position, entry) {
         (Some(Position::Before), Some(node)) if !is_user(node) => {
@@ -51,33 +58,39 @@ pub fn plan(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Res
         Position::Before => entry.and_then(|node| tree.parent(node)),
         Position::At => entry,
     };
-    let path = tree.path(tip);
+    Ok(End { position, tip })
+}
+
+/// What a fork that ends there consists of. Takes as long as the path is.
+pub fn plan(tree: &Tree, end: End) -> Plan {
+    let mut kept = tree.path(end.tip);
     let mut boundaries = HashMap::new();
     let mut next_kept = None;
-    for node in path.iter().rev() {
+    for node in kept.iter().rev() {
         if tree.kind(*node) != Kind::Label {
             next_kept = Some(*node);
         } else if let Some(next) = next_kept {
             boundaries.insert(tree.id(*node).to_owned(), tree.id(next).to_owned());
         }
     }
-    let kept: Vec<Node> = path
-        .into_iter()
-        .filter(|node| tree.kind(*node) != Kind::Label)
-        .collect();
-    let is_kept: HashSet<Node> = kept.iter().copied().collect();
+    kept.retain(|node| tree.kind(*node) != Kind::Label);
+    let mut is_kept = vec![false; tree.node_count()];
+    for node in &kept {
+        if let Some(is_kept) = is_kept.get_mut(node.number()) {
+            *is_kept = true;
+        }
+    }
     let mut labels: Vec<Node> = tree
         .labels()
-        .filter(|(target, _)| is_kept.contains(target))
+        .filter(|(target, _)| is_kept.get(target.number()) == Some(&true))
         .map(|(_, label)| label.entry)
         .collect();
     labels.sort_unstable();
-    Ok(Plan {
-        position,
+    Plan {
         kept,
         labels,
         boundaries,
-    })
+    }
 }
 
 impl Plan {
@@ -117,15 +130,15 @@ pub struct OpenCall {
     pub name: String,
 }
 
-/// The messages at the end of the kept path that can hold unanswered calls: the last assistant
+/// The messages at the end of the path to `tip` that can hold unanswered calls: the last assistant
 /// message and what follows it, if nothing but tool results does.
-pub fn closing_messages(tree: &Tree, kept: &[Node]) -> Vec<Node> {
+pub fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
     let mut closing = Vec::new();
-    for node in kept.iter().rev() {
-        match (tree.kind(*node), tree.role(*node)) {
-            (Kind::Message, Role::ToolResult) => closing.push(*node),
+    for node in tree.ancestors(tip) {
+        match (tree.kind(node), tree.role(node)) {
+            (Kind::Message, Role::ToolResult) => closing.push(node),
             (Kind::Message, Role::Assistant) => {
-                closing.push(*node);
+                closing.push(node);
                 closing.reverse();
                 return closing;
             }

@@ -122,6 +122,33 @@ impl Bodies {
         }
     }
 
+    /// Fills `bytes` with what is stored from `offset` on.
+    pub fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        match &self.source {
+            Source::Nothing => Err(vanished()),
+            Source::Closed(error) => Err(error.clone()),
+            Source::File { file, .. } => {
+                let len = bytes.len();
+                self.noticed(read_at_least(file, bytes, offset, len).map(drop))
+            }
+            Source::Memory(memory) => {
+                let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                let start = offset as usize;
+                let stored = memory.get(start..start + bytes.len());
+                bytes.copy_from_slice(stored.ok_or_else(vanished)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// `sessionReplaced` unless `stored`, which was read there, is a whole line that holds the entry
+    /// `id`: with its line break, or at the end of what was read.
+    pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
+        let (line, after) = stored.split_at_checked(len).unwrap_or_default();
+        let is_there = matches!(after.first(), None | Some(b'\n')) && says_it_is(line, id);
+        self.noticed(if is_there { Ok(()) } else { Err(vanished()) })
+    }
+
     /// Whether the stored bytes at `place` are exactly these.
     pub fn holds(&self, place: Place, bytes: &[u8]) -> bool {
         place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
@@ -158,6 +185,14 @@ impl Bodies {
             id,
             edits,
         })
+    }
+
+    /// Whether the entry goes out as it is stored, if it is UTF-8.
+    pub fn is_verbatim(&self, tree: &Tree, node: Node) -> bool {
+        let flags = tree.flags(node);
+        let is_edited = flags.has(Flags::REPARENTED) || flags.has(Flags::STALE_REFERENCE);
+        let is_renamed = self.version < 3 && tree.role(node) == Role::Custom;
+        self.version > 1 && !is_edited && !is_renamed
     }
 
     /// The entry as clients get it: one JSON object, in UTF-8. `sessionReplaced` if another one
@@ -202,11 +237,6 @@ impl Bodies {
 }
 
 impl Fetch {
-    /// Whether the entry goes out as it is stored, if it is UTF-8.
-    pub fn is_verbatim(&self) -> bool {
-        self.id.is_some() && self.edits.is_empty()
-    }
-
     fn check(&self, stored: &[u8]) -> Result<()> {
         match &self.id {
             Some(id) if !says_it_is(stored, id) => Err(vanished()),
@@ -265,14 +295,6 @@ impl Reader<'_> {
         }
         let at = (place.offset - self.start) as usize;
         self.window.get(at..at + len).ok_or_else(vanished)
-    }
-
-    /// The stored bytes of an entry, which is still the one expected.
-    pub fn verbatim(&mut self, fetch: &Fetch) -> Result<&[u8]> {
-        let bodies = self.bodies;
-        let stored = self.stored(fetch.place, usize::MAX)?;
-        bodies.noticed(fetch.check(stored))?;
-        Ok(stored)
     }
 
     /// The entry as clients get it.
@@ -354,11 +376,27 @@ fn vanished() -> Error {
 /// Whether the stored bytes are an entry with this id. Where the format puts the id it is found
 /// without reading further.
 fn says_it_is(stored: &[u8], id: &str) -> bool {
-    first_id(stored).is_some_and(|found| found == id)
+    begins_with_id(stored, id)
+        || first_id(stored).is_some_and(|found| found == id)
         || matches!(
             scan::scan_line(String::from_utf8_lossy(stored).as_bytes()),
             Ok(Line::Entry(entry)) if entry.id.as_deref() == Some(id)
         )
+}
+
+/// Whether it is so by the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write.
+fn begins_with_id(stored: &[u8], id: &str) -> bool {
+    let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
+    let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {
+        return false;
+    };
+    let kind = rest.iter().take_while(is_plain).count();
+    let id_at = rest.get(kind..).unwrap_or_default();
+    let found = id_at.strip_prefix(b"\",\"id\":\"");
+    // An id with anything to escape would have to be decoded first.
+    let is_bare = !id.contains(['\\', '"']);
+    let behind = found.and_then(|found| found.strip_prefix(id.as_bytes()));
+    is_bare && behind.is_some_and(|behind| behind.starts_with(b"\""))
 }
 
 /// The first member called `id`.
@@ -387,4 +425,39 @@ fn read_at_least(file: &File, buffer: &mut [u8], offset: u64, least: usize) -> R
         return Err(vanished());
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_first_bytes_say_is_what_the_line_says() {
+        let check = |stored: &str, id: &str, expected: bool| {
+            let (stored, shown) = (stored.as_bytes(), stored);
+            assert_eq!(says_it_is(stored, id), expected, "{shown}");
+            let first = first_id(stored);
+            assert!(
+                !begins_with_id(stored, id) || first.as_deref() == Some(id),
+                "{shown}"
+            );
+        };
+        check(r#"{"type":"message","id":"a1","x":1}"#, "a1", true);
+        check(r#"{"type":"message","id":"a12","x":1}"#, "a1", false);
+        check(r#"{"type":"message","id":"a","x":1}"#, "a1", false);
+        check(r#"{"type":"message" ,"id":"a1"}"#, "a1", true);
+        check(r#"{"id":"a1","type":"message"}"#, "a1", true);
+        check(r#"{"type":"m\",\"id\":\"a1","id":"b"}"#, "a1", false);
+        check(r#"{"type":"message","id":"a\n1"}"#, "a\n1", true);
+        check(r#"{"type":"message","id":"a\n1"}"#, "a\\n1", false);
+        check(r#"{"type":"message","id":"\u0061"}"#, "a", true);
+        assert!(begins_with_id(
+            br#"{"type":"custom_message","id":"a","#,
+            "a"
+        ));
+        for cut in 0..30 {
+            let stored = &br#"{"type":"message","id":"a1","x"}"#[..cut];
+            assert_eq!(begins_with_id(stored, "a1"), cut >= 27, "{cut}");
+        }
+    }
 }

@@ -1,4 +1,7 @@
 //! A new session file and its tree, made together, so that what was just written is not read again.
+//!
+//! Owns the file until it is whole: it is written under a temporary name, and nobody sees half of it
+//! under its own (storage.md §5). What is in it is the caller's to say; making it durable, too.
 
 use super::body::Bodies;
 use super::file::{self, Location};
@@ -7,31 +10,71 @@ use super::ingest::Ingest;
 use super::{FileLog, Log, OpenFile, Opened, lines};
 use crate::error::{Error, Result};
 use crate::tree::{Copied, Place, Tree};
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::JoinHandle;
+
+/// Bytes handed to the file at a time: what is read stays in the processor's cache until it is written.
+pub const CHUNK: usize = 1 << 20;
+/// Chunks that wait to be written while the next one is filled.
+const WAITING: usize = 2;
 
 /// The log and tree of a file that is being written, as opening it would find them. Told of each line
-/// in turn, the header first.
+/// in turn, the header first. Dropped before it is finished, it leaves nothing.
 pub struct Draft {
+    at: Location,
+    temporary: Temporary,
+    output: Output,
     ingest: Ingest,
     tree: Tree,
     header_line: Vec<u8>,
-    /// Bytes written so far.
+    /// Bytes given to the file so far.
     end: u64,
 }
 
+/// A line that is copied as it stands: an entry whose parent is the one before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Verbatim<'a> {
+    /// In the source.
+    pub place: Place,
+    pub id: &'a str,
+    pub facts: Copied,
+}
+
+/// What a finished draft has become. Nothing of it has been synced.
+pub struct Made {
+    pub opened: Opened,
+    pub file: Arc<File>,
+}
+
 impl Draft {
-    pub fn new(header_line: &[u8]) -> Result<Self> {
+    /// Begins the file of a session with this header; `tree` is empty, and has room for its entries.
+    pub fn begin(at: Location, header_line: Vec<u8>, tree: Tree) -> Result<Self> {
+        let (temporary, file) = Temporary::make(&at)?;
         let mut draft = Self {
+            at,
+            temporary,
+            output: Output::new(file),
             ingest: Ingest::default(),
-            tree: Tree::new(),
-            header_line: header_line.to_vec(),
+            tree,
+            header_line: Vec::new(),
             end: 0,
         };
-        draft.line(header_line)?;
+        draft.line(&header_line)?;
+        draft.header_line = header_line;
         Ok(draft)
     }
 
     /// A line of any kind, without its line break.
     pub fn line(&mut self, bytes: &[u8]) -> Result<()> {
+        let room = self.output.room(bytes.len() + 1);
+        let room = room.map_err(|error| write_failed(&self.at, &error))?;
+        if let Some((end, text)) = room.split_last_mut() {
+            text.copy_from_slice(bytes);
+            *end = b'\n';
+        }
         let line = lines::Line {
             offset: self.end,
             bytes: Some(bytes),
@@ -44,40 +87,212 @@ impl Draft {
         Ok(())
     }
 
-    /// A copy of an entry, `len` bytes long, whose parent is the entry before it.
-    pub fn copy(&mut self, len: usize, id: &str, facts: Copied) -> Result<()> {
-        let place = Place {
-            offset: self.end,
-            len: u32::try_from(len).unwrap_or(u32::MAX),
+    /// Copies lines that follow each other in the source, each with a line break between. `sessionReplaced`
+    /// if one of them is no longer the entry it was.
+    pub fn copy(&mut self, source: &Bodies, run: &[Verbatim<'_>]) -> Result<()> {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            return Ok(());
         };
-        let before = self.tree.node_count().checked_sub(1);
-        let parent = before.and_then(|number| self.tree.node(number));
-        self.ingest
-            .copied_line(&mut self.tree, id, parent, facts, place)?;
+        let start = first.place.offset;
+        let len = (last.place.offset - start) as usize + last.place.len as usize;
+        let room = self.output.room(len + 1);
+        let room = room.map_err(|error| write_failed(&self.at, &error))?;
+        let Some((end, text)) = room.split_last_mut() else {
+            return Ok(());
+        };
+        source.read_into(text, start)?;
+        *end = b'\n';
+        for line in run {
+            let at = (line.place.offset - start) as usize;
+            let stored = text.get(at..).unwrap_or_default();
+            source.check_line(stored, line.place.len as usize, line.id)?;
+            let place = Place {
+                offset: self.end + at as u64,
+                len: line.place.len,
+            };
+            let before = self.tree.node_count().checked_sub(1);
+            let parent = before.and_then(|number| self.tree.node(number));
+            self.ingest
+                .copied_line(&mut self.tree, line.id, parent, line.facts, place)?;
+        }
         self.end += len as u64 + 1;
         Ok(())
     }
 
-    /// The log, once the file is there. Should it not be as it was written, it is read.
-    pub fn finish(self, at: Location) -> Result<Opened> {
-        let file = at.folder.file(&at.name, Access::Read)?;
-        let status = file::status_of(&file)
-            .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
-        if status.size != self.end || !self.ingest.diagnostics.is_empty() {
-            return Log::open(at);
+    /// Gives the file its name, once all of it is written and, if `synced`, on disk with its folder.
+    /// Should it not be as it was written, it is read.
+    pub fn finish(self, synced: bool) -> Result<Made> {
+        let at = self.at;
+        let failed = |error: io::Error| write_failed(&at, &error);
+        let file = self.output.finish().map_err(failed)?;
+        if synced {
+            file.sync_all().map_err(failed)?;
         }
+        self.temporary.name(&at).map_err(failed)?;
+        if synced && let Err(error) = at.folder.sync() {
+            // Nobody has been told of it.
+            let _removed = at.folder.remove(&at.name);
+            return Err(failed(error));
+        }
+        let status = file::status_of(&file).map_err(failed)?;
+        if status.size != self.end || !self.ingest.diagnostics.is_empty() {
+            let opened = Log::open(at)?;
+            return Ok(Made { opened, file });
+        }
+        let handle = Handle::of(Arc::clone(&file), Access::Append);
         let log = FileLog {
             at,
-            open: Some(OpenFile::new(
-                Handle::new(file, Access::Read),
-                status.identity,
-            )),
+            open: Some(OpenFile::new(handle, status.identity)),
             header_line: self.header_line,
             header_at: 0,
             end: self.end,
             ends_in_break: true,
             torn_at: None,
         };
-        Ok(log.opened(self.ingest, self.tree))
+        let opened = log.opened(self.ingest, self.tree);
+        Ok(Made { opened, file })
+    }
+}
+
+fn write_failed(at: &Location, error: &io::Error) -> Error {
+    Error::io(&format!("write {}", at.path().display()), error)
+}
+
+/// The name of a file that is not finished; removed when dropped.
+struct Temporary {
+    at: Location,
+    is_named: bool,
+}
+
+impl Temporary {
+    fn make(beside: &Location) -> Result<(Self, File)> {
+        let name = file::temporary_name(&beside.name);
+        let made = beside.folder.create(&name);
+        let made = made.map_err(|error| write_failed(beside, &error))?;
+        let at = Location {
+            folder: Arc::clone(&beside.folder),
+            name,
+        };
+        let is_named = false;
+        Ok((Self { at, is_named }, made))
+    }
+
+    fn name(mut self, to: &Location) -> io::Result<()> {
+        let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
+        self.is_named = renamed.is_ok();
+        renamed
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_named {
+            let _gone = self.at.folder.remove(&self.at.name);
+        }
+    }
+}
+
+/// Writes a file in chunks, from the second on by a thread of its own: the kernel's copying into the
+/// page cache takes longer than everything else.
+struct Output {
+    file: Arc<File>,
+    chunk: Vec<u8>,
+    filled: usize,
+    writer: Option<Writer>,
+}
+
+struct Writer {
+    full: SyncSender<(Vec<u8>, usize)>,
+    written: Receiver<Vec<u8>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Output {
+    fn new(file: File) -> Self {
+        Self {
+            file: Arc::new(file),
+            chunk: Vec::new(),
+            filled: 0,
+            writer: None,
+        }
+    }
+
+    /// Where the next `len` bytes of the file go. They may hold anything before.
+    fn room(&mut self, len: usize) -> io::Result<&mut [u8]> {
+        if self.filled > 0 && self.filled + len > CHUNK {
+            self.hand_over()?;
+        }
+        let start = self.filled;
+        self.filled += len;
+        if self.chunk.len() < self.filled {
+            // Once for most files that are small, and once for those that are not.
+            let grown = (2 * self.chunk.len()).min(CHUNK).max(self.filled);
+            self.chunk.resize(grown, 0);
+        }
+        let room = self.chunk.get_mut(start..self.filled);
+        room.ok_or_else(|| io::Error::other("no room"))
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        let writer = match &self.writer {
+            Some(writer) => writer,
+            None => self.writer.insert(Writer::start(&self.file)?),
+        };
+        let chunk = std::mem::take(&mut self.chunk);
+        if writer.full.send((chunk, self.filled)).is_err() {
+            return self.stop();
+        }
+        self.filled = 0;
+        let written = writer.written.try_recv();
+        self.chunk = written.unwrap_or_else(|_| vec![0; CHUNK]);
+        Ok(())
+    }
+
+    /// Waits for the writer to end, which it does where it fails or nothing more comes.
+    fn stop(&mut self) -> io::Result<()> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        drop(writer.full);
+        match writer.thread.join() {
+            Ok(written) => written,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn finish(mut self) -> io::Result<Arc<File>> {
+        self.stop()?;
+        let rest = self.chunk.get(..self.filled).unwrap_or_default();
+        (&*self.file).write_all(rest)?;
+        Ok(Arc::clone(&self.file))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Whoever gives up must not find the file written to afterwards.
+        let _unfinished = self.stop();
+    }
+}
+
+impl Writer {
+    fn start(file: &Arc<File>) -> io::Result<Self> {
+        let file = Arc::clone(file);
+        let (full, chunks) = mpsc::sync_channel::<(Vec<u8>, usize)>(WAITING);
+        let (empty, written) = mpsc::channel();
+        let write = move || {
+            for (chunk, filled) in chunks {
+                (&*file).write_all(chunk.get(..filled).unwrap_or_default())?;
+                // Nobody may want it any more.
+                let _last = empty.send(chunk);
+            }
+            Ok(())
+        };
+        let thread = std::thread::Builder::new().name("copy".to_owned());
+        Ok(Self {
+            full,
+            written,
+            thread: thread.spawn(write)?,
+        })
     }
 }

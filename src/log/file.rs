@@ -11,11 +11,33 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// 0600.
 pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// 0700.
 pub const FOLDER_MODE: Mode = Mode::RWXU;
+
+/// How names of files that are not finished end.
+const TEMPORARY: &str = ".tmp";
+/// How long such a file may be somebody's who is still writing it.
+const ABANDONED: Duration = Duration::from_secs(600);
+
+/// What a file is called until it is finished: hidden, and this process's own.
+pub fn temporary_name(name: &OsStr) -> OsString {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}{TEMPORARY}", std::process::id()));
+    temporary
+}
+
+/// Whether [`temporary_name`] has made this name, be it in another process.
+pub fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes().strip_prefix(b".");
+    let name = name.and_then(|name| name.strip_suffix(TEMPORARY.as_bytes()));
+    let number = name.and_then(|name| name.rsplit(|byte| *byte == b'.').next());
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
 
 /// A folder. Files in it are named relative to it, so that swapping a path above it for a link leads
 /// nowhere.
@@ -217,6 +239,24 @@ impl Folder {
         Ok(status(&stat))
     }
 
+    /// The status of each of these, as [`Folder::status`] has it, through one handle.
+    pub fn statuses<'n>(
+        &self,
+        names: &'n [OsString],
+        mut each: impl FnMut(&'n OsStr, io::Result<Status>),
+    ) -> io::Result<()> {
+        let folder = self.fd()?;
+        for name in names {
+            let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Ok(status(&stat)),
+                // Perhaps because the folder is another one now.
+                Err(_) => self.status(name),
+            };
+            each(name, found);
+        }
+        Ok(())
+    }
+
     /// Opens a regular file; anything else is refused without having been touched.
     pub fn file(&self, name: &OsStr, access: Access) -> Result<File> {
         let access = match access {
@@ -266,6 +306,16 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
     }
 
+    /// Removes what processes that were killed have left unfinished.
+    pub fn remove_abandoned(&self) -> io::Result<()> {
+        for (name, _) in self.list()? {
+            if is_temporary(&name) && self.status(&name).is_ok_and(is_abandoned) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes names in it durable.
     pub fn sync(&self) -> io::Result<()> {
         match fs::fsync(self.fd()?) {
@@ -282,6 +332,13 @@ impl Folder {
             &io::Error::from(error),
         )
     }
+}
+
+/// Whether nobody can still be writing an unfinished file of this status.
+pub fn is_abandoned(status: Status) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_secs();
+    (status.modified.0 as u64) + ABANDONED.as_secs() < now
 }
 
 /// Makes a folder (0700) and what is missing above it.
@@ -371,4 +428,25 @@ pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn is_multi_writer(_file: &impl std::os::fd::AsFd) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Others may keep files here too, and call them what they like.
+    #[test]
+    fn only_names_made_here_are_temporary() {
+        assert!(is_temporary(&temporary_name(OsStr::new("s.jsonl"))));
+        for name in [
+            "s.tmp",
+            ".s.tmp",
+            "s.jsonl.7.tmp",
+            ".s.jsonl..tmp",
+            ".tmp",
+            ".s.7.tmp~",
+        ] {
+            assert!(!is_temporary(OsStr::new(name)), "{name}");
+        }
+    }
 }

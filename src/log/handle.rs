@@ -49,11 +49,16 @@ pub enum Access {
 impl Handle {
     /// Of something that is open already.
     pub fn new(file: File, access: Access) -> Self {
+        Self::of(Arc::new(file), access)
+    }
+
+    /// As [`Handle::new`], of something that others have open too.
+    pub fn of(file: Arc<File>, access: Access) -> Self {
         let handle = Self {
             slot: Arc::default(),
             kept: false,
         };
-        handle.set(file, access);
+        handle.put(file, access);
         handle
     }
 
@@ -96,7 +101,10 @@ impl Handle {
 
     /// Puts another file in its place.
     pub fn set(&self, file: File, access: Access) -> Arc<File> {
-        let file = Arc::new(file);
+        self.put(Arc::new(file), access)
+    }
+
+    fn put(&self, file: Arc<File>, access: Access) -> Arc<File> {
         let open = Open {
             file: Arc::clone(&file),
             access,

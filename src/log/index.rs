@@ -25,7 +25,7 @@ const ENDING: &str = ".index";
 /// Kept of one session directory.
 const MOST: usize = 64;
 /// Having scanned less than this, in bytes, there is nothing to save.
-const WORTHWHILE: u64 = 2 << 20;
+pub const WORTHWHILE: u64 = 2 << 20;
 
 /// An index ready to be written.
 pub struct Index {

@@ -56,6 +56,16 @@ impl<'f> Lines<'f> {
         }
     }
 
+    /// With a buffer that has served before.
+    #[must_use]
+    pub fn with_buffer(self, buffer: Vec<u8>) -> Self {
+        Self { buffer, ..self }
+    }
+
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
     /// The next line; `None` at the end.
     // (not an Iterator: the line borrows the buffer)
     #[allow(clippy::should_implement_trait)]

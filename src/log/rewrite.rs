@@ -4,7 +4,7 @@
 
 use super::append::Lock;
 use super::body::Bodies;
-use super::file::Location;
+use super::file::{self, Location};
 use super::handle::Access;
 use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
@@ -20,8 +20,6 @@ use std::ops::Range;
 
 /// What the original is kept as (storage.md §2 names it so for both versions).
 const BACKUP_SUFFIX: &str = ".v1.bak";
-/// How names of files that are not finished end.
-const TEMPORARY: &str = ".tmp";
 
 impl Log {
     /// Whether the file is of a version that has to be rewritten before anything is appended.
@@ -74,7 +72,7 @@ fn remove_leftovers(at: &Location) -> io::Result<()> {
     start.push(&at.name);
     for (name, _) in at.folder.list()? {
         let bytes = name.as_encoded_bytes();
-        if bytes.starts_with(start.as_encoded_bytes()) && bytes.ends_with(TEMPORARY.as_bytes()) {
+        if bytes.starts_with(start.as_encoded_bytes()) && file::is_temporary(&name) {
             at.folder.remove(&name)?;
         }
     }
@@ -105,9 +103,7 @@ pub fn replace(
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<()> {
     let folder = &at.folder;
-    let mut name = OsString::from(".");
-    name.push(&to.name);
-    name.push(format!(".{}{TEMPORARY}", std::process::id()));
+    let name = file::temporary_name(&to.name);
     let failed = |error: io::Error| Error::io(&format!("write {}", to.path().display()), &error);
     let written = (|| {
         // Left over from a process of the same number that was killed here.

@@ -4,21 +4,19 @@ use super::convert;
 use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking};
 use super::server::{Call, OpenSession, Server};
-use crate::error::{Error, Result};
-use crate::flow::fork::{self, Plan, Position};
+use crate::error::Result;
+use crate::flow::fork::{self, End, Position};
 use crate::flow::navigate;
 use crate::id;
-use crate::log::body::{Bodies, Fetch};
-use crate::log::copy::Draft;
-use crate::log::file::Location;
+use crate::log::file::Folder;
 use crate::log::scan::{Kind as EntryKind, Role};
-use crate::log::{self, Log, Opened, rewrite};
+use crate::log::{self, Log, Opened};
+use crate::session::fork::Copy;
 use crate::session::{Core, Session, blocking};
-use crate::sync::Durability;
-use crate::tree::{Copied, Flags, Node, Tree};
+use crate::sync::{Durability, Unsynced};
+use crate::tree::{Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;
-use std::io::Write;
 use std::sync::Arc;
 
 pub async fn get_fork_messages(
@@ -85,9 +83,9 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         wire::ForkPosition::Before => Position::Before,
         wire::ForkPosition::At => Position::At,
     });
-    let plan = fork::plan(&turn.tree, entry, position)?;
+    let end = fork::end(&turn.tree, entry, position)?;
     let close_calls = params.close_tool_calls.unwrap_or_default();
-    let source = Source::read(&turn, &plan, entry, close_calls)?;
+    let source = Source::read(&turn, end, entry, close_calls)?;
     drop(turn);
     if !ask(&call, &open, &source).await? {
         return Reply::of(&wire::ForkSessionResult {
@@ -108,25 +106,22 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         .as_deref()
         .map(|id| turn.find(id))
         .transpose()?;
-    let plan = fork::plan(&turn.tree, entry, Some(source.position))?;
-    let source = Source::read(&turn, &plan, entry, close_calls)?;
+    let end = fork::end(&turn.tree, entry, Some(source.position))?;
+    let source = Source::read(&turn, end, entry, close_calls)?;
     let (editor_text, entry_id) = (source.editor_text.clone(), source.entry_id.clone());
-    let copy = Copy::prepare(&turn, plan, &source, &*server.source)?;
-    drop(turn);
     let ephemeral = open.session.ephemeral;
-    let written = copy.is_written() && !ephemeral;
-    let opened = {
+    let durability = open.session.syncer.durability();
+    let (opened, written) = {
         let (server, id) = (Arc::clone(server), id::new_session_id());
         blocking(move || {
+            let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
+            drop(turn);
             let header = source.header(&server, id.as_str());
-            if ephemeral {
-                return copy_to_memory(&copy, header);
-            }
-            copy_to_file(&server, &copy, header)
+            let how = (ephemeral, durability == Durability::Always);
+            copied(&server, &copy, header, how)
         })
         .await?
     };
-    let durability = open.session.syncer.durability();
     let forked = OpenSession::new(Session::new(opened, false, durability));
     let turn = forked.session.turn(&call.cancel).await?;
     let new_session_id = forked.id.to_string();
@@ -139,17 +134,32 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let session = convert::session(&forked, &turn);
     drop(turn);
     Server::insert_after(&call, &forked, registry);
+    let is_written = written.is_some();
+    if let Some(written) = written {
+        let (server, forked) = (Arc::clone(server), Arc::clone(&forked));
+        call.after(move || finish(&server, &forked, written));
+    }
     drop(line);
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text,
         cancelled: false,
-        durability: convert::durability(if written {
+        durability: convert::durability(if is_written {
             durability
         } else {
             Durability::None
         }),
     })
+}
+
+/// What nobody waits for.
+fn finish(server: &Arc<Server>, forked: &Arc<OpenSession>, written: Written) {
+    server.store.tidy(written.folder);
+    if let Some(unsynced) = written.unsynced {
+        let (server, open) = (Arc::clone(server), Arc::clone(forked));
+        let late = move || server.durability_lost(&open);
+        forked.session.syncer.after_making(unsynced, late);
+    }
 }
 
 /// What a fork takes from its source besides the lines.
@@ -164,14 +174,14 @@ struct Source {
 }
 
 impl Source {
-    fn read(core: &Core, plan: &Plan, entry: Option<Node>, close_calls: bool) -> Result<Self> {
-        let closing = fork::closing_messages(&core.tree, &plan.kept);
+    fn read(core: &Core, end: End, entry: Option<Node>, close_calls: bool) -> Result<Self> {
+        let closing = fork::closing_messages(&core.tree, end.tip);
         let closing = closing.into_iter().map(|node| core.entry(node));
         let open_calls = fork::unanswered_calls(&closing.collect::<Result<Vec<_>>>()?);
         if !open_calls.is_empty() && !close_calls {
             return Err(fork::refuse(&open_calls));
         }
-        let before = entry.filter(|_| plan.position == Position::Before);
+        let before = entry.filter(|_| end.position == Position::Before);
         let before = before.map(|node| core.entry(node)).transpose()?;
         let header = core.log.header();
         let path = core
@@ -180,7 +190,7 @@ impl Source {
             .map(|at| at.path().display().to_string());
         Ok(Self {
             entry_id: core.id_of(entry).map(str::to_owned),
-            position: plan.position,
+            position: end.position,
             editor_text: before.map(|entry| navigate::draft(&entry).text),
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
@@ -221,180 +231,35 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<bo
     Ok(!decided.await?.cancelled)
 }
 
-/// The lines of a fork, prepared under the source's turn and read without it.
-struct Copy {
-    plan: Plan,
-    bodies: Bodies,
-    kept: Vec<Kept>,
-    /// Results for calls that have none.
-    results: Vec<Vec<u8>>,
-    /// The id of the last entry before the labels.
-    last_id: Option<String>,
-    labels: Vec<(Fetch, String)>,
+/// What a fork has left to do once it is answered.
+struct Written {
+    /// The file's.
+    folder: Arc<Folder>,
+    unsynced: Option<Unsynced>,
 }
 
-/// An entry that is copied.
-struct Kept {
-    fetch: Fetch,
-    id: String,
-    /// What is known of its copy, if that is the stored line, byte for byte.
-    copied: Option<Copied>,
-}
-
-/// A line of a fork.
-enum Line<'a> {
-    Copy {
-        bytes: &'a [u8],
-        id: &'a str,
-        facts: Copied,
-    },
-    Other(&'a [u8]),
-}
-
-impl Copy {
-    fn prepare(core: &Core, plan: Plan, source: &Source, ids: &dyn id::Source) -> Result<Self> {
-        let bodies = core.bodies();
-        let with_id = |node: &Node| {
-            let fetch = bodies.fetch(&core.tree, *node)?;
-            Ok((fetch, core.tree.id(*node).to_owned()))
-        };
-        let mut kept = Vec::with_capacity(plan.kept.len());
-        let mut before = None;
-        for node in &plan.kept {
-            let (fetch, id) = with_id(node)?;
-            // Hanging on the entry before it in the source too, it needs no other parent.
-            let is_linked = before.is_some()
-                && core.tree.parent(*node) == before
-                && !core.tree.flags(*node).has(Flags::REPARENTED);
-            let copied = core.tree.copied(*node);
-            kept.push(Kept {
-                copied: copied.filter(|_| is_linked && fetch.is_verbatim()),
-                fetch,
-                id,
-            });
-            before = Some(*node);
-        }
-        let labels = plan
-            .labels
-            .iter()
-            .map(with_id)
-            .collect::<Result<Vec<_>>>()?;
-        let last_id = kept.last().map(|kept: &Kept| kept.id.clone());
-        let (results, last_id) = fork::close_calls(&core.tree, ids, &source.open_calls, last_id);
-        Ok(Self {
-            kept,
-            results,
-            last_id,
-            labels,
-            plan,
-            bodies,
-        })
+/// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do.
+fn copied(
+    server: &Server,
+    copy: &Copy,
+    header: log::ingest::Header,
+    (ephemeral, synced): (bool, bool),
+) -> Result<(Opened, Option<Written>)> {
+    if ephemeral {
+        return Ok((copy.to_memory(header)?, None));
     }
-
-    /// Whether there is anything to write: a fork of nothing has no file yet.
-    fn is_written(&self) -> bool {
-        !self.kept.is_empty()
-    }
-
-    /// Hands every line to `write`, in order.
-    fn lines(&self, write: &mut dyn FnMut(Line<'_>) -> Result<()>) -> Result<()> {
-        let mut reader = self.bodies.reader();
-        let mut parent_id = None;
-        for kept in &self.kept {
-            match kept.copied {
-                Some(facts) => write(Line::Copy {
-                    bytes: reader.verbatim(&kept.fetch)?,
-                    id: &kept.id,
-                    facts,
-                })?,
-                None => {
-                    let copy = self.plan.copy(reader.entry(&kept.fetch)?, parent_id);
-                    write(Line::Other(&copy))?;
-                }
-            }
-            parent_id = Some(kept.id.as_str());
-        }
-        for line in &self.results {
-            write(Line::Other(line))?;
-        }
-        parent_id = self.last_id.as_deref();
-        for (fetch, id) in &self.labels {
-            write(Line::Other(
-                &self.plan.copy(reader.entry(fetch)?, parent_id),
-            ))?;
-            parent_id = Some(id);
-        }
-        Ok(())
-    }
-}
-
-impl Line<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Line::Copy { bytes, .. } | Line::Other(bytes) => bytes,
-        }
-    }
-}
-
-fn copy_to_memory(copy: &Copy, header: log::ingest::Header) -> Result<Opened> {
-    let mut lines = Vec::new();
-    copy.lines(&mut |line| {
-        lines.push(line.bytes().to_vec());
-        Ok(())
-    })?;
-    let mut log = Log::ephemeral(header);
-    let mut tree = Tree::new();
-    log.fill(&mut tree, lines)?;
-    tree.set_leaf(tree.file_leaf());
-    Ok(Opened {
-        log,
-        tree,
-        diagnostics: Vec::new(),
-    })
-}
-
-fn copy_to_file(server: &Server, copy: &Copy, header: log::ingest::Header) -> Result<Opened> {
     let location = server.store.place(&header)?;
     let log = Log::create(location.clone(), header);
     if !copy.is_written() {
-        return Ok(Opened {
+        let opened = Opened {
             log,
             tree: Tree::new(),
             diagnostics: Vec::new(),
-        });
+        };
+        return Ok((opened, None));
     }
-    let mut draft = Draft::new(&log.header_line())?;
-    write_file(&location, copy, &log.header_line(), &mut draft)?;
-    draft.finish(location)
-}
-
-fn write_file(
-    location: &Location,
-    copy: &Copy,
-    header_line: &[u8],
-    draft: &mut Draft,
-) -> Result<()> {
-    let mut failure = None;
-    let written = rewrite::replace(location, location, |out| {
-        out.write_all(header_line)?;
-        out.write_all(b"\n")?;
-        let copied = copy.lines(&mut |line| {
-            let bytes = line.bytes();
-            let write = out.write_all(bytes).and_then(|()| out.write_all(b"\n"));
-            write.map_err(|error| Error::io("write the fork", &error))?;
-            match line {
-                Line::Copy { bytes, id, facts } => draft.copy(bytes.len(), id, facts),
-                Line::Other(bytes) => draft.line(bytes),
-            }
-        });
-        copied.map_err(|error| {
-            let other = std::io::Error::other(error.message.clone());
-            failure = Some(error);
-            other
-        })
-    });
-    match failure {
-        Some(error) => Err(error),
-        None => written,
-    }
+    let folder = Arc::clone(&location.folder);
+    let made = copy.to_file(location, log.header_line(), synced)?;
+    let unsynced = (!synced).then(|| Unsynced::made(made.file, Arc::clone(&folder)));
+    Ok((made.opened, Some(Written { folder, unsynced })))
 }

@@ -3,8 +3,8 @@
 
 use super::server::Call;
 use super::{
-    append, compact, convert, events, fork, handshake, moves, navigate, pick, read, sessions, tree,
-    turns,
+    append, compact, convert, events, fork, handshake, list, moves, navigate, pick, read, sessions,
+    tree, turns,
 };
 use crate::error::{Error, Kind, Result};
 use crate::wire;
@@ -42,7 +42,7 @@ pub fn table() -> Result<RpcModule<()>, RegisterMethodError> {
     add(table, "create_session", sessions::create_session)?;
     add(table, "open_session", sessions::open_session)?;
     add(table, "close_session", sessions::close_session)?;
-    add(table, "list_sessions", sessions::list_sessions)?;
+    add(table, "list_sessions", list::list_sessions)?;
     add(table, "delete_session", sessions::delete_session)?;
     add(table, "set_session_name", append::set_session_name)?;
     add(table, "append_message", append::append_message)?;

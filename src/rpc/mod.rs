@@ -15,6 +15,7 @@ mod follow;
 mod fork;
 mod handshake;
 mod lane;
+mod list;
 mod method;
 mod moves;
 mod navigate;

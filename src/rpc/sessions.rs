@@ -1,28 +1,20 @@
-//! Sessions as a whole: create, open, close, list, delete (protocol.md §3).
+//! Sessions as a whole: create, open, close, delete (protocol.md §3).
 
 use super::convert;
 use super::method::Reply;
 use super::server::{Call, OpenSession, Registry, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
-use crate::listing::{self, Listing};
+use crate::listing;
 use crate::log::file::Location;
 use crate::log::{self, Log, Opened};
 use crate::session::{Activity, Core, Session, Turn, blocking};
 use crate::store;
 use crate::sync::Durability;
-use crate::timestamp::{self, Millis};
 use crate::tree::Tree;
 use crate::wire::{self, notification};
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a list waits for appends that were asked for before it.
-const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) -> Result<Reply> {
     let registry = call.server.registry(&call.cancel).await?;
@@ -232,154 +224,6 @@ pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) 
     Reply::of(&wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
     })
-}
-
-pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) -> Result<Reply> {
-    let registry = call.server.registry(&call.cancel).await?;
-    let open_sessions = call.server.open_sessions();
-    drop(registry);
-    // What was appended before is in the list, unless another process's lock keeps it waiting.
-    let earlier = async {
-        for open in open_sessions {
-            let _taken = open.session.turn(&call.cancel).await;
-        }
-    };
-    let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
-    let server = Arc::clone(&call.server);
-    let listings = blocking(move || server.store.list()).await?;
-    let listings = ordered(filtered(listings, &params), params.sort.unwrap_or_default());
-    let start = match &params.cursor {
-        None => 0,
-        Some(cursor) => {
-            let after = listings
-                .iter()
-                .position(|row| row.path.to_string_lossy() == **cursor);
-            let after = after.ok_or_else(|| {
-                Error::invalid_params("cursor", "names no session of this list any more")
-            })?;
-            after + 1
-        }
-    };
-    let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
-    let rows: Vec<&Arc<Listing>> = listings.iter().skip(start).take(limit).collect();
-    let more = start + rows.len() < listings.len();
-    let last = rows.last().filter(|_| more);
-    Reply::of(&wire::ListSessionsResult {
-        next_cursor: last.map(|row| row.path.display().to_string()),
-        sessions: rows.into_iter().map(|row| session_row(row)).collect(),
-    })
-}
-
-fn filtered(listings: Vec<Arc<Listing>>, params: &wire::ListSessionsParams) -> Vec<Arc<Listing>> {
-    let words: Vec<String> = params
-        .query
-        .iter()
-        .flat_map(|query| query.split_whitespace())
-        .map(str::to_lowercase)
-        .collect();
-    let keep = |row: &Arc<Listing>| {
-        let header = row.header.as_ref();
-        let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-        let in_cwd = params.cwd.as_deref().is_none_or(|wanted| wanted == cwd);
-        let named = params
-            .named
-            .is_none_or(|wanted| wanted == row.name.is_some());
-        let text = || {
-            let name = row.name.as_deref().unwrap_or_default();
-            let id = header.map(|header| header.id.as_str()).unwrap_or_default();
-            format!("{name}\n{}\n{cwd}\n{id}", row.first_message).to_lowercase()
-        };
-        in_cwd
-            && named
-            && (words.is_empty() || {
-                let text = text();
-                words.iter().all(|word| text.contains(word.as_str()))
-            })
-    };
-    listings.into_iter().filter(keep).collect()
-}
-
-/// By last activity, then creation, then path (storage.md §5); or as asked, with that as the rest.
-fn ordered(mut listings: Vec<Arc<Listing>>, sort: wire::SessionSort) -> Vec<Arc<Listing>> {
-    fn key(row: &Listing) -> (Reverse<Millis>, Reverse<Millis>, &OsStr) {
-        let path = row.path.as_os_str();
-        (Reverse(row.modified), Reverse(row.created), path)
-    }
-    listings.sort_by(|a, b| key(a).cmp(&key(b)));
-    match sort {
-        wire::SessionSort::Recent => {}
-        wire::SessionSort::Created => listings.sort_by_key(|row| Reverse(row.created)),
-        wire::SessionSort::Name => listings.sort_by_cached_key(|row| {
-            let name = row.name.as_ref().map(|name| name.to_lowercase());
-            (name.is_none(), name)
-        }),
-        wire::SessionSort::Threaded => return threaded(listings),
-    }
-    listings
-}
-
-/// Forks right behind the session they were made from.
-fn threaded(listings: Vec<Arc<Listing>>) -> Vec<Arc<Listing>> {
-    let mut by_name: HashMap<String, usize> = HashMap::new();
-    for (index, row) in listings.iter().enumerate() {
-        by_name.insert(row.path.display().to_string(), index);
-        if let Some(header) = &row.header {
-            by_name.entry(header.id.clone()).or_insert(index);
-        }
-    }
-    let parent = |index: usize| {
-        let row: &Arc<Listing> = listings.get(index)?;
-        let parent = by_name.get(row.header.as_ref()?.parent_session.as_ref()?);
-        parent.copied().filter(|parent| *parent != index)
-    };
-    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut roots = Vec::new();
-    for index in 0..listings.len() {
-        match parent(index) {
-            Some(parent) => children.entry(parent).or_default().push(index),
-            None => roots.push(index),
-        }
-    }
-    let mut order = Vec::with_capacity(listings.len());
-    let mut seen = HashSet::new();
-    // Those whose parents form a circle hang on no root.
-    let mut waiting: Vec<usize> = (0..listings.len()).rev().collect();
-    waiting.extend(roots.into_iter().rev());
-    while let Some(index) = waiting.pop() {
-        if seen.insert(index) {
-            order.push(index);
-            waiting.extend(
-                children
-                    .remove(&index)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .rev(),
-            );
-        }
-    }
-    order
-        .into_iter()
-        .filter_map(|index| listings.get(index).cloned())
-        .collect()
-}
-
-fn session_row(row: &Listing) -> wire::SessionRow {
-    let header = row.header.as_ref();
-    wire::SessionRow {
-        session_id: header.map(|header| header.id.clone()).unwrap_or_default(),
-        path: row.path.display().to_string(),
-        cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
-        name: row.name.clone(),
-        created: timestamp::format(row.created),
-        modified: timestamp::format(row.modified),
-        message_count: row.message_count,
-        first_message: row.first_message.clone(),
-        parent_session: header.and_then(|header| header.parent_session.clone()),
-        diagnostic: row.problem.map(|kind| wire::RowDiagnostic {
-            kind: kind.name().to_owned(),
-            message: "the file does not begin with a session header".to_owned(),
-        }),
-    }
 }
 
 fn exists(id: &str) -> Error {

@@ -203,6 +203,16 @@ impl Tree {
         Self::default()
     }
 
+    /// With room for this many entries, whose ids have so many bytes together.
+    pub fn with_room(entries: usize, id_bytes: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(entries),
+            ids: Vec::with_capacity(id_bytes),
+            by_id: HashTable::with_capacity(entries),
+            ..Self::default()
+        }
+    }
+
     /// Entries, leaf records left out.
     pub fn entry_count(&self) -> usize {
         self.rows.len() - self.leaf_records as usize

@@ -23,7 +23,7 @@ fn begun(d: &mut Daemon) -> PathBuf {
     d.home.only_file()
 }
 
-fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
+pub fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
     let mut d = Daemon::start_in(home, args, env);
     d.ignore_bookkeeping();
     d
@@ -71,10 +71,10 @@ impl Daemon {
 // No room
 
 /// A tmpfs of this many KiB; `None` without the right to mount one.
-struct SmallDisk(PathBuf);
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
+    pub fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
         let path = home.sessions();
         let mounted = Command::new("mount")
             .args([
@@ -216,7 +216,7 @@ pub struct Shim {
 
 impl Shim {
     /// `None` where there is no C compiler.
-    fn new(home: &Home) -> Option<Shim> {
+    pub fn new(home: &Home) -> Option<Shim> {
         static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| {
             let folder = tempfile::Builder::new()
@@ -243,7 +243,7 @@ impl Shim {
         })
     }
 
-    fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
+    pub fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
         let env = [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
             ("SHIM_ACTIONS", self.actions.to_str().unwrap()),

@@ -23,6 +23,7 @@ mod errors;
 mod faults;
 mod fixture;
 mod fork;
+mod fork_faults;
 mod fuzz;
 mod handshake;
 mod harness;

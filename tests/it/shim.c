@@ -1,7 +1,7 @@
 /* Preloaded into the daemon by tests/it/faults.rs: makes writes and syncs of session files fail as the
    file named by SHIM_ACTIONS says. Each of its lines is one action, "<call> <what> <number>", and counts
    for one call: "write error 28", "write short 10" (that many bytes are written), "sync error 5",
-   "sync pause 300" (milliseconds, then the sync is made), "write pass 0". Calls for which the first line
+   "sync pause 300" (milliseconds, then the sync is made; "write pause" likewise), "write pass 0". Calls for which the first line
    says nothing pass. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,10 +42,16 @@ static int action(int fd, const char *call, char *what, long *number) {
     return 1;
 }
 
+static void pause_for(long milliseconds) {
+    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
 ssize_t write(int fd, const void *buffer, size_t size) {
     char what[32];
     long number;
     if (action(fd, "write", what, &number)) {
+        if (!strcmp(what, "pause")) pause_for(number);
         if (!strcmp(what, "error")) { errno = (int)number; return -1; }
         if (!strcmp(what, "short") && (size_t)number < size) size = (size_t)number;
     }
@@ -57,8 +63,7 @@ static int sync_call(int fd, long call) {
     long number;
     if (action(fd, "sync", what, &number)) {
         if (!strcmp(what, "error")) { errno = (int)number; return -1; }
-        struct timespec pause = {number / 1000, number % 1000 * 1000000};
-        nanosleep(&pause, NULL);
+        pause_for(number);
     }
     return (int)syscall(call, fd);
 }

@@ -46,7 +46,7 @@ pub fn fork(bench: &Bench, table: &mut Table) -> Result<()> {
                 ours,
             )
             .pi(pi)
-            .limit("copy of the lines, synced", limit)
+            .limit("copy of the lines", limit)
             .target(Target::ThanPi(than_pi))
             .target(Target::OfLimit(2.0, 0.0))
             .memory(memory),

@@ -1,0 +1,256 @@
+//! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
+//! are the catalogue's.
+
+use super::method::Reply;
+use super::server::Call;
+use crate::catalogue::Row;
+use crate::error::{Error, Result};
+use crate::listing::Listing;
+use crate::session::blocking;
+use crate::timestamp;
+use crate::wire;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a list waits for appends that were asked for before it.
+const EARLIER_APPENDS: Duration = Duration::from_millis(250);
+
+pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) -> Result<Reply> {
+    let registry = call.server.registry(&call.cancel).await?;
+    let open_sessions = call.server.open_sessions();
+    drop(registry);
+    // What was appended before is in the list, unless another process's lock keeps it waiting.
+    let earlier = async {
+        for open in open_sessions {
+            let _taken = open.session.turn(&call.cancel).await;
+        }
+    };
+    let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
+    let server = Arc::clone(&call.server);
+    blocking(move || page(server.store.list()?, &params)).await
+}
+
+fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Result<Reply> {
+    let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
+    let start = match &params.cursor {
+        None => 0,
+        Some(cursor) => {
+            let is_last = |row: &Arc<Row>| row.listing.path.to_string_lossy() == **cursor;
+            let last = rows.iter().position(is_last);
+            let last = last.ok_or_else(|| {
+                Error::invalid_params("cursor", "names no session of this list any more")
+            })?;
+            last + 1
+        }
+    };
+    let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
+    let end = rows.len().min(start.saturating_add(limit));
+    let shown = rows.get(start..end).unwrap_or_default();
+    let last = shown.last().filter(|_| end < rows.len());
+    Ok(Reply::Bytes(result(shown, last)?))
+}
+
+/// A `ListSessionsResult`, put together from rows that have been written before; `last` is where the
+/// next page begins.
+fn result(rows: &[Arc<Row>], last: Option<&Arc<Row>>) -> Result<Vec<u8>> {
+    let bytes = rows.iter().filter_map(|row| row.shown.get());
+    let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
+    // With room for what is put around it.
+    let mut out = Vec::with_capacity(bytes + 1024);
+    out.extend_from_slice(b"{\"sessions\":[");
+    for (number, row) in rows.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        match row.shown.get() {
+            Some(shown) => out.extend_from_slice(shown),
+            None => {
+                let shown = json_of(&session_row(&row.listing))?;
+                out.extend_from_slice(&shown);
+                // Another call may have been quicker.
+                let _same = row.shown.set(shown.into());
+            }
+        }
+    }
+    out.push(b']');
+    if let Some(last) = last {
+        out.extend_from_slice(b",\"nextCursor\":");
+        out.extend_from_slice(&json_of(&path_of(&last.listing))?);
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+fn json_of(value: &impl Serialize) -> Result<Vec<u8>> {
+    let Reply::Bytes(bytes) = Reply::of(value)?;
+    Ok(bytes)
+}
+
+fn path_of(row: &Listing) -> String {
+    row.path.display().to_string()
+}
+
+fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<Arc<Row>> {
+    let words: Vec<String> = params
+        .query
+        .iter()
+        .flat_map(|query| query.split_whitespace())
+        .map(str::to_lowercase)
+        .collect();
+    let keep = |row: &Arc<Row>| {
+        let row = &row.listing;
+        let header = row.header.as_ref();
+        let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+        let in_cwd = params.cwd.as_deref().is_none_or(|wanted| wanted == cwd);
+        let named = params
+            .named
+            .is_none_or(|wanted| wanted == row.name.is_some());
+        let text = || {
+            let name = row.name.as_deref().unwrap_or_default();
+            let id = header.map(|header| header.id.as_str()).unwrap_or_default();
+            format!("{name}\n{}\n{cwd}\n{id}", row.first_message).to_lowercase()
+        };
+        in_cwd
+            && named
+            && (words.is_empty() || {
+                let text = text();
+                words.iter().all(|word| text.contains(word.as_str()))
+            })
+    };
+    rows.retain(keep);
+    rows
+}
+
+/// As asked, from rows that are by last activity, which stays the order of equals.
+fn ordered(mut rows: Vec<Arc<Row>>, sort: wire::SessionSort) -> Vec<Arc<Row>> {
+    match sort {
+        wire::SessionSort::Recent => {}
+        wire::SessionSort::Created => rows.sort_by_key(|row| Reverse(row.listing.created)),
+        wire::SessionSort::Name => rows.sort_by_cached_key(|row| {
+            let name = row.listing.name.as_ref().map(|name| name.to_lowercase());
+            (name.is_none(), name)
+        }),
+        wire::SessionSort::Threaded => return threaded(rows),
+    }
+    rows
+}
+
+/// Forks right behind the session they were made from.
+fn threaded(rows: Vec<Arc<Row>>) -> Vec<Arc<Row>> {
+    let mut by_name: HashMap<String, usize> = HashMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        by_name.insert(path_of(&row.listing), index);
+        if let Some(header) = &row.listing.header {
+            by_name.entry(header.id.clone()).or_insert(index);
+        }
+    }
+    let parent = |index: usize| {
+        let row: &Arc<Row> = rows.get(index)?;
+        let parent = by_name.get(row.listing.header.as_ref()?.parent_session.as_ref()?);
+        parent.copied().filter(|parent| *parent != index)
+    };
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut roots = Vec::new();
+    for index in 0..rows.len() {
+        match parent(index) {
+            Some(parent) => children.entry(parent).or_default().push(index),
+            None => roots.push(index),
+        }
+    }
+    let mut order = Vec::with_capacity(rows.len());
+    let mut seen = HashSet::new();
+    // Those whose parents form a circle hang on no root.
+    let mut waiting: Vec<usize> = (0..rows.len()).rev().collect();
+    waiting.extend(roots.into_iter().rev());
+    while let Some(index) = waiting.pop() {
+        if seen.insert(index) {
+            order.push(index);
+            waiting.extend(
+                children
+                    .remove(&index)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .rev(),
+            );
+        }
+    }
+    order
+        .into_iter()
+        .filter_map(|index| rows.get(index).cloned())
+        .collect()
+}
+
+fn session_row(row: &Listing) -> wire::SessionRow {
+    let header = row.header.as_ref();
+    wire::SessionRow {
+        session_id: header.map(|header| header.id.clone()).unwrap_or_default(),
+        path: path_of(row),
+        cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
+        name: row.name.clone(),
+        created: timestamp::format(row.created),
+        modified: timestamp::format(row.modified),
+        message_count: row.message_count,
+        first_message: row.first_message.clone(),
+        parent_session: header.and_then(|header| header.parent_session.clone()),
+        diagnostic: row.problem.map(|kind| wire::RowDiagnostic {
+            kind: kind.name().to_owned(),
+            message: "the file does not begin with a session header".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+    use crate::log::file::{Identity, Status};
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    fn row(path: &[u8], name: Option<&str>, problem: Option<Kind>) -> Arc<Row> {
+        let status = Status {
+            identity: Identity {
+                device: 1,
+                inode: 2,
+            },
+            size: 3,
+            modified: (4, 5),
+        };
+        let header = crate::log::new_header("s", 5, "/c\u{2029}", Some("p\n"));
+        let listing = Listing {
+            path: OsStr::from_bytes(path).into(),
+            header: Some(header).filter(|_| problem.is_none()),
+            name: name.map(str::to_owned),
+            created: -1,
+            modified: 1_700_000_000_000,
+            message_count: 7,
+            first_message: "first \"quoted\"".to_owned(),
+            problem,
+        };
+        Arc::new(Row::new(status, listing))
+    }
+
+    #[test]
+    fn a_page_put_together_is_what_its_type_says() {
+        let rows = [
+            row(b"/a.jsonl", None, None),
+            row(b"/\xff\xe2\x80\xa8.jsonl", Some("n\u{2028}\u{1f600}"), None),
+            row(b"/b\\\".jsonl", None, Some(Kind::HeaderMissing)),
+        ];
+        for count in 0..=rows.len() {
+            let rows = &rows[..count];
+            for last in [None, rows.last()] {
+                let Reply::Bytes(expected) = Reply::of(&wire::ListSessionsResult {
+                    sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
+                    next_cursor: last.map(|row| path_of(&row.listing)),
+                })
+                .unwrap();
+                assert_eq!(result(rows, last).unwrap(), expected, "made");
+                assert_eq!(result(rows, last).unwrap(), expected, "kept");
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The lines of a fork: prepared under its source's turn, copied without it (storage.md §5).
+//!
+//! Owns what goes into the new session from where. Which entries a fork has is `flow`'s to say, how a
+//! file comes to be is `log`'s.
+
+use super::Core;
+use crate::error::Result;
+use crate::flow::fork::{self, End, OpenCall, Plan};
+use crate::id;
+use crate::log::body::{Bodies, Fetch};
+use crate::log::copy::{CHUNK, Draft, Made, Verbatim};
+use crate::log::file::Location;
+use crate::log::ingest::Header;
+use crate::log::{Log, Opened};
+use crate::tree::{Copied, Flags, Node, Place, Tree};
+
+/// What a fork is made of.
+pub struct Copy {
+    plan: Plan,
+    bodies: Bodies,
+    kept: Vec<Kept>,
+    /// The ids of what is kept, one after the other.
+    ids: String,
+    /// How to get those entries that are not copied as they stand, in order.
+    others: Vec<Fetch>,
+    /// Results for calls that have none.
+    results: Vec<Vec<u8>>,
+    /// The id of the last entry before the labels.
+    last_id: Option<String>,
+    labels: Vec<(Fetch, String)>,
+}
+
+/// An entry that is copied.
+struct Kept {
+    place: Place,
+    /// Where its id ends in `ids`.
+    id_end: usize,
+    /// What is known of its copy, if that is the stored line, byte for byte.
+    facts: Option<Copied>,
+}
+
+/// The next lines of a fork.
+enum Piece<'a> {
+    /// They follow each other in the source, and are copied as they stand.
+    Run(&'a [Verbatim<'a>]),
+    Line(&'a [u8]),
+}
+
+impl Copy {
+    /// Of a fork of `core` that ends there and answers these calls. Reads bodies only where something
+    /// in them has to be resolved.
+    pub fn prepare(
+        core: &Core,
+        end: End,
+        open_calls: &[OpenCall],
+        minter: &dyn id::Source,
+    ) -> Result<Self> {
+        let (tree, bodies) = (&core.tree, core.bodies());
+        let mut plan = fork::plan(tree, end);
+        let mut kept = Vec::with_capacity(plan.kept.len());
+        let (mut ids, mut others) = (String::new(), Vec::new());
+        let mut before = None;
+        for node in std::mem::take(&mut plan.kept) {
+            ids.push_str(tree.id(node));
+            // Hanging on the entry before it in the source too, it needs no other parent.
+            let is_linked = before.is_some()
+                && tree.parent(node) == before
+                && !tree.flags(node).has(Flags::REPARENTED);
+            let facts = tree.copied(node).filter(|_| is_linked);
+            let facts = facts.filter(|_| bodies.is_verbatim(tree, node));
+            if facts.is_none() {
+                others.push(bodies.fetch(tree, node)?);
+            }
+            kept.push(Kept {
+                place: tree.place(node),
+                id_end: ids.len(),
+                facts,
+            });
+            before = Some(node);
+        }
+        let label = |node: &Node| Ok((bodies.fetch(tree, *node)?, tree.id(*node).to_owned()));
+        let labels = plan.labels.iter().map(label).collect::<Result<Vec<_>>>()?;
+        let last_id = before.map(|node| tree.id(node).to_owned());
+        let (results, last_id) = fork::close_calls(tree, minter, open_calls, last_id);
+        Ok(Self {
+            plan,
+            bodies,
+            kept,
+            ids,
+            others,
+            results,
+            last_id,
+            labels,
+        })
+    }
+
+    /// Whether there is anything to write: a fork of nothing has no file yet.
+    pub fn is_written(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Hands everything to `take`, in order.
+    fn pieces(&self, mut take: impl FnMut(Piece<'_>) -> Result<()>) -> Result<()> {
+        let mut reader = self.bodies.reader();
+        let mut others = self.others.iter();
+        let mut run: Vec<Verbatim<'_>> = Vec::new();
+        let mut run_end = 0;
+        let mut id_start = 0;
+        let mut parent_id = None;
+        for kept in &self.kept {
+            let id = self.ids.get(id_start..kept.id_end).unwrap_or_default();
+            id_start = kept.id_end;
+            let Place { offset, len } = kept.place;
+            let goes_on = run.first().is_some_and(|first| {
+                kept.facts.is_some()
+                    && offset == run_end + 1
+                    && offset + u64::from(len) - first.place.offset < CHUNK as u64
+            });
+            if !goes_on && !run.is_empty() {
+                take(Piece::Run(&run))?;
+                run.clear();
+            }
+            run_end = offset + u64::from(len);
+            match kept.facts {
+                Some(facts) => run.push(Verbatim {
+                    place: kept.place,
+                    id,
+                    facts,
+                }),
+                None => {
+                    if let Some(fetch) = others.next() {
+                        let entry = reader.entry(fetch)?;
+                        take(Piece::Line(&self.plan.copy(entry, parent_id)))?;
+                    }
+                }
+            }
+            parent_id = Some(id);
+        }
+        if !run.is_empty() {
+            take(Piece::Run(&run))?;
+        }
+        for line in &self.results {
+            take(Piece::Line(line))?;
+        }
+        parent_id = self.last_id.as_deref();
+        for (fetch, id) in &self.labels {
+            let entry = reader.entry(fetch)?;
+            take(Piece::Line(&self.plan.copy(entry, parent_id)))?;
+            parent_id = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Makes a session that is never written to disk.
+    pub fn to_memory(&self, header: Header) -> Result<Opened> {
+        let mut lines = Vec::new();
+        self.pieces(|piece| {
+            match piece {
+                Piece::Line(line) => lines.push(line.to_vec()),
+                Piece::Run(run) => {
+                    for line in run {
+                        let stored = self.bodies.read(line.place)?;
+                        self.bodies.check_line(&stored, stored.len(), line.id)?;
+                        lines.push(stored);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let mut log = Log::ephemeral(header);
+        let mut tree = Tree::new();
+        log.fill(&mut tree, lines)?;
+        tree.set_leaf(tree.file_leaf());
+        Ok(Opened {
+            log,
+            tree,
+            diagnostics: Vec::new(),
+        })
+    }
+
+    /// Makes the session file, synced with its folder if so wanted.
+    pub fn to_file(&self, at: Location, header_line: Vec<u8>, synced: bool) -> Result<Made> {
+        // Beside the entries: their results and labels.
+        let more = self.results.len() + self.labels.len();
+        let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);
+        let mut draft = Draft::begin(at, header_line, tree)?;
+        self.pieces(|piece| match piece {
+            Piece::Line(line) => draft.line(line),
+            Piece::Run(run) => draft.copy(&self.bodies, run),
+        })?;
+        draft.finish(synced)
+    }
+}

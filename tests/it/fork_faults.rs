@@ -1,0 +1,258 @@
+//! Forks that go wrong: whatever happens while one is copied, the session it comes from is as it was, and
+//! no half fork stands under its name. storage.md §5, and its durability §3.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::faults::{Shim, SmallDisk, quiet, skip};
+use crate::harness::*;
+
+/// A session of some 4 MB: more than is written in one go.
+fn large() -> Log {
+    let mut log = Log::new("s1").user("u0", "", "begins");
+    for number in 1..400 {
+        let text = format!("{number} {}", "x".repeat(10_000));
+        log = log.user(&format!("u{number}"), &format!("u{}", number - 1), &text);
+    }
+    log
+}
+
+const TIP: &str = "u399";
+
+fn at_the_tip() -> Json {
+    json!({"sessionId": "s1", "entryId": TIP, "position": "at"})
+}
+
+fn ignoring(mut d: Daemon) -> Daemon {
+    for name in ["session_before_fork", "session_fork", "diagnostics"] {
+        d.ignore(name);
+    }
+    d
+}
+
+/// Outside of the session directory.
+fn saved(home: &Home, log: &Log) -> PathBuf {
+    home.file("large.jsonl", log.text().as_bytes())
+}
+
+/// The fork's lines behind its header.
+#[track_caller]
+fn lines_of(session: &Json) -> String {
+    let text = fs::read_to_string(session["path"].as_str().unwrap()).unwrap();
+    text.split_once('\n').unwrap().1.to_owned()
+}
+
+fn body(log: &Log) -> String {
+    log.text().split_once('\n').unwrap().1.to_owned()
+}
+
+/// What is in the folders of the session directory, hidden or not.
+fn left_over(home: &Home) -> Vec<PathBuf> {
+    let folders = fs::read_dir(home.sessions()).unwrap();
+    let folders = folders.map(|folder| folder.unwrap().path());
+    let named = |path: &PathBuf| path.is_dir() && !path.ends_with(".cache");
+    let files = folders
+        .filter(named)
+        .flat_map(|path| fs::read_dir(path).unwrap());
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_and_the_fork_can_be_made_when_there_is_room() {
+    let home = Home::new();
+    let log = large();
+    let path = saved(&home, &log);
+    let Some(_disk) = SmallDisk::mount(&home, 6 << 10) else {
+        return skip("a full disk: mounting a tmpfs needs root");
+    };
+    let ballast = home.sessions().join("ballast");
+    fs::write(&ballast, vec![0; 4 << 20]).unwrap();
+    let mut d = ignoring(quiet(&home, &[], &[]));
+    d.open(&path);
+    d.err_kind("fork_session", at_the_tip(), "storageFull");
+    assert_eq!(left_over(&home), [] as [PathBuf; 0]);
+    assert_eq!(d.leaf(), TIP);
+    fs::remove_file(ballast).unwrap();
+    let made = d.ok("fork_session", at_the_tip());
+    assert_eq!(lines_of(&made["session"]), body(&log));
+    assert_eq!(fs::read_to_string(path).unwrap(), log.text());
+}
+
+#[test]
+fn killed_while_it_copies_no_half_fork_is_seen_and_what_is_left_goes_later() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("a pause between two writes: there is no C compiler");
+    };
+    let log = large();
+    let path = saved(&home, &log);
+    let mut d = ignoring(shim.start(&home, &[]));
+    d.open(&path);
+    shim.act("write pass 0\nwrite pass 0\nwrite pause 60000\n");
+    d.send("fork_session", at_the_tip());
+    eventually("two of its chunks are written", || {
+        left_over(&home)
+            .iter()
+            .any(|file| file.metadata().unwrap().len() > 1 << 20)
+    });
+    d.kill();
+    let half = left_over(&home);
+    assert_eq!(half.len(), 1, "{half:?}");
+    assert_eq!(
+        home.session_files(),
+        [] as [PathBuf; 0],
+        "under its own name"
+    );
+
+    let mut d = ignoring(quiet(&home, &[], &[]));
+    assert_eq!(d.ok("list_sessions", json!({}))["sessions"], json!([]));
+    d.open(&path);
+    d.ok("fork_session", at_the_tip());
+    // For all that anybody knows, its process might still be at it.
+    d.ok("close_session", json!({"sessionId": "s1"}));
+    assert!(half[0].exists());
+    let old = SystemTime::now() - Duration::from_secs(660);
+    fs::File::open(&half[0]).unwrap().set_modified(old).unwrap();
+    d.open(&path);
+    let made = d.ok("fork_session", at_the_tip());
+    eventually("what was left is removed", || !half[0].exists());
+    assert_eq!(lines_of(&made["session"]), body(&log));
+    assert_eq!(home.session_files().len(), 2);
+}
+
+/// What is copied is what the source was when the fork was asked for.
+#[test]
+fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("a pause between two writes: there is no C compiler");
+    };
+    let log = large();
+    let path = saved(&home, &log);
+    let mut d = ignoring(shim.start(&home, &[]));
+    d.open(&path);
+    for replaced in [false, true] {
+        shim.act("write pause 700\n");
+        let asked = d.send("fork_session", at_the_tip());
+        eventually("it has begun to write", || {
+            left_over(&home)
+                .iter()
+                .any(|file| file.to_string_lossy().ends_with(".tmp"))
+        });
+        if replaced {
+            let other = home.file(
+                "other",
+                Log::new("other").user("o1", "", "x").text().as_bytes(),
+            );
+            fs::rename(other, &path).unwrap();
+        } else {
+            let more = log.clone().user("more", TIP, "y").text();
+            fs::write(home.files().join("more"), &more).unwrap();
+            let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            std::io::Write::write_all(&mut file, &more.as_bytes()[log.text().len()..]).unwrap();
+        }
+        let made = d.response(&asked).unwrap();
+        shim.is_done();
+        assert_eq!(
+            lines_of(&made["session"]),
+            body(&log),
+            "replaced: {replaced}"
+        );
+        assert_eq!(made["session"]["entryCount"], 400);
+    }
+}
+
+/// Copying in bulk once meant not to look at what is copied.
+#[test]
+fn a_line_that_is_no_longer_the_entry_it_was_is_not_copied() {
+    let log = large();
+    let at = log.text().find("\"id\":\"u200\"").unwrap();
+    let end = at + log.text()[at..].find('\n').unwrap();
+    for (at, change) in [(at + 6, "U"), (end, " ")] {
+        let home = Home::new();
+        let path = saved(&home, &log);
+        let mut d = ignoring(quiet(&home, &[], &[]));
+        d.open(&path);
+        let mut text = log.text();
+        text.replace_range(at..at + 1, change);
+        fs::write(&path, &text).unwrap();
+        d.err_kind("fork_session", at_the_tip(), "sessionReplaced");
+        assert_eq!(left_over(&home), [] as [PathBuf; 0]);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Durability
+
+fn with_policy(shim: &Shim, home: &Arc<Home>, policy: &str) -> Daemon {
+    let path = saved(home, &large());
+    let mut d = shim.start(home, &["--durability", policy]);
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    d.open(&path);
+    d
+}
+
+#[test]
+fn with_always_a_fork_is_on_disk_before_the_answer() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("slow syncs: there is no C compiler");
+    };
+    let mut d = with_policy(&shim, &home, "always");
+    shim.act("sync pause 400\n");
+    let began = Instant::now();
+    let made = d.ok("fork_session", at_the_tip());
+    assert!(began.elapsed() >= Duration::from_millis(400));
+    shim.is_done();
+    assert_eq!(made["durability"], "always");
+    let before = home.session_files();
+    shim.act("sync error 5\n");
+    d.err_kind("fork_session", at_the_tip(), "storageIo");
+    assert_eq!(home.session_files(), before, "nothing of it is left");
+    assert_eq!(left_over(&home).len(), 1);
+}
+
+#[test]
+fn without_always_a_fork_is_synced_right_behind_the_answer() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("slow syncs: there is no C compiler");
+    };
+    for policy in ["os", "interval"] {
+        let mut d = with_policy(&shim, &home, policy);
+        shim.act("sync pause 1500\n");
+        let began = Instant::now();
+        let made = d.ok("fork_session", at_the_tip());
+        assert!(began.elapsed() < Duration::from_millis(1400), "{policy}");
+        assert_eq!(made["durability"], policy);
+        let fork = made["session"]["sessionId"].clone();
+        // Closing waits for it, as the end of the process does.
+        d.ok("close_session", json!({"sessionId": fork}));
+        assert!(began.elapsed() >= Duration::from_millis(1500), "{policy}");
+        shim.is_done();
+    }
+}
+
+#[test]
+fn a_late_failure_to_sync_a_fork_is_announced() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("failing syncs: there is no C compiler");
+    };
+    for policy in ["os", "interval"] {
+        let mut d = with_policy(&shim, &home, policy);
+        shim.act("sync error 5\n");
+        let made = d.ok("fork_session", at_the_tip());
+        let told = d.notification("diagnostics");
+        assert_eq!(told["sessionId"], made["session"]["sessionId"]);
+        assert_eq!(told["diagnostics"][0]["kind"], "durabilityUnknown");
+        let params = json!({"sessionId": told["sessionId"], "message": user("x")});
+        if policy == "interval" {
+            d.err_kind("append_message", params.clone(), "durabilityUnknown");
+        }
+        d.ok("append_message", params);
+    }
+}
