@@ -9,15 +9,11 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// With `interval`, how long an append may stay unsynced.
 const INTERVAL: Duration = Duration::from_millis(50);
-
-/// A sync that took less last time is done where it is asked for: handing it to another thread and
-/// back takes as long.
-const QUICK: Duration = Duration::from_micros(500);
 
 /// Files of all sessions that `interval` keeps open until it has synced them.
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
@@ -80,8 +76,6 @@ struct State {
     /// Written to since the last sync began: one file, or two after a migration.
     unsynced: Vec<Unsynced>,
     running: bool,
-    /// How long the last sync took; `None` before the first.
-    took: Option<Duration>,
     /// A timer of `interval` is under way.
     scheduled: bool,
     /// A sync failed after its appends had been answered; the next append is told, once.
@@ -96,7 +90,6 @@ impl Syncer {
                 waiting: Vec::new(),
                 unsynced: Vec::new(),
                 running: false,
-                took: None,
                 scheduled: false,
                 failed: None,
             })),
@@ -181,17 +174,14 @@ impl Syncer {
 
     async fn sync(&self) -> Result<()> {
         let (sender, receiver) = oneshot::channel();
-        let (start, is_quick) = {
+        let start = {
             let mut state = lock(&self.state);
             state.waiting.push(sender);
-            let start = !std::mem::replace(&mut state.running, true);
-            (start, state.took.is_some_and(|took| took < QUICK))
+            !std::mem::replace(&mut state.running, true)
         };
-        // Who comes while it runs waits for the next one, which is nobody's to do here.
-        let goes_on = start && (!is_quick || sync_once(&self.state));
-        if goes_on {
+        if start {
             let state = Arc::clone(&self.state);
-            tokio::task::spawn_blocking(move || while sync_once(&state) {});
+            tokio::task::spawn_blocking(move || run(&state));
         }
         receiver
             .await
@@ -226,30 +216,31 @@ impl State {
     }
 }
 
-/// Syncs for those who wait; whether others have come meanwhile. Then it is still running.
-fn sync_once(state: &Mutex<State>) -> bool {
-    let (waiting, files) = {
-        let mut state = lock(state);
-        (
-            std::mem::take(&mut state.waiting),
-            std::mem::take(&mut state.unsynced),
-        )
-    };
-    UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
-    let began = Instant::now();
-    // A failed sync is not tried again: a second success would prove nothing.
-    let mut synced = Ok(());
-    for file in files {
-        synced = synced.and(file.sync().map_err(|error| failed(&error)));
+/// Syncs until nobody waits any more.
+fn run(state: &Mutex<State>) {
+    loop {
+        let (waiting, files) = {
+            let mut state = lock(state);
+            if state.waiting.is_empty() {
+                state.running = false;
+                return;
+            }
+            (
+                std::mem::take(&mut state.waiting),
+                std::mem::take(&mut state.unsynced),
+            )
+        };
+        UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
+        // A failed sync is not tried again: a second success would prove nothing.
+        let mut synced = Ok(());
+        for file in files {
+            synced = synced.and(file.sync().map_err(|error| failed(&error)));
+        }
+        for sender in waiting {
+            // Who no longer listens needs no answer.
+            let _gone = sender.send(synced.clone());
+        }
     }
-    for sender in waiting {
-        // Who no longer listens needs no answer.
-        let _gone = sender.send(synced.clone());
-    }
-    let mut state = lock(state);
-    state.took = Some(began.elapsed());
-    state.running = !state.waiting.is_empty();
-    state.running
 }
 
 /// `durabilityUnknown`, with its cause.
