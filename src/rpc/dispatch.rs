@@ -437,20 +437,18 @@ fn with_id(response: &str, raw_id: &[u8]) -> Vec<u8> {
 fn parse(frame: &[u8]) -> Result<Request<'_>> {
     let not_json = || Error::new(Kind::ParseError, "not JSON");
     let invalid = |why: &'static str| Error::new(Kind::InvalidRequest, why);
-    let text = std::str::from_utf8(frame).map_err(|_| Error::new(Kind::ParseError, "not UTF-8"))?;
-    let value = json::value_span(frame).map_err(|_| not_json())?;
-    match frame.get(value.start) {
-        Some(b'{') => {}
-        Some(b'[') => {
-            return Err(Error::new(
-                Kind::BatchUnsupported,
-                "batches are not supported",
-            ));
-        }
-        _ => return Err(invalid("not a request object")),
+    let text =
+        simdutf8::basic::from_utf8(frame).map_err(|_| Error::new(Kind::ParseError, "not UTF-8"))?;
+    let start = json::skip_space(frame, 0);
+    if frame.get(start) != Some(&b'{') {
+        json::value_span(frame).map_err(|_| not_json())?;
+        return Err(match frame.get(start) {
+            Some(b'[') => Error::new(Kind::BatchUnsupported, "batches are not supported"),
+            _ => invalid("not a request object"),
+        });
     }
     let (mut version, mut id, mut method, mut params) = (None, None, None, None);
-    let mut members = Members::open(frame, value.start).map_err(|_| not_json())?;
+    let mut members = Members::open(frame, start).map_err(|_| not_json())?;
     while let Some(member) = members.next().map_err(|_| not_json())? {
         let slot = if member.is(frame, "jsonrpc") {
             &mut version
@@ -464,6 +462,9 @@ fn parse(frame: &[u8]) -> Result<Request<'_>> {
             continue;
         };
         *slot = Some(member.value);
+    }
+    if json::skip_space(frame, members.end()) < frame.len() {
+        return Err(not_json());
     }
     let raw = |span: Option<json::Span>| span.and_then(|span| frame.get(span));
     let id = match raw(id) {

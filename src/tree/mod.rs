@@ -330,6 +330,25 @@ impl Tree {
 
     /// The deepest node that is an ancestor of both, or one of them; `None` if there is none.
     pub fn common_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
+        self.nearby_ancestor(a, b)
+            .unwrap_or_else(|| self.common_ancestor_by_depth(a, b))
+    }
+
+    /// The same in as many steps as it is away: the later one in the file cannot stand above the other,
+    /// so it goes up. `None` where a parent on the way stands behind its child.
+    fn nearby_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Option<Node>> {
+        let (mut earlier, mut later) = (a.min(b), a.max(b));
+        while earlier != later {
+            let above = later.and_then(|node| self.parent(node));
+            if above >= later {
+                return None;
+            }
+            (earlier, later) = (above.min(earlier), above.max(earlier));
+        }
+        Some(later)
+    }
+
+    fn common_ancestor_by_depth(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
         let (depth_a, depth_b) = (self.ancestors(a).count(), self.ancestors(b).count());
         let a = self.ancestors(a).skip(depth_a.saturating_sub(depth_b));
         let b = self.ancestors(b).skip(depth_b.saturating_sub(depth_a));
