@@ -17,7 +17,7 @@ use crate::json;
 use crate::log::migrate::optional_literal;
 use crate::timestamp;
 use crate::tree::Tree;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Makes the lines of one operation: fresh ids, one timestamp.
 pub struct Minter<'a> {
