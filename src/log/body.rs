@@ -43,8 +43,35 @@ pub struct Fetch {
     pub node: Node,
     pub place: Place,
     /// What the stored entry must say it is; `None` in version 1, where entries have no ids.
-    id: Option<Box<str>>,
+    id: Option<ShortText>,
     edits: Vec<Edit>,
+}
+
+/// A text that takes no memory of its own if it is short, as ids are: a long path has very many.
+#[derive(Debug, Clone)]
+enum ShortText {
+    Inline { len: u8, bytes: [u8; 14] },
+    Long(Box<[u8]>),
+}
+
+impl ShortText {
+    fn new(text: &[u8]) -> Self {
+        let mut bytes = [0; 14];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(room), Ok(len)) => {
+                room.copy_from_slice(text);
+                Self::Inline { len, bytes }
+            }
+            _ => Self::Long(text.into()),
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Inline { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Self::Long(text) => text,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -144,7 +171,7 @@ impl Bodies {
             let stored = self.read(place)?;
             edits.extend(resolved_reference(tree, node, &stored));
         }
-        let id = (self.version > 1).then(|| tree.id(node).into());
+        let id = (self.version > 1).then(|| ShortText::new(tree.id_bytes(node)));
         Ok(Fetch {
             node,
             place,
@@ -189,7 +216,7 @@ impl Fetch {
 
     fn check(&self, stored: &[u8]) -> Result<()> {
         match &self.id {
-            Some(id) if !says_it_is(stored, id) => Err(vanished()),
+            Some(id) if !says_it_is(stored, id.as_bytes()) => Err(vanished()),
             _ => Ok(()),
         }
     }
@@ -329,11 +356,11 @@ fn vanished() -> Error {
 
 /// Whether the stored bytes are an entry with this id. Where the format puts the id it is found
 /// without reading further.
-fn says_it_is(stored: &[u8], id: &str) -> bool {
-    first_id(stored).is_some_and(|found| found == id)
+fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
+    first_id(stored).is_some_and(|found| found.as_bytes() == id)
         || matches!(
             scan::scan_line(String::from_utf8_lossy(stored).as_bytes()),
-            Ok(Line::Entry(entry)) if entry.id.as_deref() == Some(id)
+            Ok(Line::Entry(entry)) if entry.id.as_deref().map(str::as_bytes) == Some(id)
         )
 }
 
@@ -363,4 +390,17 @@ fn read_at_least(file: &File, buffer: &mut [u8], offset: u64, least: usize) -> R
         return Err(vanished());
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_kept_whatever_its_length() {
+        for len in [0, 1, 8, 13, 14, 15, 16, 128, 255, 256, 300] {
+            let text: Vec<u8> = (0..len).map(|at| b'a' + (at % 26) as u8).collect();
+            assert_eq!(ShortText::new(&text).as_bytes(), text);
+        }
+    }
 }

@@ -252,7 +252,8 @@ impl Tree {
         std::str::from_utf8(self.id_bytes(node)).unwrap_or_default()
     }
 
-    fn id_bytes(&self, node: Node) -> &[u8] {
+    /// As [`Tree::id`], for who has no need to know that it is text.
+    pub fn id_bytes(&self, node: Node) -> &[u8] {
         let row = self.row(node);
         let at = row.id_at as usize;
         let bytes = self.ids.get(at..at + usize::from(row.id_len));
@@ -337,15 +338,20 @@ impl Tree {
     /// The same in as many steps as it is away: the later one in the file cannot stand above the other,
     /// so it goes up. `None` where a parent on the way stands behind its child.
     fn nearby_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Option<Node>> {
-        let (mut earlier, mut later) = (a.min(b), a.max(b));
-        while earlier != later {
-            let above = later.and_then(|node| self.parent(node));
-            if above >= later {
-                return None;
+        // From 1 on; 0 is above all roots.
+        let number = |node: Option<Node>| raw(node).wrapping_add(1);
+        let (mut one, mut other) = (number(a), number(b));
+        while one != other {
+            (one, other) = (one.max(other), one.min(other));
+            while one > other {
+                let above = number(self.parent(Node(one - 1)));
+                if above >= one {
+                    return None;
+                }
+                one = above;
             }
-            (earlier, later) = (above.min(earlier), above.max(earlier));
         }
-        Some(later)
+        Some(some(one.wrapping_sub(1)))
     }
 
     fn common_ancestor_by_depth(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
