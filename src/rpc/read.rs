@@ -259,12 +259,15 @@ impl ContextEntries {
 /// The path to a position, as the context is made from it.
 pub(super) fn steps(core: &Core, leaf: Option<Node>) -> Vec<Step> {
     let path = core.tree.path(leaf).into_iter();
-    path.map(|node| Step {
+    path.map(|node| step(core, node)).collect()
+}
+
+pub(super) fn step(core: &Core, node: Node) -> Step {
+    Step {
         node,
         kind: core.tree.kind(node),
         role: core.tree.role(node),
-    })
-    .collect()
+    }
 }
 
 fn context_json(context: &Context) -> Vec<u8> {
