@@ -17,7 +17,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use edit::{push_raw, push_string, splice, with_member, without_member};
+pub use edit::{push_raw, push_string, push_utf8, splice, with_member, without_member};
 use literal::skip_string;
 pub use literal::{LONGEST_CHAR, chars, first_char, string};
 pub use plain::plain_words;
@@ -121,7 +121,13 @@ pub struct Member {
 impl Member {
     /// Whether the member's name, escapes decoded, is `name`.
     pub fn is(&self, text: &[u8], name: &str) -> bool {
-        *key_name(text, &self.key, self.key_escaped) == *name.as_bytes()
+        *self.name(text) == *name.as_bytes()
+    }
+
+    /// The member's name, escapes decoded.
+    #[inline]
+    pub fn name<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        key_name(text, &self.key, self.key_escaped)
     }
 
     fn start(&self) -> usize {
@@ -351,24 +357,30 @@ pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// As [`get`] for each of these names, in one walk.
-pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> [Option<&'a [u8]>; N] {
+pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Picked<'a, N> {
+    pick(object, skip_space(object, 0), names).map_or([None; N], |(picked, _)| picked)
+}
+
+/// The raw values of several members, each the last one of its name.
+pub type Picked<'a, const N: usize> = [Option<&'a [u8]>; N];
+
+/// [`get`] of several members at once, of the object that starts exactly at `at`, and the position after
+/// it.
+pub fn pick<'a, const N: usize>(
+    text: &'a [u8],
+    at: usize,
+    names: [&str; N],
+) -> Result<(Picked<'a, N>, usize), Malformed> {
     let mut found = [None; N];
-    let Ok(mut members) = Members::open(object, skip_space(object, 0)) else {
-        return found;
-    };
-    loop {
-        match members.next() {
-            Ok(Some(member)) => {
-                for (found, name) in found.iter_mut().zip(names) {
-                    if member.is(object, name) {
-                        *found = object.get(member.value.clone());
-                    }
-                }
-            }
-            Ok(None) => return found,
-            Err(_) => return [None; N],
+    let mut members = Members::open(text, at)?;
+    while let Some(member) = members.next()? {
+        let key = member.name(text);
+        let named = names.iter().zip(&mut found);
+        for (_, slot) in named.filter(|(name, _)| *key == *name.as_bytes()) {
+            *slot = text.get(member.value.clone());
         }
     }
+    Ok((found, members.end()))
 }
 
 /// As [`get`], down a path of member names: `get_path(entry, &["message", "role"])`.

@@ -151,8 +151,9 @@ fn read(
         let outbox = Arc::clone(outbox);
         move |framing| outbox.set_framing(framing)
     });
+    let mut more = false;
     loop {
-        if !frames.has_buffered() {
+        if !more {
             dispatcher.settle();
             if server.is_ending() {
                 outbox.uncork();
@@ -169,8 +170,9 @@ fn read(
         }
         outbox.wait_for_room(&goes_on);
         dispatcher.wait_for_room(&goes_on);
-        let frame = match frames.next() {
-            Ok(frame) => frame,
+        let frame;
+        (frame, more) = match frames.next_and_more() {
+            Ok(next) => next,
             Err(error) => {
                 tracing::warn!(%error, "the input could not be read");
                 return End::InputEnded;
@@ -178,7 +180,7 @@ fn read(
         };
         outbox.cork();
         match frame {
-            Frame::Message(message) => dispatcher.frame(message),
+            Frame::Message(message) => dispatcher.frame(message, more),
             Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
             Frame::BadBlock => {
                 dispatcher.bad_block();

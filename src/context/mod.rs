@@ -171,9 +171,11 @@ pub fn build(
             }
         }
     }
+    let above = path.iter().enumerate().rev();
+    let above = above.map(|(at, step)| (at >= kept.first, *step));
     Ok(Context {
         thinking_level: thinking_level(path, body)?,
-        model: model(path, kept.first, &collected, body)?,
+        model: model(above, &collected, body)?,
         counted_from,
         messages: collected.messages,
         entry_ids: collected.entry_ids,
@@ -297,32 +299,33 @@ fn thinking_level(
     Ok("off".to_owned())
 }
 
-/// Provider and model id as last used or set on `path`, without a context around it.
+/// Provider and model id as last used or set at or above a leaf, without a context around it. `above` is
+/// the way from the leaf to the root; it is not gone further than need be.
 pub fn current_model(
-    path: &[Step],
+    above: impl Iterator<Item = Step>,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
-    model(path, 0, &Collected::new(Format::Agent), body)
+    let above = above.map(|step| (true, step));
+    model(above, &Collected::new(Format::Agent), body)
 }
 
-/// The model last used or set. What names none is passed over; of the answers before the context,
-/// which starts at `first`, only the nearest is asked.
+/// The model last used or set, `above` being the way to the root, and of each step whether it is in the
+/// context. What names none is passed over; of the answers before the context only the nearest is asked.
 fn model(
-    path: &[Step],
-    first: usize,
+    above: impl Iterator<Item = (bool, Step)>,
     collected: &Collected,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
     let mut answers = collected.answers.iter().rev().peekable();
     let mut asked = false;
-    for (at, step) in path.iter().enumerate().rev() {
+    for (is_inside, step) in above {
         let model = if let Some((_, at)) = answers.next_if(|(node, _)| *node == step.node) {
             let message = collected.messages.get(*at);
             message.and_then(|message| named_model(message, "model"))
         } else if step.kind == Kind::ModelChange {
             named_model(&body(step.node)?, "modelId")
-        } else if is_answer(step) && (at >= first || !asked) {
-            asked |= at < first;
+        } else if is_answer(&step) && (is_inside || !asked) {
+            asked |= !is_inside;
             let entry = body(step.node)?;
             json::get(&entry, "message").and_then(|message| named_model(message, "model"))
         } else {

@@ -17,7 +17,7 @@ use crate::json;
 use crate::log::migrate::optional_literal;
 use crate::timestamp;
 use crate::tree::Tree;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Makes the lines of one operation: fresh ids, one timestamp.
 pub struct Minter<'a> {
@@ -111,11 +111,11 @@ fn push_member_name(members: &mut Vec<u8>, name: &str) {
 
 /// Raw JSON on one line, otherwise byte for byte: a line break can only stand between tokens.
 pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
-    let start = out.len();
-    out.extend_from_slice(raw);
-    for byte in out.iter_mut().skip(start) {
-        if matches!(*byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        out.extend_from_slice(rest.get(..at).unwrap_or_default());
+        out.push(b' ');
+        rest = rest.get(at + 1..).unwrap_or_default();
     }
+    out.extend_from_slice(rest);
 }

@@ -11,7 +11,9 @@ const RESERVED_CUSTOM_PREFIX: &str = "treelined.";
 
 /// Refuses nesting that common parsers cannot read back.
 pub fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
-    if json::depth(text) > MAX_NESTING {
+    // What opens that seldom needs no closer look.
+    let opens = memchr::memchr2_iter(b'[', b'{', text).count();
+    if opens > MAX_NESTING && json::depth(text) > MAX_NESTING {
         return Err(Error::entry_invalid(
             index,
             field,
@@ -102,14 +104,17 @@ pub fn message(index: usize, message: &[u8]) -> Result<()> {
     if !is_object(message) {
         return Err(Error::entry_invalid(index, "message", "must be an object"));
     }
-    let role = json::get(message, "role").and_then(json::string);
+    let wanted = ["role", "content", "toolCallId"];
+    let picked = json::pick(message, json::skip_space(message, 0), wanted);
+    let ([role, content, tool_call_id], _) = picked.unwrap_or_default();
+    let role = role.and_then(json::string);
     let role = role.ok_or_else(|| entry.refused("role", "must be a string"))?;
     match &*role {
-        "user" | "custom" | "system" => entry.text_or_blocks("content"),
-        "assistant" => entry.blocks("content"),
+        "user" | "custom" | "system" => entry.is_text_or_blocks("content", content),
+        "assistant" => entry.are_blocks("content", content),
         "toolResult" => {
-            entry.text("toolCallId")?;
-            entry.blocks("content")
+            entry.is_text("toolCallId", tool_call_id)?;
+            entry.are_blocks("content", content)
         }
         "bashExecution" => {
             entry.text("command")?;
@@ -133,11 +138,19 @@ impl<'a> Check<'a> {
     }
 
     fn member(&self, name: &str) -> Result<&'a [u8]> {
-        json::get(self.object, name).ok_or_else(|| self.refused(name, "is missing"))
+        self.given(name, json::get(self.object, name))
+    }
+
+    fn given<'v>(&self, name: &str, value: Option<&'v [u8]>) -> Result<&'v [u8]> {
+        value.ok_or_else(|| self.refused(name, "is missing"))
     }
 
     fn text(&self, name: &str) -> Result<()> {
-        if self.member(name)?.starts_with(b"\"") {
+        self.is_text(name, json::get(self.object, name))
+    }
+
+    fn is_text(&self, name: &str, value: Option<&[u8]>) -> Result<()> {
+        if self.given(name, value)?.starts_with(b"\"") {
             return Ok(());
         }
         Err(self.refused(name, "must be a string"))
@@ -175,33 +188,39 @@ impl<'a> Check<'a> {
     }
 
     fn text_or_blocks(&self, name: &str) -> Result<()> {
-        if self.member(name)?.starts_with(b"\"") {
-            return Ok(());
+        self.is_text_or_blocks(name, json::get(self.object, name))
+    }
+
+    fn is_text_or_blocks(&self, name: &str, value: Option<&[u8]>) -> Result<()> {
+        match self.given(name, value)? {
+            [b'"', ..] => Ok(()),
+            _ => self.are_blocks(name, value),
         }
-        self.blocks(name)
     }
 
     /// An array of objects that each have a string `type`, and what the known types need.
-    fn blocks(&self, name: &str) -> Result<()> {
-        let value = self.member(name)?;
+    fn are_blocks(&self, name: &str, value: Option<&[u8]>) -> Result<()> {
+        let value = self.given(name, value)?;
         let wrong = |reason: &str| self.refused(name, reason);
         let not_blocks = |_| wrong("must be an array of content blocks");
+        let untyped = || wrong("must be an array of objects with a type");
         let mut elements = Elements::open(value, 0).map_err(not_blocks)?;
-        while let Some(span) = elements.next().map_err(not_blocks)? {
-            let block = value.get(span).unwrap_or_default();
-            let kind = is_object(block)
-                .then(|| json::get(block, "type").and_then(json::string))
-                .flatten();
-            let needed: &[&str] = match kind.as_deref() {
-                None => return Err(wrong("must be an array of objects with a type")),
-                Some("text") => &["text"],
-                Some("thinking") => &["thinking"],
-                Some("image") => &["data", "mimeType"],
-                Some("toolCall") => &["id", "name"],
-                Some(_) => &[],
+        while let Some(at) = elements.next_at().map_err(not_blocks)? {
+            let wanted = ["type", "text", "thinking", "data", "mimeType", "id", "name"];
+            let picked = json::pick(value, at, wanted);
+            let ([kind, text, thinking, data, mime_type, id, tool], end) =
+                picked.map_err(|_| untyped())?;
+            elements.resume(end);
+            let kind = kind.and_then(json::string).ok_or_else(untyped)?;
+            let needed: &[(&str, Option<&[u8]>)] = match &*kind {
+                "text" => &[("text", text)],
+                "thinking" => &[("thinking", thinking)],
+                "image" => &[("data", data), ("mimeType", mime_type)],
+                "toolCall" => &[("id", id), ("name", tool)],
+                _ => &[],
             };
-            for member in needed {
-                if !json::get(block, member).is_some_and(|value| value.starts_with(b"\"")) {
+            for (member, value) in needed {
+                if !value.is_some_and(|value| value.starts_with(b"\"")) {
                     return Err(wrong(&format!("has a block without its {member}")));
                 }
             }

@@ -19,8 +19,8 @@ impl Block {
     /// Whether nothing in it needs a look: no quote, backslash or control character.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        let [a, b, c, d] = self.0.map(special);
-        (a | b | c | d).to_bitmask() == 0
+        let [a, b, c, d] = self.0;
+        (special(a) | special(b) | special(c) | special(d)).to_bitmask() == 0
     }
 
     #[inline]

@@ -8,9 +8,13 @@ use super::{Member, Members, Span, skip_space};
 /// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the
 /// field take them for line ends (protocol.md §1).
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    push_utf8(out, text.as_bytes());
+}
+
+/// As [`push_string`], for bytes that are known to be UTF-8.
+pub fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
-    let bytes = text.as_bytes();
     let mut copied = 0;
     let mut at = 0;
     loop {

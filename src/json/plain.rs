@@ -15,11 +15,28 @@ pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
             hits => return at + hits.trailing_zeros() as usize,
         }
     }
+    // Most texts are ids of eight digits.
+    if let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>)
+        && is_plain_word(u64::from_ne_bytes(*bytes))
+    {
+        at += 8;
+    }
     let rest = text.get(at..).unwrap_or_default();
     let hit = rest
         .iter()
         .position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\' | 0xe2));
     hit.map_or(text.len(), |hit| at + hit)
+}
+
+/// Whether none of eight bytes is one that [`next_to_escape`] looks for.
+fn is_plain_word(bytes: u64) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    const HIGH: u64 = EACH * 0x80;
+    // The high bit of a byte is set if it is zero; above such a one also of others, which is as good.
+    let zeros = |bytes: u64| bytes.wrapping_sub(EACH) & !bytes & HIGH;
+    let is = |byte: u8| zeros(bytes ^ (EACH * u64::from(byte)));
+    let control = bytes.wrapping_sub(EACH * 0x20) & !bytes & HIGH;
+    (control | is(b'"') | is(b'\\') | is(0xe2)) == 0
 }
 
 /// Length of the text at the start of `text` that stands in a literal as it reads and needs no
@@ -53,4 +70,30 @@ pub fn plain_words(text: &[u8]) -> usize {
         at += 1;
     }
     at - usize::from(at > 0 && after_space)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_byte_at_any_place_is_found_or_passed_over() {
+        for len in [1, 7, 8, 9, 15, 16, 17, 24, 31, 33] {
+            for at in 0..len {
+                for byte in 0..=u8::MAX {
+                    for around in [b'a', 0x7f, 0x80, 0xff, b' ', b'#', b'[', b']', b'!'] {
+                        let mut text = vec![around; len];
+                        text[at] = byte;
+                        let is_found = matches!(byte, 0..0x20 | b'"' | b'\\' | 0xe2);
+                        let expect = if is_found { at } else { len };
+                        assert_eq!(
+                            next_to_escape(&text, 0),
+                            expect,
+                            "{byte:x} at {at} of {len}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }

@@ -294,6 +294,11 @@ impl FileLog {
     /// our break comes after its own and makes a blank line, which every reader passes over.
     fn has_tail(&self, file: &File) -> Result<bool> {
         use std::os::unix::fs::FileExt;
+        // The path was looked at under this lock; who writes without it may come between all the same.
+        let seen = self.open.as_ref().and_then(|open| open.seen.get());
+        if seen.is_some_and(|seen| seen.size == self.end) {
+            return Ok(!self.ends_in_break);
+        }
         let status = file::status_of(file).map_err(|error| self.failed("stat", &error))?;
         if status.size == self.end {
             return Ok(!self.ends_in_break);

@@ -45,8 +45,35 @@ pub struct Fetch {
     pub node: Node,
     pub place: Place,
     /// What the stored entry must say it is; `None` in version 1, where entries have no ids.
-    id: Option<Box<str>>,
+    id: Option<ShortText>,
     edits: Vec<Edit>,
+}
+
+/// A text that takes no memory of its own if it is short, as ids are: a long path has very many.
+#[derive(Debug, Clone)]
+enum ShortText {
+    Inline { len: u8, bytes: [u8; 14] },
+    Long(Box<[u8]>),
+}
+
+impl ShortText {
+    fn new(text: &[u8]) -> Self {
+        let mut bytes = [0; 14];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(room), Ok(len)) => {
+                room.copy_from_slice(text);
+                Self::Inline { len, bytes }
+            }
+            _ => Self::Long(text.into()),
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Inline { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Self::Long(text) => text,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -145,7 +172,8 @@ impl Bodies {
     /// `id`: with its line break, or at the end of what was read.
     pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
         let (line, after) = stored.split_at_checked(len).unwrap_or_default();
-        let is_there = matches!(after.first(), None | Some(b'\n')) && says_it_is(line, id);
+        let is_there =
+            matches!(after.first(), None | Some(b'\n')) && says_it_is(line, id.as_bytes());
         self.noticed(if is_there { Ok(()) } else { Err(vanished()) })
     }
 
@@ -178,7 +206,7 @@ impl Bodies {
             let stored = self.read(place)?;
             edits.extend(resolved_reference(tree, node, &stored));
         }
-        let id = (self.version > 1).then(|| tree.id(node).into());
+        let id = (self.version > 1).then(|| ShortText::new(tree.id_bytes(node)));
         Ok(Fetch {
             node,
             place,
@@ -239,7 +267,7 @@ impl Bodies {
 impl Fetch {
     fn check(&self, stored: &[u8]) -> Result<()> {
         match &self.id {
-            Some(id) if !says_it_is(stored, id) => Err(vanished()),
+            Some(id) if !says_it_is(stored, id.as_bytes()) => Err(vanished()),
             _ => Ok(()),
         }
     }
@@ -375,17 +403,17 @@ fn vanished() -> Error {
 
 /// Whether the stored bytes are an entry with this id. Where the format puts the id it is found
 /// without reading further.
-fn says_it_is(stored: &[u8], id: &str) -> bool {
+fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
     begins_with_id(stored, id)
-        || first_id(stored).is_some_and(|found| found == id)
+        || first_id(stored).is_some_and(|found| found.as_bytes() == id)
         || matches!(
             scan::scan_line(String::from_utf8_lossy(stored).as_bytes()),
-            Ok(Line::Entry(entry)) if entry.id.as_deref() == Some(id)
+            Ok(Line::Entry(entry)) if entry.id.as_deref().map(str::as_bytes) == Some(id)
         )
 }
 
 /// Whether it is so by the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write.
-fn begins_with_id(stored: &[u8], id: &str) -> bool {
+fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {
         return false;
@@ -394,8 +422,8 @@ fn begins_with_id(stored: &[u8], id: &str) -> bool {
     let id_at = rest.get(kind..).unwrap_or_default();
     let found = id_at.strip_prefix(b"\",\"id\":\"");
     // An id with anything to escape would have to be decoded first.
-    let is_bare = !id.contains(['\\', '"']);
-    let behind = found.and_then(|found| found.strip_prefix(id.as_bytes()));
+    let is_bare = memchr::memchr2(b'\\', b'"', id).is_none();
+    let behind = found.and_then(|found| found.strip_prefix(id));
     is_bare && behind.is_some_and(|behind| behind.starts_with(b"\""))
 }
 
@@ -434,11 +462,11 @@ mod tests {
     #[test]
     fn what_the_first_bytes_say_is_what_the_line_says() {
         let check = |stored: &str, id: &str, expected: bool| {
-            let (stored, shown) = (stored.as_bytes(), stored);
-            assert_eq!(says_it_is(stored, id), expected, "{shown}");
+            let (stored, shown, bytes) = (stored.as_bytes(), stored, id.as_bytes());
+            assert_eq!(says_it_is(stored, bytes), expected, "{shown}");
             let first = first_id(stored);
             assert!(
-                !begins_with_id(stored, id) || first.as_deref() == Some(id),
+                !begins_with_id(stored, bytes) || first.as_deref() == Some(id),
                 "{shown}"
             );
         };
@@ -453,11 +481,19 @@ mod tests {
         check(r#"{"type":"message","id":"\u0061"}"#, "a", true);
         assert!(begins_with_id(
             br#"{"type":"custom_message","id":"a","#,
-            "a"
+            b"a"
         ));
         for cut in 0..30 {
             let stored = &br#"{"type":"message","id":"a1","x"}"#[..cut];
-            assert_eq!(begins_with_id(stored, "a1"), cut >= 27, "{cut}");
+            assert_eq!(begins_with_id(stored, b"a1"), cut >= 27, "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_kept_whatever_its_length() {
+        for len in [0, 1, 8, 13, 14, 15, 16, 128, 255, 256, 300] {
+            let text: Vec<u8> = (0..len).map(|at| b'a' + (at % 26) as u8).collect();
+            assert_eq!(ShortText::new(&text).as_bytes(), text);
         }
     }
 }

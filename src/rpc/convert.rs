@@ -1,19 +1,23 @@
 //! Core ⇄ wire.
 
 use super::server::OpenSession;
-use crate::error::Error;
+use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::diagnostic::{Damage, Diagnostic};
 use crate::session::Core;
 use crate::sync::Durability;
-use crate::tree::Cause;
+use crate::tree::{Cause, Node, Tree};
 use crate::wire;
 use jsonrpsee::types::ErrorObjectOwned;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// Stored JSON as a member of a message.
 pub fn raw(json: &[u8]) -> wire::Raw {
-    let text = String::from_utf8_lossy(json).into_owned();
+    raw_text(String::from_utf8_lossy(json).into_owned())
+}
+
+fn raw_text(text: String) -> wire::Raw {
     RawValue::from_string(text).unwrap_or_else(|error| {
         // A body was checked when it was read; null is what is left if the file changed since.
         tracing::error!(%error, "an entry could not be handed out");
@@ -21,25 +25,33 @@ pub fn raw(json: &[u8]) -> wire::Raw {
     })
 }
 
-/// Ids as a JSON array.
-pub fn id_array<'a>(ids: impl Iterator<Item = &'a str>) -> wire::Raw {
-    let mut out = vec![b'['];
-    for id in ids {
+/// The ids of these as a JSON array.
+pub fn id_array(tree: &Tree, nodes: &[Node]) -> wire::Raw {
+    // Eight digits, quotes and a comma each, if they are ours.
+    let mut out = Vec::with_capacity(nodes.len() * 11 + 2);
+    out.push(b'[');
+    for node in nodes {
         if out.len() > 1 {
             out.push(b',');
         }
-        json::push_string(&mut out, id);
+        json::push_utf8(&mut out, tree.id_bytes(*node));
     }
     out.push(b']');
-    raw(&out)
+    raw_text(String::from_utf8(out).unwrap_or_default())
+}
+
+/// A value as JSON on one line.
+pub fn line(value: &impl Serialize) -> Result<Vec<u8>> {
+    let bytes = serde_json::to_vec(value);
+    let bytes = bytes.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
+    Ok(on_one_line(bytes))
 }
 
 /// A message as it may stand on a line of its own: stored JSON can hold line breaks between tokens,
 /// and U+2028 and U+2029 are escaped (protocol.md §1).
 pub fn on_one_line(message: Vec<u8>) -> Vec<u8> {
-    let separators = memchr::memmem::find(&message, b"\xe2\x80\xa8").is_some()
-        || memchr::memmem::find(&message, b"\xe2\x80\xa9").is_some();
-    if !separators && memchr::memchr2(b'\n', b'\r', &message).is_none() {
+    // 0xe2 is what the separators begin with.
+    if memchr::memchr3(b'\n', b'\r', 0xe2, &message).is_none() {
         return message;
     }
     let mut escaped = Vec::with_capacity(message.len() + 64);

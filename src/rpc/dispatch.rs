@@ -4,19 +4,16 @@
 //! requests, and goes to the runtime only if it has to wait.
 
 use super::convert;
-use super::method;
+use super::method::{Answered, Reply, Table};
+use super::request::{Request, parse};
 use super::server::{Call, Server};
 use crate::error::{Error, Kind, Result};
-use crate::json::{self, Members};
+use crate::json;
 use crate::stdio::Class;
 use crate::wire::RequestId;
 use futures_util::FutureExt;
-use jsonrpsee::core::server::{MethodCallback, MethodResponse, Methods};
-use jsonrpsee::types::{Id, Params, Response, ResponsePayload};
-use jsonrpsee::{ConnectionId, Extensions};
-use std::borrow::Cow;
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use jsonrpsee::types::{Id, Response, ResponsePayload};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -46,7 +43,7 @@ const MAX_GATHERED_BYTES: usize = 256 << 10;
 /// Takes frames to handlers.
 pub struct Dispatcher {
     server: Arc<Server>,
-    methods: Methods,
+    methods: Table,
     runtime: Handle,
     running: Arc<Running>,
     gathered: Mutex<Gathered>,
@@ -55,13 +52,15 @@ pub struct Dispatcher {
 /// Requests that are held back, and what came behind them.
 #[derive(Default)]
 struct Gathered {
+    /// Whether sessions have been told to hold appends back.
+    has_begun: bool,
     requests: Vec<Begun>,
     bytes: usize,
 }
 
 /// A request whose handler has been polled.
 struct Begun {
-    future: HandlerFuture,
+    future: Answered,
     /// What it came to, if it is through.
     done: Option<Done>,
     call: Arc<Call>,
@@ -71,7 +70,7 @@ struct Begun {
 }
 
 /// `None` if the handler panicked.
-type Done = Option<MethodResponse>;
+type Done = Option<Result<Reply>>;
 
 /// One of the requests that have not been answered, until dropped.
 struct Counted {
@@ -101,6 +100,8 @@ impl Drop for Counted {
 
 /// Requests that may wait for something at a time; further ones are not read.
 const MAX_RUNNING: usize = 4096;
+/// Results up to this size, in bytes, are copied into their response.
+const SMALL: usize = 64 << 10;
 /// How often a reader that waits looks whether it may go on.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -113,21 +114,10 @@ struct Running {
     idle: Notify,
 }
 
-/// A request as it stands in its frame.
-struct Request<'a> {
-    /// As sent, raw; `None` for a notification.
-    id: Option<(RequestId, &'a [u8])>,
-    method: Cow<'a, str>,
-    params: Option<&'a str>,
-}
-
-/// `None` if the handler panicked.
-type HandlerFuture = Pin<Box<dyn Future<Output = Done> + Send>>;
-
 impl Dispatcher {
     pub fn new(server: Arc<Server>, runtime: Handle) -> anyhow::Result<Self> {
         Ok(Self {
-            methods: method::table()?.into(),
+            methods: Table::new()?,
             server,
             runtime,
             running: Arc::default(),
@@ -135,10 +125,11 @@ impl Dispatcher {
         })
     }
 
-    /// Takes one frame; whatever it is, it is answered exactly once, now or later.
-    pub fn frame(&self, frame: &[u8]) {
+    /// Takes one frame; whatever it is, it is answered exactly once, now or later. What can be done
+    /// together with what follows is held back if `more` is here already.
+    pub fn frame(&self, frame: &[u8], more: bool) {
         match parse(frame) {
-            Ok(request) => self.request(request),
+            Ok(request) => self.request(request, more),
             Err(error) => self.refuse(b"null", &error),
         }
     }
@@ -179,9 +170,12 @@ impl Dispatcher {
 
     /// Carries out what is held back. Due before the thread that reads waits for anything.
     pub fn settle(&self) {
+        let gathered = std::mem::take(&mut *self.gathered());
+        if !gathered.has_begun {
+            return;
+        }
         let _entered = self.runtime.enter();
         self.server.stop_gathering();
-        let gathered = std::mem::take(&mut *self.gathered());
         for mut begun in gathered.requests {
             let done = begun.done.take().or_else(|| poll_once(&mut begun.future));
             match done {
@@ -207,13 +201,11 @@ impl Dispatcher {
         }
     }
 
-    fn request(&self, request: Request<'_>) {
+    fn request(&self, request: Request<'_>, more: bool) {
         let Request { id, method, params } = request;
         tracing::debug!(%method, "request");
-        let is_gathered = GATHERED.contains(&&*method);
-        if is_gathered {
-            self.server.gathering.begin();
-        } else {
+        let is_gathered = GATHERED.contains(&&*method) && self.gathers(more);
+        if !is_gathered {
             self.settle();
         }
         let raw_id = id.as_ref().map(|(_, raw)| *raw);
@@ -226,28 +218,32 @@ impl Dispatcher {
             }
             return;
         }
-        let callback = match self.methods.method(&method) {
-            Some(MethodCallback::Async(callback)) => Arc::clone(callback),
-            _ => {
-                if let Some(raw_id) = raw_id {
-                    let error = Error::new(Kind::MethodNotFound, format!("no method {method:?}"));
-                    self.refuse(raw_id, &error);
-                }
-                return;
+        if !self.methods.knows(&method) {
+            if let Some(raw_id) = raw_id {
+                let error = Error::new(Kind::MethodNotFound, format!("no method {method:?}"));
+                self.refuse(raw_id, &error);
             }
-        };
-        let call = Call::new(
-            Arc::clone(&self.server),
-            id.as_ref().map(|(id, _)| id.clone()),
-        );
-        let mut extensions = Extensions::new();
-        extensions.insert(Arc::clone(&call));
-        // The library's copy of the id is only for its own response, which is used for errors.
-        let params = Params::new(params).into_owned();
-        let size = params.as_str().map_or(0, str::len);
-        let future = callback(Id::Null, params, ConnectionId(0), usize::MAX, extensions);
-        let future = AssertUnwindSafe(future).catch_unwind().map(Result::ok);
-        self.run(future.boxed(), call, raw_id, size, is_gathered);
+            return;
+        }
+        let call = Call::new(Arc::clone(&self.server), id.map(|(id, _)| id));
+        let _entered = self.runtime.enter();
+        match self.methods.begin(&method, params, Arc::clone(&call)) {
+            Some(future) => {
+                let size = params.map_or(0, str::len);
+                self.run(future, call, raw_id, size, is_gathered);
+            }
+            None => answer(&call, raw_id, None),
+        }
+    }
+
+    /// Whether an append waits for what follows: if more is here, or others wait already.
+    fn gathers(&self, more: bool) -> bool {
+        let mut gathered = self.gathered();
+        if more && !gathered.has_begun {
+            gathered.has_begun = true;
+            self.server.gathering.begin();
+        }
+        gathered.has_begun
     }
 
     /// What is refused before it reaches a handler.
@@ -277,13 +273,12 @@ impl Dispatcher {
 
     fn run(
         &self,
-        mut future: HandlerFuture,
+        mut future: Answered,
         call: Arc<Call>,
         raw_id: Option<&[u8]>,
         size: usize,
         is_gathered: bool,
     ) {
-        let _entered = self.runtime.enter();
         let done = poll_once(&mut future);
         let begun = |done| Begun {
             future,
@@ -326,7 +321,7 @@ impl Dispatcher {
             in_flight.insert(id.clone(), Arc::clone(&call));
         }
         self.runtime.spawn(async move {
-            let done = future.await;
+            let done = AssertUnwindSafe(future).catch_unwind().await.ok();
             if let Some(id) = &call.id {
                 call.server.in_flight().remove(id);
             }
@@ -341,55 +336,42 @@ impl Dispatcher {
     }
 }
 
-fn poll_once(future: &mut HandlerFuture) -> Option<Done> {
+fn poll_once(future: &mut Answered) -> Option<Done> {
     let mut context = Context::from_waker(Waker::noop());
-    match future.as_mut().poll(&mut context) {
-        Poll::Ready(done) => Some(done),
-        Poll::Pending => None,
+    let poll = || future.as_mut().poll(&mut context);
+    match catch_unwind(AssertUnwindSafe(poll)) {
+        Ok(Poll::Ready(done)) => Some(Some(done)),
+        Ok(Poll::Pending) => None,
+        Err(_) => Some(None),
     }
 }
 
 /// Queues the response, if one is due, then what is to be said after it.
 fn answer(call: &Call, raw_id: Option<&[u8]>, done: Done) {
     if let Some(raw_id) = raw_id {
-        let result = call
-            .result
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
         let limit = call.server.client_frame_bytes();
-        let error = match (done, result) {
-            (Some(done), Some(result)) if done.is_success() => {
-                let response = success_response(raw_id, result);
-                if response.len() <= limit {
-                    // On one line already, and not to be looked through again: it may be large.
-                    call.server.outbox.push(response, Class::Keep);
-                    None
-                } else {
-                    Some(error_response(raw_id, &too_large(response.len(), limit)))
-                }
-            }
-            (done, _) => {
-                let error = match done {
-                    Some(done) => with_id(done.as_ref(), raw_id),
-                    None => {
-                        let error = Error::new(Kind::InternalError, "the handler failed");
-                        error_response(raw_id, &error)
-                    }
-                };
+        let failed = || Error::new(Kind::InternalError, "the handler failed");
+        let mut response = match done.unwrap_or_else(|| Err(failed())) {
+            Ok(Reply::Bytes(result)) if result.len() <= SMALL => success(raw_id, &result),
+            Ok(Reply::Bytes(result)) => around(raw_id, vec![result]),
+            Ok(Reply::Pieces(result)) => around(raw_id, result),
+            Err(error) => {
+                let error = error_response(raw_id, &error);
                 // The kind is the contract; details are what there is room for.
-                let error = match error.len() > limit {
+                Reply::Bytes(match error.len() > limit {
                     true => without_details(&error),
-                    false => error,
-                };
-                Some(match error.len() > limit {
-                    true => error_response(raw_id, &too_large(error.len(), limit)),
                     false => error,
                 })
             }
         };
-        if let Some(error) = error {
-            call.server.send(error, Class::Keep);
+        let length = response.len();
+        if length > limit {
+            response = Reply::Bytes(error_response(raw_id, &too_large(length, limit)));
+        }
+        // On one line already, and not to be looked through again: it may be large.
+        match response {
+            Reply::Bytes(response) => call.server.outbox.push(response, Class::Keep),
+            Reply::Pieces(pieces) => call.server.outbox.push_pieces(pieces),
         }
     }
     let after = std::mem::take(&mut *call.after.lock().unwrap_or_else(PoisonError::into_inner));
@@ -410,88 +392,35 @@ fn without_details(response: &[u8]) -> Vec<u8> {
     json::with_member(response, "error", &error)
 }
 
-/// Put around the result where it is, since that may be large.
-fn success_response(raw_id: &[u8], mut result: Vec<u8>) -> Vec<u8> {
-    let mut head = Vec::with_capacity(raw_id.len() + 40);
-    head.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    json::push_raw(&mut head, raw_id);
-    head.extend_from_slice(b",\"result\":");
-    result.reserve(head.len() + 1);
-    result.push(b'}');
-    result.splice(0..0, head);
-    result
+/// A response with this result.
+fn success(raw_id: &[u8], result: &[u8]) -> Reply {
+    let mut response = success_head(raw_id, result.len() + 1);
+    response.extend_from_slice(result);
+    response.push(b'}');
+    Reply::Bytes(response)
 }
 
+/// A response around a result that is too large to be copied.
+fn around(raw_id: &[u8], mut result: Vec<Vec<u8>>) -> Reply {
+    result.insert(0, success_head(raw_id, 0));
+    result.push(b"}".to_vec());
+    Reply::Pieces(result)
+}
+
+/// Up to the result, with room for `more` bytes.
+fn success_head(raw_id: &[u8], more: usize) -> Vec<u8> {
+    const BEFORE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+    const BETWEEN: &[u8] = b",\"result\":";
+    let mut head = Vec::with_capacity(BEFORE.len() + raw_id.len() + BETWEEN.len() + more);
+    head.extend_from_slice(BEFORE);
+    json::push_raw(&mut head, raw_id);
+    head.extend_from_slice(BETWEEN);
+    head
+}
+
+/// On one line, the id as the client spelled it.
 fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {
     let payload: ResponsePayload<'_, ()> = ResponsePayload::error(convert::error(error));
-    let response = serde_json::to_string(&Response::new(payload, Id::Null));
-    with_id(&response.unwrap_or_default(), raw_id)
-}
-
-/// A response that the library made for the id null, for the id as the client spelled it.
-fn with_id(response: &str, raw_id: &[u8]) -> Vec<u8> {
-    json::with_member(response.as_bytes(), "id", raw_id)
-}
-
-/// Reads the envelope, every byte checked to be JSON in the same pass.
-fn parse(frame: &[u8]) -> Result<Request<'_>> {
-    let not_json = || Error::new(Kind::ParseError, "not JSON");
-    let invalid = |why: &'static str| Error::new(Kind::InvalidRequest, why);
-    let text = std::str::from_utf8(frame).map_err(|_| Error::new(Kind::ParseError, "not UTF-8"))?;
-    let value = json::value_span(frame).map_err(|_| not_json())?;
-    match frame.get(value.start) {
-        Some(b'{') => {}
-        Some(b'[') => {
-            return Err(Error::new(
-                Kind::BatchUnsupported,
-                "batches are not supported",
-            ));
-        }
-        _ => return Err(invalid("not a request object")),
-    }
-    let (mut version, mut id, mut method, mut params) = (None, None, None, None);
-    let mut members = Members::open(frame, value.start).map_err(|_| not_json())?;
-    while let Some(member) = members.next().map_err(|_| not_json())? {
-        let slot = if member.is(frame, "jsonrpc") {
-            &mut version
-        } else if member.is(frame, "id") {
-            &mut id
-        } else if member.is(frame, "method") {
-            &mut method
-        } else if member.is(frame, "params") {
-            &mut params
-        } else {
-            continue;
-        };
-        *slot = Some(member.value);
-    }
-    let raw = |span: Option<json::Span>| span.and_then(|span| frame.get(span));
-    let id = match raw(id) {
-        None => None,
-        Some(raw) => match request_id(raw) {
-            Some(id) => Some((id, raw)),
-            None => {
-                return Err(invalid(
-                    "an id is a string or an integer from 0 to 2^53 - 1",
-                ));
-            }
-        },
-    };
-    if raw(version).and_then(json::string).as_deref() != Some("2.0") {
-        return Err(invalid("not a request of JSON-RPC 2.0"));
-    }
-    let method = raw(method)
-        .and_then(json::string)
-        .ok_or_else(|| invalid("no method"))?;
-    let params = params.and_then(|span| text.get(span));
-    Ok(Request { id, method, params })
-}
-
-fn request_id(raw: &[u8]) -> Option<RequestId> {
-    const LARGEST: u64 = (1 << 53) - 1;
-    if let Some(text) = json::string(raw) {
-        return Some(RequestId::Text(text.into_owned()));
-    }
-    let number: u64 = std::str::from_utf8(raw).ok()?.parse().ok()?;
-    (number <= LARGEST && raw.iter().all(u8::is_ascii_digit)).then_some(RequestId::Number(number))
+    let response = serde_json::to_vec(&Response::new(payload, Id::Null)).unwrap_or_default();
+    convert::on_one_line(json::with_member(&response, "id", raw_id))
 }

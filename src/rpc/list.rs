@@ -1,6 +1,7 @@
 //! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
 //! are the catalogue's.
 
+use super::convert;
 use super::method::Reply;
 use super::server::Call;
 use crate::catalogue::Row;
@@ -9,7 +10,6 @@ use crate::listing::Listing;
 use crate::session::blocking;
 use crate::timestamp;
 use crate::wire;
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn result(rows: &[Arc<Row>], last: Option<&Arc<Row>>) -> Result<Vec<u8>> {
         match row.shown.get() {
             Some(shown) => out.extend_from_slice(shown),
             None => {
-                let shown = json_of(&session_row(&row.listing))?;
+                let shown = convert::line(&session_row(&row.listing))?;
                 out.extend_from_slice(&shown);
                 // Another call may have been quicker.
                 let _same = row.shown.set(shown.into());
@@ -78,15 +78,10 @@ fn result(rows: &[Arc<Row>], last: Option<&Arc<Row>>) -> Result<Vec<u8>> {
     out.push(b']');
     if let Some(last) = last {
         out.extend_from_slice(b",\"nextCursor\":");
-        out.extend_from_slice(&json_of(&path_of(&last.listing))?);
+        out.extend_from_slice(&convert::line(&path_of(&last.listing))?);
     }
     out.push(b'}');
     Ok(out)
-}
-
-fn json_of(value: &impl Serialize) -> Result<Vec<u8>> {
-    let Reply::Bytes(bytes) = Reply::of(value)?;
-    Ok(bytes)
 }
 
 fn path_of(row: &Listing) -> String {
@@ -243,7 +238,7 @@ mod tests {
         for count in 0..=rows.len() {
             let rows = &rows[..count];
             for last in [None, rows.last()] {
-                let Reply::Bytes(expected) = Reply::of(&wire::ListSessionsResult {
+                let expected = convert::line(&wire::ListSessionsResult {
                     sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
                     next_cursor: last.map(|row| path_of(&row.listing)),
                 })

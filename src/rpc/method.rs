@@ -6,34 +6,93 @@ use super::{
     append, compact, convert, events, fork, handshake, list, moves, navigate, pick, read, sessions,
     tree, turns,
 };
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::wire;
-use jsonrpsee::RpcModule;
+use jsonrpsee::Extensions;
 use jsonrpsee::core::RegisterMethodError;
-use jsonrpsee::types::ErrorObjectOwned;
+use jsonrpsee::core::server::{MethodCallback, MethodResponse, Methods, SyncMethod};
+use jsonrpsee::types::{Id, Params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
-use std::sync::{Arc, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a handler answers.
 pub enum Reply {
     /// JSON on one line, ready to be put into the response.
     Bytes(Vec<u8>),
+    /// The same in pieces.
+    Pieces(Vec<Vec<u8>>),
 }
 
 impl Reply {
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Pieces(pieces) => pieces.iter().map(Vec::len).sum(),
+        }
+    }
+
     pub fn of(result: &impl Serialize) -> Result<Self> {
-        let bytes = serde_json::to_vec(result);
-        let bytes = bytes.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
-        Ok(Self::Bytes(convert::on_one_line(bytes)))
+        convert::line(result).map(Self::Bytes)
+    }
+}
+
+/// The methods of this daemon.
+///
+/// The library's way to register a handler has its answer serialized, copied and checked anew, and gives it
+/// what it needs through a map that is made for each request. Here each only begins, and leaves its future,
+/// whose answer is ready bytes, where it has found the call.
+pub struct Table {
+    methods: Methods,
+    /// Locked while a handler is begun: there is one place to hand over.
+    handover: Mutex<Arc<Handover>>,
+}
+
+/// A handler on its way to the result.
+pub type Answered = Pin<Box<dyn Future<Output = Result<Reply>> + Send>>;
+
+#[derive(Default)]
+struct Handover {
+    call: Mutex<Option<Arc<Call>>>,
+    answered: Mutex<Option<Answered>>,
+}
+
+impl Table {
+    pub fn new() -> Result<Self, RegisterMethodError> {
+        let handover = Arc::new(Handover::default());
+        Ok(Self {
+            methods: methods(&handover)?,
+            handover: Mutex::new(handover),
+        })
+    }
+
+    pub fn knows(&self, method: &str) -> bool {
+        self.methods.method(method).is_some()
+    }
+
+    /// Decodes the params and begins the handler, which runs once it is polled. `None` if there is no
+    /// such method, or if it panicked.
+    pub fn begin(&self, method: &str, params: Option<&str>, call: Arc<Call>) -> Option<Answered> {
+        let Some(MethodCallback::Sync(callback)) = self.methods.method(method) else {
+            return None;
+        };
+        let handover = lock(&self.handover);
+        *lock(&handover.call) = Some(call);
+        let (params, extensions) = (Params::new(params), Extensions::new());
+        let begin = || callback(Id::Null, params, usize::MAX, extensions);
+        let begun = catch_unwind(AssertUnwindSafe(begin));
+        let answered = take(&handover.answered);
+        begun.ok().and(answered)
     }
 }
 
 /// Every method this daemon answers.
-pub fn table() -> Result<RpcModule<()>, RegisterMethodError> {
-    let mut module = RpcModule::new(());
-    let table = &mut module;
+fn methods(handover: &Arc<Handover>) -> Result<Methods, RegisterMethodError> {
+    let table = &mut (Methods::new(), Arc::clone(handover));
     add(table, "initialize", handshake::initialize)?;
     add(table, "shutdown", handshake::shutdown)?;
     add(table, "rpc.discover", handshake::discover)?;
@@ -76,11 +135,11 @@ pub fn table() -> Result<RpcModule<()>, RegisterMethodError> {
     add(table, "begin_turn", turns::begin_turn)?;
     add(table, "end_turn", turns::end_turn)?;
     add(table, "send_message", turns::send_message)?;
-    Ok(module)
+    Ok(std::mem::take(&mut table.0))
 }
 
 fn add<P, F, R>(
-    table: &mut RpcModule<()>,
+    (methods, handover): &mut (Methods, Arc<Handover>),
     name: &'static str,
     handler: fn(Arc<Call>, P) -> F,
 ) -> Result<(), RegisterMethodError>
@@ -89,20 +148,31 @@ where
     F: Future<Output = Result<R>> + Send + 'static,
     R: Into<Reply> + Send,
 {
-    table.register_async_method(name, move |params, _, extensions| {
-        let call = extensions.get::<Arc<Call>>().cloned();
-        async move {
-            let answered = async {
-                let call = call.ok_or_else(|| Error::new(Kind::InternalError, "no call"))?;
-                let params: P = wire::decode(params.as_str())?;
-                let Reply::Bytes(bytes) = handler(Arc::clone(&call), params).await?.into();
-                *call.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
-                Ok(())
-            };
-            answered
-                .await
-                .map_err(|error: Error| -> ErrorObjectOwned { convert::error(&error) })
-        }
-    })?;
+    let handover = Arc::clone(handover);
+    let begin: SyncMethod = Arc::new(move |_, params, _, _| {
+        // What the library makes of an answer: not looked at.
+        let none = MethodResponse::notification();
+        let Some(call) = take(&handover.call) else {
+            return none;
+        };
+        let answered: Answered = match wire::decode::<P>(params.as_str()) {
+            Ok(params) => {
+                let answered = handler(call, params);
+                Box::pin(async move { answered.await.map(Into::into) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        };
+        *lock(&handover.answered) = Some(answered);
+        none
+    });
+    methods.verify_and_insert(name, MethodCallback::Sync(begin))?;
     Ok(())
+}
+
+fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
+    lock(slot).take()
+}
+
+fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -57,8 +57,8 @@ pub(super) struct Navigator {
 struct Preparation {
     plan: Plan,
     entries: Vec<Vec<u8>>,
-    /// Of the abandoned entries, as a JSON array: there may be very many.
-    entry_ids: wire::Raw,
+    /// Of the abandoned entries, as a JSON array, where they are too large to be told themselves.
+    entry_ids: Option<wire::Raw>,
     previous_summary: Option<String>,
     model: Option<ModelName>,
     draft: Option<Draft>,
@@ -95,7 +95,7 @@ impl Navigator {
         }
         let (turn, preparation) = self.prepare(turn, plan).await?;
         if self.request.dry_run {
-            let preparation = self.preparation(&preparation, true);
+            let preparation = self.preparation(&preparation);
             return Reply::of(&wire::NavigateTreeResult::DryRun(Box::new(wire::DryRun {
                 preparation,
             })));
@@ -170,20 +170,23 @@ impl Navigator {
     /// Step 5: reads what the clients and the summarizer are given. Large branches are read where
     /// that disturbs nobody, with the turn, since bodies may need the tree.
     async fn prepare(&self, turn: Turn, plan: Plan) -> Result<(Turn, Preparation)> {
-        let needs_bodies =
-            self.request.wants_summary || self.request.dry_run || self.is_told_bodies(&turn, &plan);
-        let nodes = plan.abandoned.clone();
-        let size = super::read::size_of(&turn, &nodes);
+        let size = super::read::size_of(&turn, &plan.abandoned);
+        let limit = self.bodies_limit();
+        let is_dry = self.request.dry_run;
+        let needs_bodies = self.request.wants_summary || is_dry || size <= limit;
         let read = move || {
-            let entry_ids = convert::id_array(nodes.iter().map(|node| turn.tree.id(*node)));
+            let nodes = &plan.abandoned;
             let entries = if needs_bodies {
-                let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
+                let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes.iter().copied())?);
                 let mut reader = bodies.reader();
                 let entries = fetches.iter().map(|fetch| reader.entry(fetch));
                 entries.collect::<Result<Vec<_>>>()?
             } else {
                 Vec::new()
             };
+            let size: usize = entries.iter().map(Vec::len).sum();
+            let fits = entries.len() == nodes.len() && (is_dry || size as u64 <= limit);
+            let entry_ids = (!fits).then(|| convert::id_array(&turn.tree, nodes));
             let previous = plan
                 .previous_compaction
                 .map(|node| turn.entry(node))
@@ -205,11 +208,6 @@ impl Navigator {
         super::read::inline_or_blocking(size, read).await
     }
 
-    /// Whether the before event carries the entries themselves.
-    fn is_told_bodies(&self, core: &Core, plan: &Plan) -> bool {
-        super::read::size_of(core, &plan.abandoned) <= self.bodies_limit()
-    }
-
     /// The most the entries of a before event may have together, in bytes.
     fn bodies_limit(&self) -> u64 {
         let frame = self.call.server.client_frame_bytes().saturating_sub(8192) as u64;
@@ -220,11 +218,9 @@ impl Navigator {
         }
     }
 
-    fn preparation(&self, prepared: &Preparation, whole: bool) -> wire::TreePreparation {
+    fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
         let request = &self.request;
-        let size: usize = prepared.entries.iter().map(Vec::len).sum();
-        let has_bodies = prepared.entries.len() == prepared.plan.abandoned.len();
-        let fits = has_bodies && (whole || size as u64 <= self.bodies_limit());
+        let fits = prepared.entry_ids.is_none();
         wire::TreePreparation {
             target_id: prepared.plan.target_id.as_str().to_owned(),
             old_leaf_id: id_text(&prepared.plan.old_leaf_id),
@@ -236,7 +232,7 @@ impl Navigator {
                     .map(|entry| convert::raw(entry))
                     .collect()
             }),
-            entry_ids: (!fits).then(|| prepared.entry_ids.clone()),
+            entry_ids: prepared.entry_ids.clone(),
             truncated: (!fits).then_some(true),
             user_wants_summary: request.wants_summary,
             previous_summary: prepared.previous_summary.clone(),
@@ -270,7 +266,7 @@ impl Navigator {
             event_id: put.event_id,
             navigation_id: request.navigation_id.clone(),
             timeout_ms: put.timeout_ms,
-            preparation: self.preparation(prepared, false),
+            preparation: self.preparation(prepared),
         });
         let decision = decided.await.map_err(|_| NavigationReason::Aborted)?;
         if decision.cancelled {

@@ -1,8 +1,9 @@
 //! What clients are told unasked (protocol.md §5, §7): numbered per session, in order, after it has
 //! been persisted.
 
-use super::convert::{diagnostics, raw};
+use super::convert::{diagnostics, push_id_member, push_number_member, raw};
 use super::server::{OpenSession, Server};
+use crate::json;
 use crate::session::{Changes, Core};
 use crate::stdio::Class;
 use crate::tree::Node;
@@ -117,15 +118,16 @@ impl Server {
         method: &str,
         params: impl FnOnce(u64) -> P,
     ) {
-        self.notify_as(open, method, |_| Class::Keep, params);
+        let message = |seq| message(method, &params(seq));
+        self.notify_as(open, method, |_| Class::Keep, message);
     }
 
-    fn notify_as<P: Serialize>(
+    fn notify_as(
         &self,
         open: &OpenSession,
         method: &str,
         class: impl FnOnce(u64) -> Class,
-        params: impl FnOnce(u64) -> P,
+        message: impl FnOnce(u64) -> Option<Vec<u8>>,
     ) {
         let (wanted, hooked) = (self.wants(method), self.is_told_to_hooks(method));
         if !wanted && !hooked {
@@ -135,7 +137,7 @@ impl Server {
         let mut notices = open.notices();
         notices.seq += u64::from(wanted);
         let seq = notices.seq;
-        let Some(message) = message(method, &params(seq)) else {
+        let Some(message) = message(seq) else {
             return;
         };
         if hooked {
@@ -264,20 +266,24 @@ impl Server {
     ) {
         let session: Arc<str> = Arc::clone(&open.id);
         let class = |seq| Class::Droppable { session, seq };
-        self.notify_as(open, "entries_appended", class, |seq| {
-            let ids = nodes.iter().map(|node| core.tree.id(*node).to_owned());
-            let id = |node| core.id_of(node).map(str::to_owned);
-            notification::EntriesAppended {
-                session_id: open.id.to_string(),
-                seq,
-                origin,
-                entry_ids: ids.collect(),
-                leaf_id: id(leaf.unwrap_or(core.leaf())),
-                file_leaf_id: id(leaf.unwrap_or(core.tree.file_leaf())),
-                entries: match origin {
-                    Origin::This => None,
-                    Origin::Other => bodies(core, nodes, self.client_frame_bytes()),
-                },
+        let (leaf_id, file_leaf_id) = (
+            core.id_of(leaf.unwrap_or(core.leaf())),
+            core.id_of(leaf.unwrap_or(core.tree.file_leaf())),
+        );
+        let ids = nodes.iter().map(|node| core.tree.id(*node));
+        self.notify_as(open, "entries_appended", class, |seq| match origin {
+            Origin::This => Some(own_appended(&open.id, seq, ids, leaf_id, file_leaf_id)),
+            Origin::Other => {
+                let told = notification::EntriesAppended {
+                    session_id: open.id.to_string(),
+                    seq,
+                    origin,
+                    entry_ids: ids.map(str::to_owned).collect(),
+                    leaf_id: leaf_id.map(str::to_owned),
+                    file_leaf_id: file_leaf_id.map(str::to_owned),
+                    entries: bodies(core, nodes, self.client_frame_bytes()),
+                };
+                message("entries_appended", &told)
             }
         });
     }
@@ -296,6 +302,34 @@ impl Server {
             from_hook: moved.from_hook.then_some(true),
         });
     }
+}
+
+/// `entries_appended` of our own entries, written straight from the tree: it goes out with every append.
+fn own_appended<'a>(
+    session_id: &str,
+    seq: u64,
+    entry_ids: impl Iterator<Item = &'a str>,
+    leaf_id: Option<&str>,
+    file_leaf_id: Option<&str>,
+) -> Vec<u8> {
+    const HEAD: &[u8] =
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"entries_appended\",\"params\":{\"sessionId\":";
+    let mut out = Vec::with_capacity(256 + entry_ids.size_hint().0 * 16);
+    out.extend_from_slice(HEAD);
+    json::push_string(&mut out, session_id);
+    push_number_member(&mut out, "seq", seq);
+    out.extend_from_slice(b",\"origin\":\"self\",\"entryIds\":[");
+    for (index, id) in entry_ids.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::push_string(&mut out, id);
+    }
+    out.push(b']');
+    push_id_member(&mut out, "leafId", leaf_id);
+    push_id_member(&mut out, "fileLeafId", file_leaf_id);
+    out.extend_from_slice(b"}}");
+    out
 }
 
 /// What `session_tree` tells.
@@ -320,4 +354,38 @@ fn bodies(core: &Core, nodes: &[Node], frame_bytes: usize) -> Option<Vec<crate::
     }
     let entries = nodes.iter().map(|node| Some(raw(&core.entry(*node).ok()?)));
     entries.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_entries_are_told_of_as_all_others_are() {
+        let ids = ["0a1b2c3d", "q1", "\u{2028}\"\\"];
+        for count in 0..=ids.len() {
+            for leaf in [None, Some("q1")] {
+                let told = notification::EntriesAppended {
+                    session_id: "a \"session\"".to_owned(),
+                    seq: 7,
+                    origin: Origin::This,
+                    entry_ids: ids[..count].iter().map(|id| (*id).to_owned()).collect(),
+                    leaf_id: leaf.map(str::to_owned),
+                    file_leaf_id: Some("x".to_owned()),
+                    entries: None,
+                };
+                let general = message("entries_appended", &told).unwrap();
+                let own = own_appended(
+                    &told.session_id,
+                    told.seq,
+                    told.entry_ids.iter().map(String::as_str),
+                    leaf,
+                    told.file_leaf_id.as_deref(),
+                );
+                let own = String::from_utf8(own).unwrap();
+                let general = super::super::convert::on_one_line(general);
+                assert_eq!(own, String::from_utf8(general).unwrap());
+            }
+        }
+    }
 }

@@ -83,25 +83,32 @@ async fn entries_reply(turn: Turn, nodes: Vec<Node>) -> Result<Reply> {
     drop(turn);
     let write = move || {
         let part = |range: Range<usize>| {
-            let mut out = Vec::new();
+            let fetches = fetches.get(range).unwrap_or_default();
+            let sizes = fetches.iter().map(|fetch| fetch.place.len as usize + 1);
+            let mut out = Vec::with_capacity(sizes.sum());
             let mut reader = bodies.reader();
-            for fetch in fetches.get(range).unwrap_or_default() {
+            for fetch in fetches {
                 reader.push_entry(&mut out, fetch)?;
                 out.push(b',');
             }
             Ok(out)
         };
-        let mut out = b"{\"entries\":[".to_vec();
+        let mut pieces = vec![b"{\"entries\":[".to_vec()];
         in_order(0..fetches.len(), CHUNK, part, |part| {
-            out.extend_from_slice(&part);
+            pieces.push(part);
             ControlFlow::Continue(())
         })?;
-        if !fetches.is_empty() {
-            // The last comma.
-            out.pop();
+        if let Some(last) = pieces.last_mut() {
+            if !fetches.is_empty() {
+                // The last comma.
+                last.pop();
+            }
+            last.extend_from_slice(b"]}");
         }
-        out.extend_from_slice(b"]}");
-        Ok(Reply::Bytes(out))
+        Ok(match pieces.len() {
+            0..=2 => Reply::Bytes(pieces.concat()),
+            _ => Reply::Pieces(pieces),
+        })
     };
     inline_or_blocking(size, write).await
 }
@@ -260,12 +267,15 @@ impl ContextEntries {
 /// The path to a position, as the context is made from it.
 pub(super) fn steps(core: &Core, leaf: Option<Node>) -> Vec<Step> {
     let path = core.tree.path(leaf).into_iter();
-    path.map(|node| Step {
+    path.map(|node| step(core, node)).collect()
+}
+
+pub(super) fn step(core: &Core, node: Node) -> Step {
+    Step {
         node,
         kind: core.tree.kind(node),
         role: core.tree.role(node),
-    })
-    .collect()
+    }
 }
 
 fn context_json(context: &Context) -> Vec<u8> {

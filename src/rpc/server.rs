@@ -127,9 +127,6 @@ pub struct Call {
     pub server: Arc<Server>,
     pub id: Option<wire::RequestId>,
     pub cancel: Cancel,
-    /// The result's bytes, put here by the handler so that they are not copied through the method
-    /// table.
-    pub result: Mutex<Option<Vec<u8>>>,
     /// What is to be said after the response.
     pub after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// If it is one.
@@ -227,10 +224,15 @@ impl Server {
         Ok((open, Some((registry, place))))
     }
 
-    /// The session with this id, if no earlier request that may mean it is still waiting to find
+    /// The session that is meant, if no earlier request that may mean it is still waiting to find
     /// its own.
     fn at_once(&self, id: Option<&str>) -> Option<Arc<OpenSession>> {
-        let id = SessionId::new(id?);
+        let Some(id) = id else {
+            // It is taken, or waited for, while the set of open sessions may change.
+            let _registry = self.registry.try_lock().ok()?;
+            return self.session_now(None).ok();
+        };
+        let id = SessionId::new(id);
         let line = self.line();
         if line.contains_key(&None) || line.contains_key(&Some(id.clone())) {
             return None;
@@ -398,7 +400,6 @@ impl Call {
             server,
             id,
             cancel: Cancel::new(),
-            result: Mutex::new(None),
             after: Mutex::default(),
             navigation: OnceLock::new(),
         })

@@ -160,8 +160,9 @@ pub(super) fn id_text(id: &Option<EntryId>) -> Option<String> {
 
 /// The model in use at the leaf.
 pub(super) fn model(core: &Core) -> Result<Option<ModelName>> {
-    let path = super::read::steps(core, core.leaf());
-    let model = crate::context::current_model(&path, &mut |node| core.entry(node))?;
+    let above = core.tree.ancestors(core.leaf());
+    let above = above.map(|node| super::read::step(core, node));
+    let model = crate::context::current_model(above, &mut |node| core.entry(node))?;
     Ok(model.map(|(provider, model_id)| ModelName { provider, model_id }))
 }
 

@@ -35,17 +35,23 @@ pub fn documents() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// `sha256:` and the hash of `treelined.v1.json`, in hex.
+/// `sha256:` and the hash of `treelined.v1.json`, in hex, as `schema/methods.json` says it: making the
+/// document to hash it takes longer than all else that a daemon does before its first answer. A test
+/// compares.
 pub fn schema_hash() -> String {
-    static HASH: OnceLock<String> = OnceLock::new();
-    HASH.get_or_init(|| {
-        let mut text = "sha256:".to_owned();
-        for byte in Sha256::digest(wire_document()) {
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
-    })
-    .clone()
+    const METHODS: &str = include_str!("../../schema/methods.json");
+    let said = METHODS.split_once("\"schemaHash\": \"");
+    let said = said.and_then(|(_, rest)| rest.split_once('"'));
+    said.map_or_else(computed_hash, |(hash, _)| hash.to_owned())
+}
+
+/// The same of the document as it is made now.
+fn computed_hash() -> String {
+    let mut text = "sha256:".to_owned();
+    for byte in Sha256::digest(wire_document()) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// One generator for what comes in and one for what goes out: the same optional member may be null
@@ -163,7 +169,7 @@ fn method_list() -> Value {
     );
     json!({
         "protocolVersion": PROTOCOL_VERSION,
-        "schemaHash": schema_hash(),
+        "schemaHash": computed_hash(),
         "methods": methods.collect::<Vec<_>>(),
         "notifications": notifications.collect::<Vec<_>>(),
         "errors": errors.collect::<Vec<_>>(),

@@ -27,6 +27,16 @@ fn values(document: &Value) -> Vec<&Value> {
 fn documents_are_the_same_every_time() {
     assert_eq!(documents(), documents());
     assert_eq!(Protocol::new().definitions, Protocol::new().definitions);
+}
+
+// A client that was generated from these types asks for this very hash (protocol.md §2).
+#[test]
+fn the_hash_that_is_told_is_that_of_the_document() {
+    assert_eq!(
+        schema_hash(),
+        computed_hash(),
+        "cargo run -- schema --out schema"
+    );
     assert!(schema_hash().starts_with("sha256:"));
     assert_eq!(schema_hash().len(), "sha256:".len() + 64);
 }

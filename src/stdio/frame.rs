@@ -135,6 +135,16 @@ impl<R: Read> FrameReader<R> {
         reason = "an iterator cannot lend its own buffer, and next is what this is"
     )]
     pub fn next(&mut self) -> io::Result<Frame<'_>> {
+        self.next_and_more().map(|(frame, _)| frame)
+    }
+
+    /// As [`next`](Self::next), and whether another one is there: see
+    /// [`has_buffered`](Self::has_buffered).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next).
+    pub fn next_and_more(&mut self) -> io::Result<(Frame<'_>, bool)> {
         let found = loop {
             if let Some(found) = self.step() {
                 break found;
@@ -143,12 +153,14 @@ impl<R: Read> FrameReader<R> {
                 break self.at_end();
             }
         };
-        Ok(match found {
+        let more = self.has_buffered();
+        let frame = match found {
             Found::Message(range) => Frame::Message(self.buffer.slice(range)),
             Found::TooLarge => Frame::TooLarge { head: &self.head },
             Found::BadBlock => Frame::BadBlock,
             Found::Eof => Frame::Eof,
-        })
+        };
+        Ok((frame, more))
     }
 
     /// Whether [`next`](Self::next) would give a frame, other than the first of the connection,

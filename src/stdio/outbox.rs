@@ -85,6 +85,8 @@ enum Phase {
 #[derive(Debug)]
 enum Item {
     Message(Vec<u8>),
+    /// One message, its pieces one behind the other.
+    Pieces(Vec<Vec<u8>>),
     Delta(Box<Delta>),
     /// Stands where the first message it speaks of would have stood.
     Gap {
@@ -135,10 +137,17 @@ impl Outbox {
     /// Queues one message: JSON text without line end, and without a line break between tokens.
     /// Discarded once the outbox is closed or broken.
     pub fn push(&self, message: Vec<u8>, class: Class) {
-        debug_assert!(
-            memchr::memchr(b'\n', &message).is_none(),
-            "a message is one line"
-        );
+        self.push_item(Item::Message(message), class);
+    }
+
+    /// Queues one message that is never dropped, given in pieces, so that a large one need not be copied
+    /// into one. As for [`push`](Self::push) else.
+    pub fn push_pieces(&self, pieces: Vec<Vec<u8>>) {
+        self.push_item(Item::Pieces(pieces), Class::Keep);
+    }
+
+    fn push_item(&self, item: Item, class: Class) {
+        debug_assert!(item.is_one_line(), "a message is one line");
         let mut state = self.lock();
         if state.phase != Phase::Open {
             return;
@@ -147,7 +156,7 @@ impl Outbox {
         match class {
             Class::Droppable { session, seq } if over => state.lose(session, seq),
             Class::Progress if over => return,
-            _ => state.put(Item::Message(message)),
+            _ => state.put(item),
         }
         self.notify_writer(state);
     }
@@ -432,14 +441,25 @@ impl Item {
     fn cost(&self) -> usize {
         match self {
             Self::Message(message) => message.len(),
+            Self::Pieces(pieces) => pieces.iter().map(Vec::len).sum(),
             Self::Delta(delta) => NOTICE.saturating_add(delta.text.len()),
             Self::Gap { .. } => NOTICE,
+        }
+    }
+
+    fn is_one_line(&self) -> bool {
+        let is_one_line = |bytes: &Vec<u8>| memchr::memchr(b'\n', bytes).is_none();
+        match self {
+            Self::Message(message) => is_one_line(message),
+            Self::Pieces(pieces) => pieces.iter().all(is_one_line),
+            Self::Delta(_) | Self::Gap { .. } => true,
         }
     }
 
     fn into_message(self) -> Vec<u8> {
         match self {
             Self::Message(message) => message,
+            Self::Pieces(pieces) => pieces.concat(),
             Self::Delta(delta) => format!(
                 r#"{{"jsonrpc":"2.0","method":"summary_delta","params":{{"sessionId":{},"navigationId":{},"index":{},"delta":{}}}}}"#,
                 json_string(&delta.session),
@@ -479,27 +499,42 @@ struct Writer<'a, W> {
 impl<W: Write> Writer<'_, W> {
     fn write(&mut self, item: Item, framing: Framing) -> io::Result<()> {
         let cost = item.cost();
-        let message = item.into_message();
-        if framing == Framing::ContentLength {
-            write!(self.collected, "Content-Length: {}\r\n\r\n", message.len())?;
+        if let Item::Pieces(pieces) = item {
+            if framing == Framing::ContentLength {
+                write!(self.collected, "Content-Length: {cost}\r\n\r\n")?;
+            }
+            for piece in pieces {
+                self.write_piece(&piece, piece.len())?;
+            }
+        } else {
+            let message = item.into_message();
+            if framing == Framing::ContentLength {
+                write!(self.collected, "Content-Length: {}\r\n\r\n", message.len())?;
+            }
+            self.write_piece(&message, cost)?;
         }
-        if message.len() <= SMALL {
-            self.collected.extend_from_slice(&message);
+        if framing == Framing::Lines {
+            self.collected.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// Writes part of a message that counts for `cost`.
+    fn write_piece(&mut self, piece: &[u8], cost: usize) -> io::Result<()> {
+        if piece.len() <= SMALL {
+            self.collected.extend_from_slice(piece);
             self.held += cost;
         } else {
             self.put_collected()?;
             // A delta may be longer as JSON than it counts for: the rest is settled at its end.
             let mut left = cost;
-            for chunk in message.chunks(CHUNK) {
+            for chunk in piece.chunks(CHUNK) {
                 self.put(chunk)?;
                 let done = left.min(chunk.len());
                 left -= done;
                 self.outbox.written(done);
             }
             self.outbox.written(left);
-        }
-        if framing == Framing::Lines {
-            self.collected.push(b'\n');
         }
         if self.collected.len() >= CHUNK - SMALL {
             self.put_collected()?;

@@ -7,8 +7,12 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+#[cfg(target_os = "linux")]
+use rustix::io::{ReadWriteFlags, pwritev2};
 use rustix::net::{SendFlags, send};
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::IoSlice;
 use std::io::{self, Write};
 
 /// Most bytes that go this way: `PIPE_BUF`.
@@ -46,13 +50,10 @@ impl Shortcut {
     pub fn write(&self, bytes: &[u8]) -> io::Result<bool> {
         match self.kind {
             Kind::Pipe => {
-                let mut ready = [PollFd::new(&self.output, PollFlags::OUT)];
-                poll(&mut ready, Some(&Timespec::default()))?;
-                let is_ready = ready.iter().all(|fd| fd.revents() == PollFlags::OUT);
-                if is_ready {
-                    (&self.output).write_all(bytes)?;
+                if let Some(written) = self.write_unless_full(bytes)? {
+                    return Ok(written);
                 }
-                Ok(is_ready)
+                self.write_if_ready(bytes)
             }
             Kind::Socket => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -66,6 +67,81 @@ impl Shortcut {
                     Err(error) => Err(error.into()),
                 }
             }
+        }
+    }
+
+    fn write_if_ready(&self, bytes: &[u8]) -> io::Result<bool> {
+        let mut ready = [PollFd::new(&self.output, PollFlags::OUT)];
+        poll(&mut ready, Some(&Timespec::default()))?;
+        let is_ready = ready.iter().all(|fd| fd.revents() == PollFlags::OUT);
+        if is_ready {
+            (&self.output).write_all(bytes)?;
+        }
+        Ok(is_ready)
+    }
+
+    /// One call where the kernel can be asked not to wait on a pipe; `None` where it cannot.
+    #[cfg(target_os = "linux")]
+    fn write_unless_full(&self, bytes: &[u8]) -> io::Result<Option<bool>> {
+        // Whoever has the other end may have made it non-blocking or not; the flag is this call's alone.
+        let at_the_end = u64::MAX;
+        let slices = [IoSlice::new(bytes)];
+        match pwritev2(&self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
+            Ok(written) => {
+                // A pipe takes this little whole or not at all.
+                (&self.output).write_all(bytes.get(written..).unwrap_or_default())?;
+                Ok(Some(true))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Some(false)),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn write_unless_full(&self, _: &[u8]) -> io::Result<Option<bool>> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// Either way in: the one call, and the question before the write where that is not to be had.
+    type Way = fn(&Shortcut, &[u8]) -> io::Result<bool>;
+    const WAYS: [Way; 2] = [Shortcut::write, Shortcut::write_if_ready];
+
+    #[test]
+    fn a_full_pipe_takes_nothing_and_is_not_waited_for() {
+        for write in WAYS {
+            let (mut reader, writer) = io::pipe().unwrap();
+            let shortcut = Shortcut::new(&File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
+            let mut sent = Vec::new();
+            let message =
+                |number: usize| vec![b'a' + (number % 26) as u8; 1 + number * 977 % MAX_BYTES];
+            for number in 0.. {
+                if !write(&shortcut, &message(number)).unwrap() {
+                    break;
+                }
+                sent.extend(message(number));
+            }
+            assert!(sent.len() > MAX_BYTES);
+            drop(shortcut);
+            let mut received = Vec::new();
+            reader.read_to_end(&mut received).unwrap();
+            assert!(received == sent, "whole or not at all");
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_an_error_or_nothing_written() {
+        for write in WAYS {
+            let (reader, writer) = io::pipe().unwrap();
+            let shortcut = Shortcut::new(&File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
+            drop(reader);
+            assert!(!write(&shortcut, b"x").is_ok_and(|written| written));
         }
     }
 }

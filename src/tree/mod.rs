@@ -259,7 +259,8 @@ impl Tree {
         std::str::from_utf8(self.id_bytes(node)).unwrap_or_default()
     }
 
-    fn id_bytes(&self, node: Node) -> &[u8] {
+    /// As [`Tree::id`], for who has no need to know that it is text.
+    pub fn id_bytes(&self, node: Node) -> &[u8] {
         let row = self.row(node);
         let at = row.id_at as usize;
         let bytes = self.ids.get(at..at + usize::from(row.id_len));
@@ -337,6 +338,30 @@ impl Tree {
 
     /// The deepest node that is an ancestor of both, or one of them; `None` if there is none.
     pub fn common_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
+        self.nearby_ancestor(a, b)
+            .unwrap_or_else(|| self.common_ancestor_by_depth(a, b))
+    }
+
+    /// The same in as many steps as it is away: the later one in the file cannot stand above the other,
+    /// so it goes up. `None` where a parent on the way stands behind its child.
+    fn nearby_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Option<Node>> {
+        // From 1 on; 0 is above all roots.
+        let number = |node: Option<Node>| raw(node).wrapping_add(1);
+        let (mut one, mut other) = (number(a), number(b));
+        while one != other {
+            (one, other) = (one.max(other), one.min(other));
+            while one > other {
+                let above = number(self.parent(Node(one - 1)));
+                if above >= one {
+                    return None;
+                }
+                one = above;
+            }
+        }
+        Some(some(one.wrapping_sub(1)))
+    }
+
+    fn common_ancestor_by_depth(&self, a: Option<Node>, b: Option<Node>) -> Option<Node> {
         let (depth_a, depth_b) = (self.ancestors(a).count(), self.ancestors(b).count());
         let a = self.ancestors(a).skip(depth_a.saturating_sub(depth_b));
         let b = self.ancestors(b).skip(depth_b.saturating_sub(depth_a));

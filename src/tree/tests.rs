@@ -246,6 +246,16 @@ proptest! {
             let parent = tree.parent(node).map(|parent| tree.id(parent));
             prop_assert_eq!(parent, naive.parents[id.as_str()], "{} in {:?}", id, lines);
         }
+        // The way that counts depths does not care which parents stand behind their children.
+        let positions: Vec<Option<Node>> = std::iter::once(None).chain(tree.entries().map(Some)).collect();
+        for a in &positions {
+            for b in &positions {
+                prop_assert_eq!(tree.common_ancestor(*a, *b), tree.common_ancestor_by_depth(*a, *b));
+                if let Some(near) = tree.nearby_ancestor(*a, *b) {
+                    prop_assert_eq!(near, tree.common_ancestor_by_depth(*a, *b));
+                }
+            }
+        }
         let mut reached = 0;
         let mut open = tree.children(None);
         while let Some(node) = open.pop() {

@@ -38,6 +38,10 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
         [b'[', inner @ .., b']'] if inner.iter().all(|b| is_json_space(char::from(*b))) => "{}",
         _ => return Err(Error::invalid_params("", "params go by name, in an object")),
     };
+    // The path is kept account of only where there is something to refuse.
+    if let Ok(decoded) = serde_json::from_str(text) {
+        return Ok(decoded);
+    }
     let mut json = serde_json::Deserializer::from_str(text);
     let decoded = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let at = error.path().to_string();

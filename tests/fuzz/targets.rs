@@ -138,10 +138,11 @@ pub fn frame(bytes: &[u8], folder: &Path) {
         Dispatcher::new(Arc::clone(&server), runtime.handle().clone()).expect("the table");
     let mut frames = FrameReader::new(bytes, 1 << 16);
     loop {
-        match frames.next().expect("bytes can be read") {
+        let (frame, more) = frames.next_and_more().expect("bytes can be read");
+        match frame {
             // Nothing outside is to be touched, whatever the fuzzer finds.
             Frame::Message(message) if has_word(message, b"path") => {}
-            Frame::Message(message) => dispatcher.frame(message),
+            Frame::Message(message) => dispatcher.frame(message, more),
             Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
             Frame::BadBlock => {
                 dispatcher.bad_block();

@@ -119,6 +119,27 @@ fn messages_of_every_size_are_framed_whole() {
             }
             outbox.push(message, Class::Keep);
         }
+        for sizes in [
+            &[0, 1, 0][..],
+            &[3, SMALL + 1, 1],
+            &[SMALL, CHUNK * 2 + 1, SMALL - 1, SMALL],
+            &[CHUNK, CHUNK],
+        ] {
+            let pieces = sizes
+                .iter()
+                .map(|size| vec![b'A' + u8::try_from(size % 26).unwrap(); *size]);
+            let pieces: Vec<Vec<u8>> = pieces.collect();
+            let message = pieces.concat();
+            if framing == Framing::ContentLength {
+                let size = message.len();
+                expect.extend_from_slice(format!("Content-Length: {size}\r\n\r\n").as_bytes());
+            }
+            expect.extend_from_slice(&message);
+            if framing == Framing::Lines {
+                expect.push(b'\n');
+            }
+            outbox.push_pieces(pieces);
+        }
         outbox.close();
         let mut output = Vec::new();
         outbox.run(&mut output).unwrap();

@@ -227,7 +227,7 @@ impl Asked {
         self.next_id += 1;
         let request =
             json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params });
-        self.dispatcher.frame(request.to_string().as_bytes());
+        self.dispatcher.frame(request.to_string().as_bytes(), false);
         self.runtime.block_on(self.dispatcher.drained());
         let answer = self.answers.recv().context("the server has ended")?;
         let expected = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\"", self.next_id);
