@@ -150,13 +150,99 @@ pub struct Inserted {
     pub refused: Flags,
 }
 
-/// What a row says that holds for a copy of the entry in another tree.
+/// What a row says of an entry by itself: it holds for a copy in another tree, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     kind: Kind,
     role: Role,
     timestamp: Millis,
     flags: Flags,
+}
+
+impl Copied {
+    /// `None` for entries that name others besides their parent: there is more to them.
+    pub fn of(envelope: &Envelope<'_>) -> Option<Self> {
+        is_plain(envelope.kind).then(|| Self::part_of(envelope))
+    }
+
+    /// Of any entry.
+    fn part_of(envelope: &Envelope<'_>) -> Self {
+        let timestamp = envelope.timestamp.as_deref();
+        let (timestamp, canonical) = timestamp
+            .and_then(timestamp::parse_exact)
+            .unwrap_or((NO_TIME, false));
+        let mut flags = Flags::NONE;
+        let mut role = Role::None;
+        if !canonical {
+            flags.set(Flags::ODD_TIMESTAMP);
+        }
+        match envelope.facts {
+            Facts::Message {
+                role: its,
+                only_tool_calls,
+                is_error,
+                ..
+            } => {
+                role = its;
+                if only_tool_calls {
+                    flags.set(Flags::ONLY_TOOL_CALLS);
+                }
+                if is_error {
+                    flags.set(Flags::ERROR);
+                }
+            }
+            Facts::CustomMessage { display: false } => flags.set(Flags::HIDDEN),
+            _ => {}
+        }
+        Self {
+            kind: envelope.kind,
+            role,
+            timestamp,
+            flags,
+        }
+    }
+}
+
+/// Whether entries of this kind name no others but their parent.
+fn is_plain(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Message
+            | Kind::ThinkingLevelChange
+            | Kind::ModelChange
+            | Kind::Custom
+            | Kind::CustomMessage
+            | Kind::Usage
+            | Kind::Unknown
+    )
+}
+
+/// How a tree hashes ids: to be had by threads that do it ahead.
+#[derive(Clone, Default)]
+pub struct IdHasher(DefaultHashBuilder);
+
+impl IdHasher {
+    #[inline]
+    pub fn hash(&self, id: &str) -> IdHash {
+        self.hash_bytes(id.as_bytes())
+    }
+
+    #[inline]
+    fn hash_bytes(&self, id: &[u8]) -> IdHash {
+        IdHash(self.0.hash_one(id) as u32)
+    }
+}
+
+/// The hash of an id in one tree; of half the usual size, since many are kept for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdHash(u32);
+
+impl IdHash {
+    /// As a table wants it: different in its low bits and in its high ones.
+    #[inline]
+    fn wide(self) -> u64 {
+        u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 /// A parent link that deserves a diagnostic once the whole file has been read.
@@ -174,7 +260,7 @@ pub struct Tree {
     rows: Vec<Row>,
     ids: Vec<u8>,
     by_id: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    hasher: IdHasher,
     /// Every node that was ever without a parent, in the order it became known; those adopted
     /// since are passed over.
     roots: Vec<u32>,
@@ -296,10 +382,18 @@ impl Tree {
 
     /// The entry or leaf record with this id.
     pub fn find_any(&self, id: &str) -> Option<Node> {
-        let hash = self.hasher.hash_one(id.as_bytes());
+        self.find_hashed(id, self.hasher.hash(id))
+    }
+
+    /// As [`Tree::find_any`], with the hash that [`Tree::id_hasher`] says.
+    pub fn find_hashed(&self, id: &str, hash: IdHash) -> Option<Node> {
         self.by_id
-            .find(hash, |&at| self.id_bytes(Node(at)) == id.as_bytes())
+            .find(hash.wide(), |&at| self.id_bytes(Node(at)) == id.as_bytes())
             .map(|&at| Node(at))
+    }
+
+    pub fn id_hasher(&self) -> &IdHasher {
+        &self.hasher
     }
 
     /// What a stored reference to `id` means: a leaf record stands for its resolved parent
@@ -454,7 +548,8 @@ impl Tree {
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
-        let node = self.add(id, envelope.kind, place, flags)?;
+        let hash = self.hasher.hash(id);
+        let node = self.add(id, hash, envelope.kind, place, flags)?;
         let refused = if envelope.kind == Kind::LeafRecord {
             self.leaf_records += 1;
             for referrer in self.waiting_references.remove(id).unwrap_or_default() {
@@ -472,6 +567,49 @@ impl Tree {
         Some(Inserted { node, refused })
     }
 
+    /// As [`Tree::insert`], for an entry of which nothing else is to be kept, the hash of its id known.
+    pub fn insert_plain(
+        &mut self,
+        (id, hash): (&str, IdHash),
+        parent: &Parent<'_>,
+        facts: &Copied,
+        place: Place,
+        flags: Flags,
+        line: u64,
+    ) -> Option<Inserted> {
+        let node = self.add(id, hash, facts.kind, place, flags)?;
+        let refused = self.link_entry(node, id, parent, line);
+        let row = self.row_mut(node);
+        row.flags.set(refused);
+        row.flags.set(facts.flags);
+        row.timestamp = facts.timestamp;
+        row.role = facts.role;
+        self.adopt_label(node, id);
+        self.last = Some(node);
+        self.revision += 1;
+        Some(Inserted { node, refused })
+    }
+
+    /// Makes room for about so many more: a guess, which is not believed far.
+    pub fn expect(&mut self, more: u64) {
+        /// Times what is there.
+        const FAR: usize = 64;
+        let more = usize::try_from(more).unwrap_or(usize::MAX);
+        let more = more.min(FAR * self.rows.len());
+        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
+        if self.by_id.capacity() - self.by_id.len() < more {
+            self.by_id
+                .reserve(more, |&at| hash_at(hasher, rows, ids, at));
+        }
+    }
+
+    /// Looks where ids of these hashes stand or would. One after the other each would have to wait for
+    /// the memory; looked at together they wait together, and are near when they are asked for.
+    pub fn look_ahead(&self, hashes: impl Iterator<Item = IdHash>) {
+        let found = hashes.filter(|hash| self.by_id.find(hash.wide(), |_| false).is_some());
+        std::hint::black_box(found.count());
+    }
+
     /// As [`Tree::insert`], for a copy of an entry of another tree below one that is here already
     /// (`None`: at the root). `None` if the tree is full.
     pub fn insert_copy(
@@ -481,7 +619,8 @@ impl Tree {
         facts: Copied,
         place: Place,
     ) -> Option<Node> {
-        let node = self.add(id, facts.kind, place, facts.flags)?;
+        let hash = self.hasher.hash(id);
+        let node = self.add(id, hash, facts.kind, place, facts.flags)?;
         match parent {
             Some(parent) => self.link(node, parent),
             None => self.roots.push(node.0),
@@ -499,16 +638,6 @@ impl Tree {
     /// others, and for those that are not as they stand in the file.
     pub fn copied(&self, node: Node) -> Option<Copied> {
         let row = self.row(node);
-        let is_plain = matches!(
-            row.kind,
-            Kind::Message
-                | Kind::ThinkingLevelChange
-                | Kind::ModelChange
-                | Kind::Custom
-                | Kind::CustomMessage
-                | Kind::Usage
-                | Kind::Unknown
-        );
         let is_as_stored = [Flags::DUPLICATE_ID, Flags::RECOVERED, Flags::INVALID_UTF8];
         let is_as_stored = is_as_stored.iter().all(|flag| !row.flags.has(*flag));
         let mut flags = Flags::NONE;
@@ -522,7 +651,7 @@ impl Tree {
                 flags.set(flag);
             }
         }
-        (is_plain && is_as_stored).then_some(Copied {
+        (is_plain(row.kind) && is_as_stored).then_some(Copied {
             kind: row.kind,
             role: row.role,
             timestamp: row.timestamp,
@@ -531,7 +660,14 @@ impl Tree {
     }
 
     /// A row and its id, without links and facts.
-    fn add(&mut self, id: &str, kind: Kind, place: Place, flags: Flags) -> Option<Node> {
+    fn add(
+        &mut self,
+        id: &str,
+        hash: IdHash,
+        kind: Kind,
+        place: Place,
+        flags: Flags,
+    ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
         self.rows.push(Row {
             offset: place.offset,
@@ -548,16 +684,9 @@ impl Tree {
             role: Role::None,
         });
         self.ids.extend_from_slice(id.as_bytes());
-        let hash = self.hasher.hash_one(id.as_bytes());
         let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
-        self.by_id.insert_unique(hash, number, |&at| {
-            let row = rows.get(at as usize);
-            let bytes = row.and_then(|row| {
-                let at = row.id_at as usize;
-                ids.get(at..at + usize::from(row.id_len))
-            });
-            hasher.hash_one(bytes.unwrap_or_default())
-        });
+        self.by_id
+            .insert_unique(hash.wide(), number, |&at| hash_at(hasher, rows, ids, at));
         Some(Node(number))
     }
 
@@ -596,31 +725,12 @@ impl Tree {
         if let Some(id) = reference(&envelope.facts) {
             self.note_reference(node, id);
         }
-        let timestamp = envelope.timestamp.as_deref();
-        let (at, canonical) = timestamp
-            .and_then(timestamp::parse_exact)
-            .unwrap_or((NO_TIME, false));
+        let part = Copied::part_of(envelope);
         let row = self.row_mut(node);
-        row.timestamp = at;
-        if !canonical {
-            row.flags.set(Flags::ODD_TIMESTAMP);
-        }
+        row.timestamp = part.timestamp;
+        row.role = part.role;
+        row.flags.set(part.flags);
         match &envelope.facts {
-            Facts::Message {
-                role,
-                only_tool_calls,
-                is_error,
-                ..
-            } => {
-                row.role = *role;
-                if *only_tool_calls {
-                    row.flags.set(Flags::ONLY_TOOL_CALLS);
-                }
-                if *is_error {
-                    row.flags.set(Flags::ERROR);
-                }
-            }
-            Facts::CustomMessage { display: false } => row.flags.set(Flags::HIDDEN),
             Facts::BranchSummary { from_id, merge } => {
                 if *merge {
                     row.flags.set(Flags::MERGE);
@@ -661,7 +771,8 @@ impl Tree {
                 }
             }
             Facts::SessionInfo { name } => self.name = name.as_deref().map(Into::into),
-            Facts::CustomMessage { .. }
+            Facts::Message { .. }
+            | Facts::CustomMessage { .. }
             | Facts::Compaction { .. }
             | Facts::ContextEdit { .. }
             | Facts::None => {}
@@ -879,6 +990,15 @@ fn reference<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
         } => first_kept_entry_id.as_deref(),
         _ => None,
     }
+}
+
+/// The hash of the id of a row that is in the table already.
+fn hash_at(hasher: &IdHasher, rows: &[Row], ids: &[u8], at: u32) -> u64 {
+    let id = rows.get(at as usize).and_then(|row| {
+        let at = row.id_at as usize;
+        ids.get(at..at + usize::from(row.id_len))
+    });
+    hasher.hash_bytes(id.unwrap_or_default()).wide()
 }
 
 fn some(at: u32) -> Option<Node> {
