@@ -43,8 +43,10 @@ pub struct Plan {
 impl Plan {
     /// For reading so many bytes; `None` if one thread does as well.
     pub fn for_bytes(bytes: u64) -> Option<Self> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        (bytes >= WORTHWHILE && threads > 1).then(|| Self {
+        // Asked last: it reads several files.
+        let threads = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (bytes >= WORTHWHILE).then(threads)?;
+        (threads > 1).then(|| Self {
             helpers: (threads - 1).min(MAX_HELPERS),
             range: RANGE,
             overhang: OVERHANG,

@@ -5,7 +5,9 @@
 //! ids) is made anew.
 
 use super::{Cause, Position};
-use super::{Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Row, Tree, Waiting};
+use super::{
+    Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Row, Tree, Waiting, id_of,
+};
 use crate::cache::{Cursor, Fields};
 use crate::log::scan::{Kind, Role};
 use hashbrown::{HashMap, HashTable};
@@ -50,7 +52,8 @@ impl Tree {
                 return None;
             }
             rows.extend_from_slice(&row.stored());
-            id_lens.extend_from_slice(&row.id_len.to_le_bytes());
+            let id = id_of(&self.rows, &self.ids, number as u32)?;
+            id_lens.extend_from_slice(&u16::try_from(id.len()).ok()?.to_le_bytes());
         }
         Some(Image {
             count: u32::try_from(self.rows.len()).ok()?,
@@ -141,9 +144,9 @@ impl Row {
         out
     }
 
-    /// `None` for what no row is; what follows from other rows is still missing.
+    /// `None` for what no row is.
     #[inline]
-    fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32, id_len: u16) -> Option<Self> {
+    fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32) -> Option<Self> {
         let (first, rest) = bytes.split_first_chunk::<16>()?;
         let (len, rest) = rest.split_first_chunk::<4>()?;
         let (parent, last) = rest.split_first_chunk::<4>()?;
@@ -157,11 +160,7 @@ impl Row {
             flags: Flags(u16::from_le_bytes([low, high])),
             kind: Kind::from_number(kind)?,
             role: Role::from_number(role)?,
-            first_child: NONE,
-            last_child: NONE,
-            next_sibling: NONE,
             id_at,
-            id_len,
         })
     }
 }
@@ -264,40 +263,24 @@ impl Rows {
         let rest = id_lens.get(self.rows.len() * LEN_BYTES..)?;
         for (chunk, id_len) in chunks.iter().zip(lens(rest)) {
             let number = u32::try_from(self.rows.len()).ok()?;
-            let row = Row::of_stored(chunk, self.id_at, id_len)?;
+            let row = Row::of_stored(chunk, self.id_at)?;
             if row.offset.checked_add(u64::from(row.len))? > end {
                 return None;
             }
             self.id_at = self.id_at.checked_add(u32::from(id_len))?;
+            if row.parent != NONE {
+                // An entry that has been taken in before: a record is nobody's parent.
+                let parent = self.rows.get(row.parent as usize)?;
+                if parent.kind == Kind::LeafRecord {
+                    return None;
+                }
+            }
             if row.kind == Kind::LeafRecord {
                 self.leaf_records += 1;
-                // A record stands for a position and is nobody's child.
-                if row.parent != NONE {
-                    self.entry(row.parent)?;
-                }
             } else if row.parent == NONE {
                 self.roots.push(number);
-            } else {
-                self.link(number, row.parent)?;
             }
             self.rows.push(row);
-        }
-        Some(())
-    }
-
-    /// An entry that has been taken in before.
-    fn entry(&mut self, number: u32) -> Option<&mut Row> {
-        let row = self.rows.get_mut(number as usize)?;
-        (row.kind != Kind::LeafRecord).then_some(row)
-    }
-
-    /// `None` if the parent does not stand before its child.
-    fn link(&mut self, number: u32, parent: u32) -> Option<()> {
-        let above = self.entry(parent)?;
-        let before = std::mem::replace(&mut above.last_child, number);
-        match before {
-            NONE => above.first_child = number,
-            before => self.rows.get_mut(before as usize)?.next_sibling = number,
         }
         Some(())
     }

@@ -5,6 +5,7 @@
 //! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
 //! made.
 
+mod children;
 pub mod image;
 mod lineage;
 mod moves;
@@ -15,6 +16,7 @@ pub use moves::{Cause, Move, Moves, Position};
 
 use crate::log::scan::{Envelope, Facts, Kind, Parent, Role};
 use crate::timestamp::{self, Millis};
+use children::Children;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use lineage::Lineage;
 use std::hash::BuildHasher;
@@ -110,18 +112,15 @@ impl Flags {
     }
 }
 
-/// 48 bytes an entry, the id's bytes aside.
+/// 32 bytes an entry, the id's bytes and [`Children`] aside.
 struct Row {
     offset: u64,
     timestamp: Millis,
     len: u32,
     /// The parent, leaf records resolved; [`NONE`] at a root.
     parent: u32,
-    first_child: u32,
-    last_child: u32,
-    next_sibling: u32,
+    /// Where its id starts; the next row's starts where it ends.
     id_at: u32,
-    id_len: u16,
     flags: Flags,
     kind: Kind,
     role: Role,
@@ -258,6 +257,8 @@ pub struct LinkReport {
 #[derive(Default)]
 pub struct Tree {
     rows: Vec<Row>,
+    children: Children,
+    /// Of all rows, one behind the other.
     ids: Vec<u8>,
     by_id: HashTable<u32>,
     hasher: IdHasher,
@@ -339,10 +340,7 @@ impl Tree {
     }
 
     fn id_bytes(&self, node: Node) -> &[u8] {
-        let row = self.row(node);
-        let at = row.id_at as usize;
-        let bytes = self.ids.get(at..at + usize::from(row.id_len));
-        bytes.unwrap_or_default()
+        id_of(&self.rows, &self.ids, node.0).unwrap_or_default()
     }
 
     pub fn kind(&self, node: Node) -> Kind {
@@ -453,11 +451,7 @@ impl Tree {
     pub fn children_into(&self, node: Option<Node>, children: &mut Vec<Node>) {
         children.clear();
         match node {
-            Some(node) => {
-                let first = some(self.row(node).first_child);
-                let next = |child: &Node| some(self.row(*child).next_sibling);
-                children.extend(std::iter::successors(first, next));
-            }
+            Some(node) => children.extend(self.children.of(&self.rows, node.0).map(Node)),
             None => {
                 let roots = self.roots.iter().map(|at| Node(*at));
                 children.extend(roots.filter(|node| self.parent(*node).is_none()));
@@ -471,7 +465,7 @@ impl Tree {
 
     /// Whether the node has a child.
     pub fn has_children(&self, node: Node) -> bool {
-        self.row(node).first_child != NONE
+        self.children.any(&self.rows, node.0)
     }
 
     pub fn label(&self, node: Node) -> Option<&Label> {
@@ -669,16 +663,16 @@ impl Tree {
         flags: Flags,
     ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
+        let id_at = u32::try_from(self.ids.len()).ok()?;
+        // An image has no room for a longer one.
+        u16::try_from(id.len()).ok()?;
+        self.children.add();
         self.rows.push(Row {
             offset: place.offset,
             timestamp: NO_TIME,
             len: place.len,
             parent: NONE,
-            first_child: NONE,
-            last_child: NONE,
-            next_sibling: NONE,
-            id_at: u32::try_from(self.ids.len()).ok()?,
-            id_len: u16::try_from(id.len()).ok()?,
+            id_at,
             flags,
             kind,
             role: Role::None,
@@ -963,12 +957,7 @@ impl Tree {
 
     fn link(&mut self, node: Node, parent: Node) {
         self.row_mut(node).parent = parent.0;
-        let row = self.row_mut(parent);
-        let last = std::mem::replace(&mut row.last_child, node.0);
-        match some(last) {
-            Some(last) => self.row_mut(last).next_sibling = node.0,
-            None => self.row_mut(parent).first_child = node.0,
-        }
+        self.children.link(node.0, parent.0);
     }
 
     /// The root above `node`.
@@ -994,11 +983,17 @@ fn reference<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
 
 /// The hash of the id of a row that is in the table already.
 fn hash_at(hasher: &IdHasher, rows: &[Row], ids: &[u8], at: u32) -> u64 {
-    let id = rows.get(at as usize).and_then(|row| {
-        let at = row.id_at as usize;
-        ids.get(at..at + usize::from(row.id_len))
-    });
+    let id = id_of(rows, ids, at);
     hasher.hash_bytes(id.unwrap_or_default()).wide()
+}
+
+fn id_of<'i>(rows: &[Row], ids: &'i [u8], at: u32) -> Option<&'i [u8]> {
+    let at = at as usize;
+    let start = rows.get(at)?.id_at as usize;
+    let end = rows
+        .get(at + 1)
+        .map_or(ids.len(), |next| next.id_at as usize);
+    ids.get(start..end)
 }
 
 fn some(at: u32) -> Option<Node> {
