@@ -61,7 +61,17 @@ pub fn value_span(text: &[u8]) -> Result<Span, Malformed> {
 
 /// Validates the value that starts exactly at `at` and returns the position after it. What follows
 /// is not looked at: `01` is a `0` with something behind it.
-pub fn skip_value(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
+#[inline]
+pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
+    match text.get(at) {
+        Some(b'"') => Ok(skip_string(text, at)?.end),
+        Some(b'{' | b'[') => skip_nested(text, at),
+        _ => skip_scalar(text, at),
+    }
+}
+
+/// As [`skip_value`], for any.
+fn skip_nested(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
     let mut open = Nesting::default();
     loop {
         at = match text.get(at) {
@@ -198,6 +208,16 @@ impl<'a> Members<'a> {
                 done: false,
             }),
             _ => Err(Malformed { at }),
+        }
+    }
+
+    /// Goes on behind a member that ends at `at`, the first or a later one.
+    pub fn behind(text: &'a [u8], at: usize) -> Self {
+        Self {
+            text,
+            at,
+            first: false,
+            done: false,
         }
     }
 
@@ -462,13 +482,18 @@ fn skip_key(text: &[u8], at: usize) -> Result<Key, Malformed> {
 /// Passes a number or one of the three words.
 #[inline]
 fn skip_scalar(text: &[u8], at: usize) -> Result<usize, Malformed> {
-    let word: &[u8] = match text.get(at) {
-        Some(b't') => b"true",
-        Some(b'f') => b"false",
-        Some(b'n') => b"null",
-        _ => return skip_number(text, at),
-    };
     let rest = text.get(at..).unwrap_or_default();
+    let word: &[u8] = match rest.first_chunk::<4>() {
+        Some(b"true" | b"null") => return Ok(at + 4),
+        Some(b"fals") => b"false",
+        Some([b'-' | b'0'..=b'9', ..]) => return skip_number(text, at),
+        _ => match rest.first() {
+            Some(b't') => b"true",
+            Some(b'f') => b"false",
+            Some(b'n') => b"null",
+            _ => return skip_number(text, at),
+        },
+    };
     match rest.iter().zip(word).take_while(|(a, b)| a == b).count() {
         same if same == word.len() => Ok(at + same),
         same => Err(Malformed { at: at + same }),
@@ -495,12 +520,37 @@ fn skip_number(text: &[u8], at: usize) -> Result<usize, Malformed> {
 /// Passes at least one decimal digit.
 fn skip_digits(text: &[u8], start: usize) -> Result<usize, Malformed> {
     let mut at = start;
+    // Where a number ends no branch predictor can know: eight at a time.
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let digits = leading_digits(*word);
+        at += digits;
+        if digits < 8 {
+            return some_digits(start, at);
+        }
+    }
     while let Some(b'0'..=b'9') = text.get(at) {
         at += 1;
     }
+    some_digits(start, at)
+}
+
+#[inline]
+fn some_digits(start: usize, at: usize) -> Result<usize, Malformed> {
     if at == start {
         Err(Malformed { at })
     } else {
         Ok(at)
     }
+}
+
+/// How many of the bytes, from the first on, are decimal digits.
+#[inline]
+fn leading_digits(bytes: [u8; 8]) -> usize {
+    const EACH: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(bytes);
+    // A digit has 3 as its upper half, and still has with 6 added. What a byte carries into the next is
+    // behind the first that is none.
+    let upper = word & (EACH * 0xf0) ^ (EACH * 0x30);
+    let upper_of_more = word.wrapping_add(EACH * 6) & (EACH * 0xf0) ^ (EACH * 0x30);
+    ((upper | upper_of_more).trailing_zeros() / 8) as usize
 }

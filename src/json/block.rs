@@ -1,46 +1,75 @@
 //! 64 bytes of a string literal at a time, as bit masks (bit n: byte n).
 
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
 use wide::u8x16;
+
+#[cfg(target_arch = "x86_64")]
+pub use x86::{marks_avx2, marks_avx512};
 
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
 
+/// What stands where in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    pub quotes: u64,
+    pub backslashes: u64,
+    /// Below 0x20.
+    pub controls: u64,
+    /// `n`, `r` and `t`: with the quote and the backslash, what nearly all escapes end in.
+    pub usual: u64,
+}
+
+/// The marks of a block; `None` where nothing needs a look: no quote, backslash or control character.
+///
+/// On any processor; [`x86`] has the same for those that can do better.
+#[inline]
+pub fn marks(bytes: &[u8; BLOCK]) -> Option<Marks> {
+    let block = Block::load(bytes);
+    (!block.is_plain()).then(|| Marks {
+        quotes: block.quotes(),
+        backslashes: block.backslashes(),
+        controls: block.controls(),
+        usual: block.usual_escapes(),
+    })
+}
+
 /// Four registers of sixteen bytes.
-pub struct Block([u8x16; 4]);
+struct Block([u8x16; 4]);
 
 impl Block {
     #[inline]
-    pub fn load(bytes: &[u8; BLOCK]) -> Self {
+    fn load(bytes: &[u8; BLOCK]) -> Self {
         let (quarters, _) = bytes.as_chunks::<16>();
         let quarter = |n: usize| u8x16::new(quarters.get(n).copied().unwrap_or_default());
         Self([quarter(0), quarter(1), quarter(2), quarter(3)])
     }
 
-    /// Whether nothing in it needs a look: no quote, backslash or control character.
     #[inline]
-    pub fn is_plain(&self) -> bool {
+    fn is_plain(&self) -> bool {
         let [a, b, c, d] = self.0;
         (special(a) | special(b) | special(c) | special(d)).to_bitmask() == 0
     }
 
     #[inline]
-    pub fn quotes(&self) -> u64 {
+    fn quotes(&self) -> u64 {
         self.mask(|bytes| bytes.simd_eq(u8x16::splat(b'"')))
     }
 
     #[inline]
-    pub fn backslashes(&self) -> u64 {
+    fn backslashes(&self) -> u64 {
         self.mask(|bytes| bytes.simd_eq(u8x16::splat(b'\\')))
     }
 
     #[inline]
-    pub fn controls(&self) -> u64 {
+    fn controls(&self) -> u64 {
         self.mask(control)
     }
 
-    /// `n`, `r` and `t`: with the quote and the backslash, what nearly all escapes end in.
     #[inline]
-    pub fn usual_escapes(&self) -> u64 {
+    fn usual_escapes(&self) -> u64 {
         self.mask(|bytes| {
             let is = |byte| bytes.simd_eq(u8x16::splat(byte));
             is(b'n') | is(b'r') | is(b't')
@@ -116,10 +145,45 @@ mod tests {
         }
     }
 
+    type Way = fn(&[u8; BLOCK]) -> Option<Marks>;
+
+    /// Each way to mark a block that this processor has.
+    fn ways() -> Vec<Way> {
+        let mut ways: Vec<Way> = vec![marks];
+        #[cfg(target_arch = "x86_64")]
+        ways.extend(x86::tests::ways());
+        ways
+    }
+
+    #[test]
+    fn every_byte_is_marked_the_same_by_all() {
+        for at in 0..BLOCK {
+            for byte in 0..=u8::MAX {
+                let mut bytes =
+                    *b"plain text, { [0-9]: }; so many bytes as there are in one block.";
+                bytes[at] = byte;
+                let bit = |is: bool| u64::from(is) << at;
+                let naive = Marks {
+                    quotes: bit(byte == b'"'),
+                    backslashes: bit(byte == b'\\'),
+                    controls: bit(byte < 0x20),
+                    usual: 0,
+                };
+                for way in ways() {
+                    let found = way(&bytes).map(|marks| Marks { usual: 0, ..marks });
+                    let is_plain = naive.quotes | naive.backslashes | naive.controls == 0;
+                    assert_eq!(found, (!is_plain).then_some(naive), "{byte} at {at}");
+                    let whole = way(&bytes);
+                    assert_eq!(whole, marks(&bytes), "{byte} at {at}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn masks() {
         let mut bytes = [b'x'; BLOCK];
-        assert!(Block::load(&bytes).is_plain());
+        assert_eq!(marks(&bytes), None);
         for (at, byte) in [
             (0, b'"'),
             (15, b'\\'),
@@ -131,12 +195,15 @@ mod tests {
         ] {
             bytes[at] = byte;
         }
-        let block = Block::load(&bytes);
-        assert!(!block.is_plain());
-        assert_eq!(block.quotes(), 1);
-        assert_eq!(block.backslashes(), 1 << 15);
-        assert_eq!(block.controls(), 1 << 16 | 1 << 33);
-        assert_eq!(block.usual_escapes(), 1 << 63);
+        let expected = Marks {
+            quotes: 1,
+            backslashes: 1 << 15,
+            controls: 1 << 16 | 1 << 33,
+            usual: 1 << 63,
+        };
+        for way in ways() {
+            assert_eq!(way(&bytes), Some(expected));
+        }
         assert_eq!(first_special(*bytes.first_chunk().unwrap()), Some(0));
         assert_eq!(first_special(*b"0123456789abcde\\"), Some(15));
         assert_eq!(first_special([b' '; 16]), None);

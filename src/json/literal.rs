@@ -5,11 +5,14 @@
 use std::borrow::Cow;
 
 use super::Malformed;
-use super::block::{self, BLOCK, Block};
+use super::block::{self, BLOCK, Marks};
 
 /// Decodes a JSON string literal, quotes included; `None` if `raw` is anything else. Lone
 /// surrogates and invalid UTF-8 become U+FFFD. Borrowed when there is nothing to decode.
 pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
+    if let Some(text) = short_and_plain(raw) {
+        return Some(lossy(text));
+    }
     let literal = skip_string(raw, 0).ok()?;
     if literal.end != raw.len() {
         return None;
@@ -29,6 +32,49 @@ pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     }
     out.push_str(&lossy(rest));
     Some(Cow::Owned(out))
+}
+
+/// What stands between the quotes of a literal of at most 32 bytes in which nothing is escaped, as names
+/// and ids are; `None` for all others, and where it is no literal.
+#[inline]
+fn short_and_plain(raw: &[u8]) -> Option<&[u8]> {
+    let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    // The first and the last bytes, which overlap.
+    let specials = match inner.len() {
+        16..=32 => {
+            let is_plain = |bytes: &[u8; 16]| block::first_special(*bytes).is_none();
+            return (is_plain(inner.first_chunk()?) && is_plain(inner.last_chunk()?))
+                .then_some(inner);
+        }
+        8..16 => {
+            let (first, last) = (inner.first_chunk()?, inner.last_chunk()?);
+            specials(u64::from_le_bytes(*first)) | specials(u64::from_le_bytes(*last))
+        }
+        4..8 => {
+            let (first, last) = (inner.first_chunk()?, inner.last_chunk()?);
+            let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+            specials(u64::from(first) | u64::from(last) << 32)
+        }
+        0..4 => {
+            return inner
+                .iter()
+                .all(|byte| *byte >= b' ' && !b"\"\\".contains(byte))
+                .then_some(inner);
+        }
+        _ => return None,
+    };
+    (specials == 0).then_some(inner)
+}
+
+/// The high bit of each byte of a word that is a quote, a backslash or a control character.
+#[inline]
+fn specials(word: u64) -> u64 {
+    // As in `skip_words`.
+    let low = word & LOW;
+    let not_quote = (low ^ (EACH * 0x22)) + LOW;
+    let not_slash = (low ^ (EACH * 0x5c)) + LOW;
+    let printable = low + EACH * 0x60;
+    !(not_quote & not_slash & printable | word) & HIGH
 }
 
 /// The text of `bytes`. Valid UTF-8 is the rule, and the check alone is quicker than the repair.
@@ -142,24 +188,79 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> 
 }
 
 /// Goes on inside a string literal, at the start of a character or escape; `escaped` says whether
-/// there has been an escape.
+/// there has been an escape. Takes the widest registers that the processor has: `skip_blocks` is the
+/// same for any.
+#[allow(
+    unsafe_code,
+    reason = "calling what is compiled for some processors is safe only on those"
+)]
+fn skip_on(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malformed> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1") {
+            // SAFETY: this processor has the instructions; nothing else is asked of a caller.
+            return unsafe { skip_on_avx512(text, at, escaped) };
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+            // SAFETY: as above.
+            return unsafe { skip_on_avx2(text, at, escaped) };
+        }
+    }
+    skip_blocks(text, at, escaped, block::marks)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512bw,bmi1")]
+fn skip_on_avx512(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malformed> {
+    skip_blocks(text, at, escaped, |bytes| block::marks_avx512(bytes))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1")]
+fn skip_on_avx2(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malformed> {
+    skip_blocks(text, at, escaped, |bytes| block::marks_avx2(bytes))
+}
+
+/// As `skip_on`, with what finds the marks of a block.
 ///
 /// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at places no
 /// branch predictor can know. So these pass without a branch; all else (the end of the string, other
 /// escapes, a control character) is an event, looked at one by one.
-fn skip_on(text: &[u8], mut at: usize, mut escaped: bool) -> Result<Literal, Malformed> {
+#[inline(always)]
+fn skip_blocks(
+    text: &[u8],
+    mut at: usize,
+    mut escaped: bool,
+    marks: impl Fn(&[u8; BLOCK]) -> Option<Marks>,
+) -> Result<Literal, Malformed> {
+    const NO_MARKS: Marks = Marks {
+        quotes: 0,
+        backslashes: 0,
+        controls: 0,
+        usual: 0,
+    };
     // Whether a backslash right before this block escapes what follows.
     let mut carry = 0;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        let block = Block::load(bytes);
-        if carry == 0 && block.is_plain() {
-            at += BLOCK;
-            continue;
-        }
-        let (quotes, slashes) = (block.quotes(), block.backslashes());
+        let found = match marks(bytes) {
+            Some(found) => found,
+            None if carry == 0 => {
+                at += BLOCK;
+                continue;
+            }
+            // What is escaped is looked at there.
+            None => match bytes.first() {
+                Some(b'n' | b'r' | b't') => Marks {
+                    usual: 1,
+                    ..NO_MARKS
+                },
+                _ => NO_MARKS,
+            },
+        };
+        let (quotes, slashes) = (found.quotes, found.backslashes);
         let after = block::escaped(slashes, &mut carry);
-        let usual = quotes | slashes | block.usual_escapes();
-        let event = quotes & !after | block.controls() | after & !usual;
+        let usual = quotes | slashes | found.usual;
+        let event = quotes & !after | found.controls | after & !usual;
         // Without an event: all of them.
         let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
         escaped |= slashes & before_event != 0;
@@ -276,7 +377,48 @@ fn first_byte(marks: u64) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The three ways to pass a string must not be told apart.
+    type Way = fn(&[u8], usize, bool) -> Result<Literal, Malformed>;
+
+    /// Each way to go on by blocks that this processor has.
+    #[allow(unsafe_code, reason = "as for skip_on")]
+    fn ways() -> Vec<Way> {
+        let mut ways: Vec<Way> = vec![|text, at, found| skip_blocks(text, at, found, block::marks)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1") {
+                // SAFETY: it has the instructions.
+                ways.push(|text, at, found| unsafe { skip_on_avx512(text, at, found) });
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+                // SAFETY: it has the instructions.
+                ways.push(|text, at, found| unsafe { skip_on_avx2(text, at, found) });
+            }
+        }
+        ways
+    }
+
+    #[test]
+    fn short_literals_are_decoded_like_long_ones() {
+        for len in 0..40 {
+            for at in 0..=len {
+                for piece in ["", "\\n", "\"", "\\", "\t", "\\u0041", "é"] {
+                    let mut inner = "x".repeat(len);
+                    inner.insert_str(at, piece);
+                    let raw = format!("\"{inner}\"");
+                    let decoded = serde_json::from_str::<String>(&raw).ok();
+                    assert_eq!(
+                        string(raw.as_bytes()).map(Cow::into_owned),
+                        decoded,
+                        "{raw}"
+                    );
+                    assert_eq!(string(inner.as_bytes()), None, "{inner}");
+                }
+            }
+        }
+        assert_eq!(string(b"\""), None);
+    }
+
+    /// The ways to pass a string must not be told apart.
     #[test]
     fn blocks_words_and_bytes_agree() {
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -318,6 +460,9 @@ mod tests {
             };
             let bytes = told(skip_string_end(text, 0, false));
             assert_eq!(told(skip_on(text, 0, false)), bytes, "{:?}", text);
+            for skip in ways() {
+                assert_eq!(told(skip(text, 0, false)), bytes, "{:?}", text);
+            }
             assert_eq!(told(skip_words(text, 0, false)), bytes, "{:?}", text);
             let quoted = [b"\"", text].concat();
             let shifted = bytes

@@ -403,3 +403,30 @@ fn nesting_has_no_limit() {
         (0, 0, 2)
     );
 }
+
+#[test]
+fn numbers_end_where_their_digits_do() {
+    for len in 0..20 {
+        for behind in 0..=u8::MAX {
+            let digits = &b"98765432101234567890"[..len];
+            let text = [digits, &[behind], b"77777777, so that there are enough"].concat();
+            let digit = behind.is_ascii_digit();
+            let expected = match (len, behind) {
+                (0, b'-') => Ok(9),
+                (0, b'0') => Ok(1),
+                (0, _) if digit => Ok(9),
+                // What else a value may begin with.
+                (0, b'"' | b'[' | b'{' | b't' | b'f' | b'n') => continue,
+                (0, _) => Err(0),
+                (_, b'.' | b'e' | b'E') => Ok(len + 9),
+                _ => Ok(if digit { len + 9 } else { len }),
+            };
+            let found = skip_value(&text, 0).map_err(|malformed| malformed.at);
+            assert_eq!(found, expected, "{}", text.escape_ascii());
+            let short = &text[..len + 1];
+            if len > 0 && !digit && !matches!(behind, b'.' | b'e' | b'E') {
+                assert_eq!(skip_value(short, 0), Ok(len));
+            }
+        }
+    }
+}

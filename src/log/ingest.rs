@@ -7,6 +7,7 @@ use super::diagnostic::{Damage, Diagnostic};
 use super::lines;
 use super::migrate;
 use super::scan::{self, BadLine, Envelope, Line, Parent};
+use super::sweep::Swept;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
 use crate::tree::{Copied, Flags, Node, Place, Tree};
@@ -72,18 +73,6 @@ impl Ingest {
         bodies: &Bodies,
         line: &lines::Line<'_>,
     ) -> Result<bool> {
-        self.line_with(tree, bodies, line, None)
-    }
-
-    /// As [`Ingest::line`], for a line of which it is known already that it is an entry in UTF-8 and
-    /// nothing else, with this envelope.
-    pub fn line_with(
-        &mut self,
-        tree: &mut Tree,
-        bodies: &Bodies,
-        line: &lines::Line<'_>,
-        envelope: Option<Envelope<'_>>,
-    ) -> Result<bool> {
         self.lines += 1;
         if line.len > OVERSIZED {
             self.report(Damage::OversizedLine, line.offset, line.len);
@@ -103,12 +92,9 @@ impl Ingest {
             text: bytes,
             flags: Flags::NONE,
         };
-        let scanned = match envelope {
-            Some(envelope) => Ok(Line::Entry(envelope)),
-            None => match simdutf8::basic::from_utf8(bytes) {
-                Ok(_) => scan::scan_line(bytes),
-                Err(_) => Err(BadLine::InvalidJson { at: 0 }),
-            },
+        let scanned = match simdutf8::basic::from_utf8(bytes) {
+            Ok(_) => scan::scan_line(bytes),
+            Err(_) => Err(BadLine::InvalidJson { at: 0 }),
         };
         match scanned {
             Ok(Line::Blank) => return Ok(true),
@@ -126,6 +112,47 @@ impl Ingest {
             self.report(Damage::MissingTrailingNewline, line.offset, line.len);
         }
         Ok(true)
+    }
+
+    /// As [`Ingest::line`], for a whole line of which a sweep has found already what there is to keep.
+    pub fn swept(&mut self, tree: &mut Tree, bodies: &Bodies, line: &Swept<'_>) -> Result<()> {
+        let is_for_us = self.version() >= 2 && self.header.is_some();
+        let sound = line
+            .sound
+            .as_ref()
+            .filter(|sound| is_for_us && tree.find_hashed(sound.id, sound.hash).is_none());
+        let Some(sound) = sound else {
+            return self.line(tree, bodies, &line.line()).map(|_| ());
+        };
+        self.lines += 1;
+        let place = Place {
+            offset: line.offset + u64::from(sound.start),
+            len: sound.len,
+        };
+        let parent = sound
+            .parent
+            .map_or(Parent::Null, |id| Parent::Id(id.into()));
+        let flags = match self.foreign {
+            true => Flags::FOREIGN,
+            false => Flags::NONE,
+        };
+        let id = (sound.id, sound.hash);
+        let inserted = tree
+            .insert_plain(id, &parent, sound.facts, place, flags, self.lines)
+            .ok_or_else(full)?;
+        self.report_refused(inserted.refused, place);
+        Ok(())
+    }
+
+    fn report_refused(&mut self, refused: Flags, place: Place) {
+        for (flag, damage) in [
+            (Flags::SELF_PARENT, Damage::SelfParent),
+            (Flags::CYCLE, Damage::Cycle),
+        ] {
+            if refused.has(flag) {
+                self.report(damage, place.offset, u64::from(place.len));
+            }
+        }
     }
 
     /// Takes in a whole line that is a copy of another tree's entry: see [`Tree::insert_copy`].
@@ -301,14 +328,7 @@ impl Ingest {
         if version_1 {
             self.v1.push(inserted.node, &envelope.facts, place);
         }
-        for (flag, damage) in [
-            (Flags::SELF_PARENT, Damage::SelfParent),
-            (Flags::CYCLE, Damage::Cycle),
-        ] {
-            if inserted.refused.has(flag) {
-                self.report(damage, place.offset, u64::from(place.len));
-            }
-        }
+        self.report_refused(inserted.refused, place);
         Ok(())
     }
 }
@@ -338,7 +358,7 @@ fn header_missing() -> Error {
 }
 
 /// The line without the white space around it.
-fn trimmed(text: &[u8]) -> Range<usize> {
+pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
     let start = json::skip_space(text, 0);
     let spaces = text
         .iter()

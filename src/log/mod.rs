@@ -364,9 +364,14 @@ impl FileLog {
             let plan = plan.filter(|_| self.ends_in_break);
             if let Some(plan) = plan {
                 let start = self.end;
-                sweep::sweep(&file, start, size, plan, |line, envelope| {
-                    ingest.line_with(tree, &bodies, line, envelope)?;
-                    self.end = line.offset + line.len + 1;
+                let hasher = tree.id_hasher().clone();
+                sweep::sweep(&file, start, size, plan, &hasher, |range| {
+                    tree.expect(range.expected);
+                    tree.look_ahead(range.hashes());
+                    for line in range.lines() {
+                        ingest.swept(tree, &bodies, &line)?;
+                        self.end = line.end();
+                    }
                     Ok(())
                 })?;
             }

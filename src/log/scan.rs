@@ -339,8 +339,10 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     }
     let mut fields = Fields::default();
     let mut odd = false;
-    let mut passed = 0;
-    let mut members = Members::open(text, at)?;
+    let (mut members, mut passed) = match fields.take_first(text, at) {
+        Some(end) => (Members::behind(text, end), FIRST.len()),
+        None => (Members::open(text, at)?, 0),
+    };
     while let Some(key) = members.next_key()? {
         let name = key.name(text);
         odd |= key.escaped
@@ -385,7 +387,32 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     Ok((fields.into_line(odd), members.end()))
 }
 
+/// The value right behind `before`, which stands at `at`.
+#[inline]
+fn value_behind<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Option<json::Span> {
+    let is_there = text.get(at..)?.first_chunk() == Some(before);
+    let start = at + N;
+    let end = is_there.then(|| json::skip_value(text, start))?.ok()?;
+    Some(start..end)
+}
+
 impl<'a> Fields<'a> {
+    /// Takes the first members where they stand as they are written, and says where the last of them
+    /// ends. `None` for anything else, valid or not.
+    #[inline]
+    fn take_first(&mut self, text: &'a [u8], at: usize) -> Option<usize> {
+        let kind = value_behind(text, at, b"{\"type\":")?;
+        let id = value_behind(text, kind.end, b",\"id\":")?;
+        let parent_id = value_behind(text, id.end, b",\"parentId\":")?;
+        let timestamp = value_behind(text, parent_id.end, b",\"timestamp\":")?;
+        let end = timestamp.end;
+        self.kind = text.get(kind)?;
+        self.id = text.get(id)?;
+        self.parent_id = text.get(parent_id)?;
+        self.timestamp = text.get(timestamp)?;
+        Some(end)
+    }
+
     fn into_line(self, odd: bool) -> Option<Line<'a>> {
         let kind = json::string(self.kind)?;
         if kind == "session" {

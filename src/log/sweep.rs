@@ -1,18 +1,21 @@
 //! A large file's lines, scanned by several threads and handed out in file order.
 //!
 //! Each thread takes the next range of the file and scans the lines that begin in it; the caller takes
-//! the ranges in turn, and scans one itself rather than wait. What is handed out for a line is what
-//! [`scan::scan_line`] says of it or nothing, so that who takes it in cannot tell how the file was read.
+//! the ranges in turn, and scans one itself rather than wait. What is handed out for a line is what a
+//! tree keeps of what [`scan::scan_line`] says of it, or nothing, so that who takes it in cannot tell how
+//! the file was read. Taking in is the part that threads cannot share: all that can be done ahead (the
+//! timestamp read, the id hashed, copied to where the taker finds it) is done by who scans.
 //!
 //! It knows whole lines only. Where something needs a closer look (a last line without its break, a
 //! line across many ranges, a file that shrinks, a read that fails) it stops before it, and the rest is
 //! read as ever.
 
+use super::ingest::trimmed;
 use super::lines;
-use super::scan::{self, Envelope, Facts, Kind, Line, Parent, Role};
+use super::scan::{self, Line, Parent};
 use crate::error::Result;
+use crate::tree::{Copied, IdHash, IdHasher};
 use memchr::{memchr, memchr_iter, memrchr};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -22,8 +25,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub const WORTHWHILE: u64 = 16 << 20;
 /// Threads besides the caller's.
 const MAX_HELPERS: usize = 7;
-/// Bytes of a range.
-const RANGE: usize = 1 << 20;
+/// Bytes of a range: what is read stays in the processor's cache until it has been scanned.
+const RANGE: usize = 256 << 10;
 /// How far a range's last line may reach beyond it. Bytes.
 const OVERHANG: usize = 8 << 20;
 
@@ -40,8 +43,10 @@ pub struct Plan {
 impl Plan {
     /// For reading so many bytes; `None` if one thread does as well.
     pub fn for_bytes(bytes: u64) -> Option<Self> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        (bytes >= WORTHWHILE && threads > 1).then(|| Self {
+        // Asked last: it reads several files.
+        let threads = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (bytes >= WORTHWHILE).then(threads)?;
+        (threads > 1).then(|| Self {
             helpers: (threads - 1).min(MAX_HELPERS),
             range: RANGE,
             overhang: OVERHANG,
@@ -54,20 +59,22 @@ impl Plan {
     }
 }
 
-/// Reads the lines of `file` from `start`, where one begins, to `end`, and hands each to `take` with its
-/// envelope where it is an ordinary one. Where it stops before `end` the caller reads on.
+/// Reads the lines of `file` from `start`, where one begins, to `end`, and hands them to `take` with what
+/// is to be kept of the ordinary ones. Where it stops before `end` the caller reads on.
 pub fn sweep(
     file: &File,
     start: u64,
     end: u64,
     plan: Plan,
-    mut take: impl FnMut(&lines::Line<'_>, Option<Envelope<'_>>) -> Result<()>,
+    hasher: &IdHasher,
+    mut take: impl FnMut(Range<'_>) -> Result<()>,
 ) -> Result<()> {
     let work = Work {
         file,
         start,
         end,
         plan,
+        hasher,
         state: Mutex::default(),
         changed: Condvar::new(),
     };
@@ -80,20 +87,15 @@ pub fn sweep(
                 break;
             }
         }
+        let mut count = 0;
         for number in 0..work.ranges() {
             let scanned = work.get(number);
-            for line in &scanned.lines {
-                let bytes = scanned.text.get(line.start..line.start + line.len);
-                let bytes = bytes.unwrap_or_default();
-                let envelope = line.brief.as_ref().and_then(|brief| brief.envelope(bytes));
-                let whole = lines::Line {
-                    offset: scanned.offset + line.start as u64,
-                    bytes: Some(bytes),
-                    len: line.len as u64,
-                    terminated: true,
-                };
-                take(&whole, envelope)?;
-            }
+            count += scanned.lines.len() as u64;
+            let read = (number + 1).saturating_mul(plan.range as u64);
+            take(Range {
+                scanned: &scanned,
+                expected: end.saturating_sub(start + read) / (read / count.max(1)).max(1),
+            })?;
             if scanned.stops {
                 break;
             }
@@ -103,11 +105,101 @@ pub fn sweep(
     })
 }
 
+/// The lines that begin in one part of the file.
+pub struct Range<'s> {
+    scanned: &'s Scanned,
+    /// How many lines are still to come, these not counted, if those to come are like those before.
+    pub expected: u64,
+}
+
+impl<'s> Range<'s> {
+    /// The hashes of the ids of all sound lines.
+    pub fn hashes(&self) -> impl Iterator<Item = IdHash> {
+        let sound = self
+            .scanned
+            .lines
+            .iter()
+            .filter_map(|line| line.sound.as_ref());
+        sound.map(|sound| sound.hash)
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = Swept<'s>> {
+        let scanned = self.scanned;
+        let mut ids = scanned.ids.as_str();
+        let mut next_id = move |len: u32| {
+            let (id, rest) = ids.split_at_checked(len as usize)?;
+            ids = rest;
+            Some(id)
+        };
+        scanned.lines.iter().map(move |line| Swept {
+            offset: scanned.offset + line.start as u64,
+            text: &scanned.text,
+            start: line.start,
+            len: line.len,
+            sound: line.sound.as_ref().and_then(|found| {
+                Some(Sound {
+                    id: next_id(found.id_len)?,
+                    hash: found.hash,
+                    parent: match found.parent_len {
+                        Some(len) => Some(next_id(len)?),
+                        None => None,
+                    },
+                    facts: &found.facts,
+                    start: found.start,
+                    len: found.len,
+                })
+            }),
+        })
+    }
+}
+
+/// A line of the file.
+pub struct Swept<'s> {
+    /// Of its start in the file.
+    pub offset: u64,
+    pub sound: Option<Sound<'s>>,
+    text: &'s [u8],
+    start: usize,
+    len: usize,
+}
+
+impl<'s> Swept<'s> {
+    pub fn line(&self) -> lines::Line<'s> {
+        lines::Line {
+            offset: self.offset,
+            bytes: self.text.get(self.start..self.start + self.len),
+            len: self.len as u64,
+            terminated: true,
+        }
+    }
+
+    /// Where the next line starts in the file.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len as u64 + 1
+    }
+}
+
+/// What is to be kept of a line that is an entry in UTF-8 and nothing else, of a kind that names no other
+/// entry but its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sound<'s> {
+    pub id: &'s str,
+    pub hash: IdHash,
+    /// `None`: null.
+    pub parent: Option<&'s str>,
+    pub facts: &'s Copied,
+    /// Of the entry in its line.
+    pub start: u32,
+    /// Of the entry, in bytes.
+    pub len: u32,
+}
+
 struct Work<'f> {
     file: &'f File,
     start: u64,
     end: u64,
     plan: Plan,
+    hasher: &'f IdHasher,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -133,6 +225,8 @@ struct Scanned {
     /// Of `text` in the file.
     offset: u64,
     lines: Vec<Found>,
+    /// The ids of the sound lines, each followed by its parent's.
+    ids: String,
     /// Whether the sweep ends here, since the next line is not for it.
     stops: bool,
 }
@@ -141,7 +235,17 @@ struct Scanned {
 struct Found {
     start: usize,
     len: usize,
-    brief: Option<Brief>,
+    sound: Option<FoundSound>,
+}
+
+/// A [`Sound`], its ids elsewhere.
+struct FoundSound {
+    hash: IdHash,
+    facts: Copied,
+    id_len: u32,
+    parent_len: Option<u32>,
+    start: u32,
+    len: u32,
 }
 
 struct Stop<'w, 'f>(&'w Work<'f>);
@@ -238,6 +342,7 @@ impl Work<'_> {
         let from = self.start + number * range;
         let to = (from + range).min(self.end);
         scanned.lines.clear();
+        scanned.ids.clear();
         scanned.stops = !self.read(from, to, scanned);
         let text = scanned.text.as_slice();
         // A line that began before belongs to the range in which it did.
@@ -248,9 +353,11 @@ impl Work<'_> {
         let Some(first) = first else {
             return;
         };
+        let whole_lines = text.get(first..).unwrap_or_default();
+        let all_utf8 = simdutf8::basic::from_utf8(whole_lines).is_ok();
         // As far as lines are read here, each has its break.
         let mut start = first;
-        for found in memchr_iter(b'\n', text.get(first..).unwrap_or_default()) {
+        for found in memchr_iter(b'\n', whole_lines) {
             let end = first + found;
             let line = text.get(start..end).unwrap_or_default();
             let is_first_of_file = scanned.offset + start as u64 == 0;
@@ -258,10 +365,44 @@ impl Work<'_> {
                 start,
                 len: line.len(),
                 // A byte order mark may precede the header.
-                brief: Brief::of(line).filter(|_| !is_first_of_file),
+                sound: match all_utf8 || simdutf8::basic::from_utf8(line).is_ok() {
+                    true if !is_first_of_file => self.sound(line, &mut scanned.ids),
+                    _ => None,
+                },
             });
             start = end + 1;
         }
+    }
+
+    /// What is to be kept of this line, which is in UTF-8, its ids appended to `ids`; `None` for
+    /// everything that is not a whole, ordinary entry.
+    fn sound(&self, line: &[u8], ids: &mut String) -> Option<FoundSound> {
+        let Ok(Line::Entry(envelope)) = scan::scan_line(line) else {
+            return None;
+        };
+        let facts = Copied::of(&envelope)?;
+        let id = envelope.id.as_deref()?;
+        let parent = match &envelope.parent {
+            Parent::Absent => return None,
+            Parent::Null => None,
+            Parent::Id(id) => Some(&**id),
+        };
+        let span = trimmed(line);
+        let sound = FoundSound {
+            hash: self.hasher.hash(id),
+            facts,
+            // As long as a tree takes.
+            id_len: u16::try_from(id.len()).ok()?.into(),
+            parent_len: match parent {
+                Some(parent) => Some(u32::try_from(parent.len()).ok()?),
+                None => None,
+            },
+            start: u32::try_from(span.start).ok()?,
+            len: u32::try_from(span.len()).ok()?,
+        };
+        ids.push_str(id);
+        ids.push_str(parent.unwrap_or_default());
+        Some(sound)
     }
 
     /// Reads the range `from..to` (from the byte before it, but for the first), and on to the end of its
@@ -288,7 +429,7 @@ impl Work<'_> {
 
     /// Reads on to the next line break.
     fn read_on(&self, text: &mut Vec<u8>, offset: u64, wanted: usize) -> bool {
-        let mut step = (16 << 10).min(self.plan.overhang.max(1));
+        let mut step = (8 << 10).min(self.plan.overhang.max(1));
         loop {
             let at = text.len();
             let left = self.end - (offset + at as u64);
@@ -323,122 +464,6 @@ fn fill(file: &File, text: &mut Vec<u8>, at: usize, len: usize, offset: u64) -> 
     }
     text.truncate(filled);
     filled == at + len
-}
-
-/// The envelope of a line, with the places of its strings instead of the strings.
-struct Brief {
-    kind: Kind,
-    id: Text,
-    /// `None`: null.
-    parent: Option<Text>,
-    timestamp: Text,
-    facts: BriefFacts,
-    odd: bool,
-}
-
-enum BriefFacts {
-    None,
-    Message {
-        role: Role,
-        only_tool_calls: bool,
-        is_error: bool,
-        tool_name: Option<Text>,
-    },
-    CustomMessage {
-        display: bool,
-    },
-}
-
-/// A string that stands in the line as it is.
-#[derive(Clone, Copy)]
-struct Text {
-    at: u32,
-    len: u32,
-}
-
-impl Brief {
-    /// `None` for everything that is not a whole, ordinary entry in UTF-8.
-    fn of(line: &[u8]) -> Option<Self> {
-        simdutf8::basic::from_utf8(line).ok()?;
-        let Ok(Line::Entry(envelope)) = scan::scan_line(line) else {
-            return None;
-        };
-        let place = |text: &Cow<'_, str>| match text {
-            // A slice of the line, so its place follows from the addresses.
-            Cow::Borrowed(text) => Some(Text {
-                at: u32::try_from(text.as_ptr() as usize - line.as_ptr() as usize).ok()?,
-                len: u32::try_from(text.len()).ok()?,
-            }),
-            Cow::Owned(_) => None,
-        };
-        Some(Self {
-            kind: envelope.kind,
-            id: place(envelope.id.as_ref()?)?,
-            parent: match &envelope.parent {
-                Parent::Absent => return None,
-                Parent::Null => None,
-                Parent::Id(id) => Some(place(id)?),
-            },
-            timestamp: place(envelope.timestamp.as_ref()?)?,
-            facts: match &envelope.facts {
-                Facts::None => BriefFacts::None,
-                Facts::Message {
-                    role,
-                    only_tool_calls,
-                    is_error,
-                    tool_name,
-                } => BriefFacts::Message {
-                    role: *role,
-                    only_tool_calls: *only_tool_calls,
-                    is_error: *is_error,
-                    tool_name: match tool_name {
-                        Some(name) => Some(place(name)?),
-                        None => None,
-                    },
-                },
-                Facts::CustomMessage { display } => BriefFacts::CustomMessage { display: *display },
-                _ => return None,
-            },
-            odd: envelope.odd,
-        })
-    }
-
-    /// Of the line it was made of.
-    fn envelope<'l>(&self, line: &'l [u8]) -> Option<Envelope<'l>> {
-        let text = |text: Text| {
-            let at = text.at as usize;
-            let bytes = line.get(at..at + text.len as usize)?;
-            str::from_utf8(bytes).ok().map(Cow::Borrowed)
-        };
-        Some(Envelope {
-            kind: self.kind,
-            id: Some(text(self.id)?),
-            parent: match self.parent {
-                Some(id) => Parent::Id(text(id)?),
-                None => Parent::Null,
-            },
-            timestamp: Some(text(self.timestamp)?),
-            facts: match &self.facts {
-                BriefFacts::None => Facts::None,
-                BriefFacts::Message {
-                    role,
-                    only_tool_calls,
-                    is_error,
-                    tool_name,
-                } => Facts::Message {
-                    role: *role,
-                    only_tool_calls: *only_tool_calls,
-                    is_error: *is_error,
-                    tool_name: match tool_name {
-                        Some(name) => Some(text(*name)?),
-                        None => None,
-                    },
-                },
-                BriefFacts::CustomMessage { display } => Facts::CustomMessage { display: *display },
-            },
-            odd: self.odd,
-        })
-    }
 }
 
 #[cfg(test)]

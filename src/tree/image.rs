@@ -5,11 +5,12 @@
 //! ids) is made anew.
 
 use super::{Cause, Position};
-use super::{Flags, Label, Millis, Move, Moves, NONE, Node, Row, Tree, Waiting};
+use super::{
+    Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Row, Tree, Waiting, id_of,
+};
 use crate::cache::{Cursor, Fields};
 use crate::log::scan::{Kind, Role};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use std::hash::BuildHasher;
+use hashbrown::{HashMap, HashTable};
 
 /// Bytes of a row in an image.
 pub const ROW_BYTES: usize = 28;
@@ -31,6 +32,8 @@ pub struct Image {
 
 /// Neighbourhoods of a table.
 const PARTS: usize = 64;
+/// A table of so many is near at hand anyway.
+const NEAR: usize = 1 << 17;
 
 const AT_ROOT: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
@@ -48,21 +51,9 @@ impl Tree {
             if row.parent != NONE && row.parent as usize >= number {
                 return None;
             }
-            let mut out = [0; ROW_BYTES];
-            let fields = row
-                .offset
-                .to_le_bytes()
-                .into_iter()
-                .chain(row.timestamp.to_le_bytes())
-                .chain(row.len.to_le_bytes())
-                .chain(row.parent.to_le_bytes())
-                .chain(row.flags.0.to_le_bytes())
-                .chain([row.kind as u8, row.role as u8]);
-            for (to, from) in out.iter_mut().zip(fields) {
-                *to = from;
-            }
-            rows.extend_from_slice(&out);
-            id_lens.extend_from_slice(&row.id_len.to_le_bytes());
+            rows.extend_from_slice(&row.stored());
+            let id = id_of(&self.rows, &self.ids, number as u32)?;
+            id_lens.extend_from_slice(&u16::try_from(id.len()).ok()?.to_le_bytes());
         }
         Some(Image {
             count: u32::try_from(self.rows.len()).ok()?,
@@ -134,46 +125,110 @@ fn put_position(out: &mut Fields, position: Position) {
     });
 }
 
+impl Row {
+    /// What cannot be found out anew.
+    #[inline]
+    fn stored(&self) -> [u8; ROW_BYTES] {
+        let low = u128::from(self.offset) | u128::from(self.timestamp.cast_unsigned()) << 64;
+        let [len, parent] = [self.len, self.parent].map(u32::to_le_bytes);
+        let flags = self.flags.0.to_le_bytes();
+        let last = [
+            len,
+            parent,
+            [flags[0], flags[1], self.kind as u8, self.role as u8],
+        ];
+        let mut out = [0; ROW_BYTES];
+        let (first, rest) = out.split_at_mut(16);
+        first.copy_from_slice(&low.to_le_bytes());
+        rest.copy_from_slice(last.as_flattened());
+        out
+    }
+
+    /// `None` for what no row is.
+    #[inline]
+    fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32) -> Option<Self> {
+        let (first, rest) = bytes.split_first_chunk::<16>()?;
+        let (len, rest) = rest.split_first_chunk::<4>()?;
+        let (parent, last) = rest.split_first_chunk::<4>()?;
+        let &[low, high, kind, role] = last.first_chunk::<4>()?;
+        let first = u128::from_le_bytes(*first);
+        Some(Self {
+            offset: first as u64,
+            timestamp: (first >> 64) as u64 as Millis,
+            len: u32::from_le_bytes(*len),
+            parent: u32::from_le_bytes(*parent),
+            flags: Flags(u16::from_le_bytes([low, high])),
+            kind: Kind::from_number(kind)?,
+            role: Role::from_number(role)?,
+            id_at,
+        })
+    }
+}
+
 /// The table of ids, made while the rows are read.
 pub struct Table {
     by_id: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    hasher: IdHasher,
 }
 
 impl Table {
     /// `None` if the lengths are not those of `ids`, or these are no texts.
     pub fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
         let text = simdutf8::basic::from_utf8(ids).ok()?;
-        let hasher = DefaultHashBuilder::default();
-        // A table places by the low bits of the hash. Put in by neighbourhood, a million ids take a third
-        // of the time that they take in file order, each at another end of the memory.
-        let places = (count as usize).max(1).next_power_of_two() * 2;
-        let shift = places
-            .trailing_zeros()
-            .saturating_sub(PARTS.trailing_zeros());
-        let mut parts: [Vec<(u64, u32)>; PARTS] =
-            std::array::from_fn(|_| Vec::with_capacity(count as usize / PARTS));
+        let hasher = IdHasher::default();
+        let mut hashes = Vec::with_capacity(count as usize);
         let mut at = 0;
-        let mut number = 0;
         for len in lens(id_lens) {
             // Between characters, or it is no text.
             let id = text.get(at..at + usize::from(len))?;
-            let hash = hasher.hash_one(id.as_bytes());
-            let place = hash as usize & (places - 1);
-            parts.get_mut(place >> shift)?.push((hash, number));
+            hashes.push(hasher.hash(id));
             at += id.len();
-            number += 1;
         }
-        if at != ids.len() || number != count {
+        if at != ids.len() || hashes.len() != count as usize {
             return None;
         }
-        let mut by_id = HashTable::with_capacity(count as usize);
-        for (hash, number) in parts.iter().flatten() {
+        let mut by_id = HashTable::with_capacity(hashes.len());
+        let mut insert = |hash: IdHash, number| {
             // There is room for all: nothing is ever hashed again.
-            by_id.insert_unique(*hash, *number, |_| *hash);
+            by_id.insert_unique(hash.wide(), number, |_| hash.wide());
+        };
+        if hashes.len() <= NEAR {
+            for (hash, number) in hashes.into_iter().zip(0..) {
+                insert(hash, number);
+            }
+        } else {
+            for (hash, number) in by_neighbourhood(&hashes)? {
+                insert(hash, number);
+            }
         }
         Some(Self { by_id, hasher })
     }
+}
+
+/// The hashes with their numbers, in about the order in which a table of so many has their places: it
+/// places by the low bits. Put in so, a million ids take a third of the time that they take in file
+/// order, each at another end of the memory.
+fn by_neighbourhood(hashes: &[IdHash]) -> Option<Vec<(IdHash, u32)>> {
+    let places = hashes.len().max(PARTS).next_power_of_two();
+    let shift = places.trailing_zeros() - PARTS.trailing_zeros();
+    let part = |hash: IdHash| (hash.wide() as usize & (places - 1)) >> shift;
+    let mut sizes = [0; PARTS];
+    for hash in hashes {
+        *sizes.get_mut(part(*hash))? += 1;
+    }
+    let mut next = [0; PARTS];
+    let mut sum = 0;
+    for (next, size) in next.iter_mut().zip(sizes) {
+        *next = sum;
+        sum += size;
+    }
+    let mut ordered = vec![(IdHash(0), 0); hashes.len()];
+    for (hash, number) in hashes.iter().zip(0..) {
+        let next = next.get_mut(part(*hash))?;
+        *ordered.get_mut(*next)? = (*hash, number);
+        *next += 1;
+    }
+    Some(ordered)
 }
 
 fn lens(id_lens: &[u8]) -> impl Iterator<Item = u16> {
@@ -207,55 +262,25 @@ impl Rows {
         let (chunks, _) = bytes.as_chunks::<ROW_BYTES>();
         let rest = id_lens.get(self.rows.len() * LEN_BYTES..)?;
         for (chunk, id_len) in chunks.iter().zip(lens(rest)) {
-            let mut fields = Cursor::new(chunk);
             let number = u32::try_from(self.rows.len()).ok()?;
-            let row = Row {
-                offset: fields.u64()?,
-                timestamp: fields.i64()? as Millis,
-                len: fields.u32()?,
-                parent: fields.u32()?,
-                flags: Flags(fields.u16()?),
-                kind: Kind::from_number(fields.u8()?)?,
-                role: Role::from_number(fields.u8()?)?,
-                first_child: NONE,
-                last_child: NONE,
-                next_sibling: NONE,
-                id_at: self.id_at,
-                id_len,
-            };
+            let row = Row::of_stored(chunk, self.id_at)?;
             if row.offset.checked_add(u64::from(row.len))? > end {
                 return None;
             }
             self.id_at = self.id_at.checked_add(u32::from(id_len))?;
+            if row.parent != NONE {
+                // An entry that has been taken in before: a record is nobody's parent.
+                let parent = self.rows.get(row.parent as usize)?;
+                if parent.kind == Kind::LeafRecord {
+                    return None;
+                }
+            }
             if row.kind == Kind::LeafRecord {
                 self.leaf_records += 1;
-                // A record stands for a position and is nobody's child.
-                if row.parent != NONE {
-                    self.entry(row.parent)?;
-                }
             } else if row.parent == NONE {
                 self.roots.push(number);
-            } else {
-                self.link(number, row.parent)?;
             }
             self.rows.push(row);
-        }
-        Some(())
-    }
-
-    /// An entry that has been taken in before.
-    fn entry(&mut self, number: u32) -> Option<&mut Row> {
-        let row = self.rows.get_mut(number as usize)?;
-        (row.kind != Kind::LeafRecord).then_some(row)
-    }
-
-    /// `None` if the parent does not stand before its child.
-    fn link(&mut self, number: u32, parent: u32) -> Option<()> {
-        let above = self.entry(parent)?;
-        let before = std::mem::replace(&mut above.last_child, number);
-        match before {
-            NONE => above.first_child = number,
-            before => self.rows.get_mut(before as usize)?.next_sibling = number,
         }
         Some(())
     }
@@ -337,5 +362,38 @@ impl Rows {
             moves: Moves::of(log, undo, redo),
             ..Tree::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small enough to be put in as they come, and too many for that: each id is found once.
+    #[test]
+    fn every_id_is_in_the_table() {
+        for count in [0, 1, 70, NEAR + 12_345] {
+            let (mut id_lens, mut ids) = (Vec::new(), Vec::new());
+            let id = |number: usize| format!("{number:x}é");
+            for number in 0..count {
+                id_lens.extend_from_slice(&(id(number).len() as u16).to_le_bytes());
+                ids.extend_from_slice(id(number).as_bytes());
+            }
+            let table = Table::of(count as u32, &id_lens, &ids).unwrap();
+            assert_eq!(table.by_id.len(), count);
+            for number in 0..count {
+                let hash = table.hasher.hash(&id(number)).wide();
+                let found = table.by_id.find(hash, |&found| found == number as u32);
+                assert!(found.is_some(), "{number} of {count}");
+            }
+            let other = table.hasher.hash("not there").wide();
+            let mut found = table.by_id.iter_hash(other);
+            assert!(found.all(|&number| table.hasher.hash(&id(number as usize)).wide() != other));
+            assert!(Table::of(count as u32 + 1, &id_lens, &ids).is_none());
+            assert!(Table::of(count as u32, &id_lens, &[&ids, &b"x"[..]].concat()).is_none());
+        }
+        // Between the two bytes of a character.
+        assert!(Table::of(2, &[1, 0, 1, 0], "é".as_bytes()).is_none());
+        assert!(Table::of(1, &[1, 0], b"\xff").is_none());
     }
 }

@@ -5,6 +5,7 @@
 //! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
 //! made.
 
+mod children;
 pub mod image;
 mod lineage;
 mod moves;
@@ -15,6 +16,7 @@ pub use moves::{Cause, Move, Moves, Position};
 
 use crate::log::scan::{Envelope, Facts, Kind, Parent, Role};
 use crate::timestamp::{self, Millis};
+use children::Children;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use lineage::Lineage;
 use std::hash::BuildHasher;
@@ -111,18 +113,15 @@ impl Flags {
     }
 }
 
-/// 48 bytes an entry, the id's bytes aside.
+/// 32 bytes an entry, the id's bytes and [`Children`] aside.
 struct Row {
     offset: u64,
     timestamp: Millis,
     len: u32,
     /// The parent, leaf records resolved; [`NONE`] at a root.
     parent: u32,
-    first_child: u32,
-    last_child: u32,
-    next_sibling: u32,
+    /// Where its id starts; the next row's starts where it ends.
     id_at: u32,
-    id_len: u16,
     flags: Flags,
     kind: Kind,
     role: Role,
@@ -151,13 +150,99 @@ pub struct Inserted {
     pub refused: Flags,
 }
 
-/// What a row says that holds for a copy of the entry in another tree.
+/// What a row says of an entry by itself: it holds for a copy in another tree, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     kind: Kind,
     role: Role,
     timestamp: Millis,
     flags: Flags,
+}
+
+impl Copied {
+    /// `None` for entries that name others besides their parent: there is more to them.
+    pub fn of(envelope: &Envelope<'_>) -> Option<Self> {
+        is_plain(envelope.kind).then(|| Self::part_of(envelope))
+    }
+
+    /// Of any entry.
+    fn part_of(envelope: &Envelope<'_>) -> Self {
+        let timestamp = envelope.timestamp.as_deref();
+        let (timestamp, canonical) = timestamp
+            .and_then(timestamp::parse_exact)
+            .unwrap_or((NO_TIME, false));
+        let mut flags = Flags::NONE;
+        let mut role = Role::None;
+        if !canonical {
+            flags.set(Flags::ODD_TIMESTAMP);
+        }
+        match envelope.facts {
+            Facts::Message {
+                role: its,
+                only_tool_calls,
+                is_error,
+                ..
+            } => {
+                role = its;
+                if only_tool_calls {
+                    flags.set(Flags::ONLY_TOOL_CALLS);
+                }
+                if is_error {
+                    flags.set(Flags::ERROR);
+                }
+            }
+            Facts::CustomMessage { display: false } => flags.set(Flags::HIDDEN),
+            _ => {}
+        }
+        Self {
+            kind: envelope.kind,
+            role,
+            timestamp,
+            flags,
+        }
+    }
+}
+
+/// Whether entries of this kind name no others but their parent.
+fn is_plain(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Message
+            | Kind::ThinkingLevelChange
+            | Kind::ModelChange
+            | Kind::Custom
+            | Kind::CustomMessage
+            | Kind::Usage
+            | Kind::Unknown
+    )
+}
+
+/// How a tree hashes ids: to be had by threads that do it ahead.
+#[derive(Clone, Default)]
+pub struct IdHasher(DefaultHashBuilder);
+
+impl IdHasher {
+    #[inline]
+    pub fn hash(&self, id: &str) -> IdHash {
+        self.hash_bytes(id.as_bytes())
+    }
+
+    #[inline]
+    fn hash_bytes(&self, id: &[u8]) -> IdHash {
+        IdHash(self.0.hash_one(id) as u32)
+    }
+}
+
+/// The hash of an id in one tree; of half the usual size, since many are kept for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdHash(u32);
+
+impl IdHash {
+    /// As a table wants it: different in its low bits and in its high ones.
+    #[inline]
+    fn wide(self) -> u64 {
+        u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 /// A parent link that deserves a diagnostic once the whole file has been read.
@@ -173,9 +258,11 @@ pub struct LinkReport {
 #[derive(Default)]
 pub struct Tree {
     rows: Vec<Row>,
+    children: Children,
+    /// Of all rows, one behind the other.
     ids: Vec<u8>,
     by_id: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    hasher: IdHasher,
     /// Every node that was ever without a parent, in the order it became known; those adopted
     /// since are passed over.
     roots: Vec<u32>,
@@ -261,10 +348,7 @@ impl Tree {
 
     /// As [`Tree::id`], for who has no need to know that it is text.
     pub fn id_bytes(&self, node: Node) -> &[u8] {
-        let row = self.row(node);
-        let at = row.id_at as usize;
-        let bytes = self.ids.get(at..at + usize::from(row.id_len));
-        bytes.unwrap_or_default()
+        id_of(&self.rows, &self.ids, node.0).unwrap_or_default()
     }
 
     pub fn kind(&self, node: Node) -> Kind {
@@ -304,10 +388,18 @@ impl Tree {
 
     /// The entry or leaf record with this id.
     pub fn find_any(&self, id: &str) -> Option<Node> {
-        let hash = self.hasher.hash_one(id.as_bytes());
+        self.find_hashed(id, self.hasher.hash(id))
+    }
+
+    /// As [`Tree::find_any`], with the hash that [`Tree::id_hasher`] says.
+    pub fn find_hashed(&self, id: &str, hash: IdHash) -> Option<Node> {
         self.by_id
-            .find(hash, |&at| self.id_bytes(Node(at)) == id.as_bytes())
+            .find(hash.wide(), |&at| self.id_bytes(Node(at)) == id.as_bytes())
             .map(|&at| Node(at))
+    }
+
+    pub fn id_hasher(&self) -> &IdHasher {
+        &self.hasher
     }
 
     /// What a stored reference to `id` means: a leaf record stands for its resolved parent
@@ -391,11 +483,7 @@ impl Tree {
     pub fn children_into(&self, node: Option<Node>, children: &mut Vec<Node>) {
         children.clear();
         match node {
-            Some(node) => {
-                let first = some(self.row(node).first_child);
-                let next = |child: &Node| some(self.row(*child).next_sibling);
-                children.extend(std::iter::successors(first, next));
-            }
+            Some(node) => children.extend(self.children.of(&self.rows, node.0).map(Node)),
             None => {
                 let roots = self.roots.iter().map(|at| Node(*at));
                 children.extend(roots.filter(|node| self.parent(*node).is_none()));
@@ -408,13 +496,12 @@ impl Tree {
     }
 
     pub fn has_children(&self, node: Node) -> bool {
-        self.row(node).first_child != NONE
+        self.children.any(&self.rows, node.0)
     }
 
     /// Its child, if it has exactly one, as most have.
     pub fn only_child(&self, node: Node) -> Option<Node> {
-        let row = self.row(node);
-        some(row.first_child).filter(|_| row.first_child == row.last_child)
+        self.children.only(&self.rows, node.0).map(Node)
     }
 
     pub fn label(&self, node: Node) -> Option<&Label> {
@@ -498,7 +585,8 @@ impl Tree {
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
-        let node = self.add(id, envelope.kind, place, flags)?;
+        let hash = self.hasher.hash(id);
+        let node = self.add(id, hash, envelope.kind, place, flags)?;
         let refused = if envelope.kind == Kind::LeafRecord {
             self.leaf_records += 1;
             for referrer in self.waiting_references.remove(id).unwrap_or_default() {
@@ -516,6 +604,49 @@ impl Tree {
         Some(Inserted { node, refused })
     }
 
+    /// As [`Tree::insert`], for an entry of which nothing else is to be kept, the hash of its id known.
+    pub fn insert_plain(
+        &mut self,
+        (id, hash): (&str, IdHash),
+        parent: &Parent<'_>,
+        facts: &Copied,
+        place: Place,
+        flags: Flags,
+        line: u64,
+    ) -> Option<Inserted> {
+        let node = self.add(id, hash, facts.kind, place, flags)?;
+        let refused = self.link_entry(node, id, parent, line);
+        let row = self.row_mut(node);
+        row.flags.set(refused);
+        row.flags.set(facts.flags);
+        row.timestamp = facts.timestamp;
+        row.role = facts.role;
+        self.adopt_label(node, id);
+        self.last = Some(node);
+        self.revision += 1;
+        Some(Inserted { node, refused })
+    }
+
+    /// Makes room for about so many more: a guess, which is not believed far.
+    pub fn expect(&mut self, more: u64) {
+        /// Times what is there.
+        const FAR: usize = 64;
+        let more = usize::try_from(more).unwrap_or(usize::MAX);
+        let more = more.min(FAR * self.rows.len());
+        let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
+        if self.by_id.capacity() - self.by_id.len() < more {
+            self.by_id
+                .reserve(more, |&at| hash_at(hasher, rows, ids, at));
+        }
+    }
+
+    /// Looks where ids of these hashes stand or would. One after the other each would have to wait for
+    /// the memory; looked at together they wait together, and are near when they are asked for.
+    pub fn look_ahead(&self, hashes: impl Iterator<Item = IdHash>) {
+        let found = hashes.filter(|hash| self.by_id.find(hash.wide(), |_| false).is_some());
+        std::hint::black_box(found.count());
+    }
+
     /// As [`Tree::insert`], for a copy of an entry of another tree below one that is here already
     /// (`None`: at the root). `None` if the tree is full.
     pub fn insert_copy(
@@ -525,7 +656,8 @@ impl Tree {
         facts: Copied,
         place: Place,
     ) -> Option<Node> {
-        let node = self.add(id, facts.kind, place, facts.flags)?;
+        let hash = self.hasher.hash(id);
+        let node = self.add(id, hash, facts.kind, place, facts.flags)?;
         match parent {
             Some(parent) => self.link(node, parent),
             None => self.roots.push(node.0),
@@ -543,16 +675,6 @@ impl Tree {
     /// others, and for those that are not as they stand in the file.
     pub fn copied(&self, node: Node) -> Option<Copied> {
         let row = self.row(node);
-        let is_plain = matches!(
-            row.kind,
-            Kind::Message
-                | Kind::ThinkingLevelChange
-                | Kind::ModelChange
-                | Kind::Custom
-                | Kind::CustomMessage
-                | Kind::Usage
-                | Kind::Unknown
-        );
         let is_as_stored = [Flags::DUPLICATE_ID, Flags::RECOVERED, Flags::INVALID_UTF8];
         let is_as_stored = is_as_stored.iter().all(|flag| !row.flags.has(*flag));
         let mut flags = Flags::NONE;
@@ -566,7 +688,7 @@ impl Tree {
                 flags.set(flag);
             }
         }
-        (is_plain && is_as_stored).then_some(Copied {
+        (is_plain(row.kind) && is_as_stored).then_some(Copied {
             kind: row.kind,
             role: row.role,
             timestamp: row.timestamp,
@@ -575,33 +697,33 @@ impl Tree {
     }
 
     /// A row and its id, without links and facts.
-    fn add(&mut self, id: &str, kind: Kind, place: Place, flags: Flags) -> Option<Node> {
+    fn add(
+        &mut self,
+        id: &str,
+        hash: IdHash,
+        kind: Kind,
+        place: Place,
+        flags: Flags,
+    ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
+        let id_at = u32::try_from(self.ids.len()).ok()?;
+        // An image has no room for a longer one.
+        u16::try_from(id.len()).ok()?;
+        self.children.add();
         self.rows.push(Row {
             offset: place.offset,
             timestamp: NO_TIME,
             len: place.len,
             parent: NONE,
-            first_child: NONE,
-            last_child: NONE,
-            next_sibling: NONE,
-            id_at: u32::try_from(self.ids.len()).ok()?,
-            id_len: u16::try_from(id.len()).ok()?,
+            id_at,
             flags,
             kind,
             role: Role::None,
         });
         self.ids.extend_from_slice(id.as_bytes());
-        let hash = self.hasher.hash_one(id.as_bytes());
         let (hasher, rows, ids) = (&self.hasher, &self.rows, &self.ids);
-        self.by_id.insert_unique(hash, number, |&at| {
-            let row = rows.get(at as usize);
-            let bytes = row.and_then(|row| {
-                let at = row.id_at as usize;
-                ids.get(at..at + usize::from(row.id_len))
-            });
-            hasher.hash_one(bytes.unwrap_or_default())
-        });
+        self.by_id
+            .insert_unique(hash.wide(), number, |&at| hash_at(hasher, rows, ids, at));
         Some(Node(number))
     }
 
@@ -640,31 +762,12 @@ impl Tree {
         if let Some(id) = reference(&envelope.facts) {
             self.note_reference(node, id);
         }
-        let timestamp = envelope.timestamp.as_deref();
-        let (at, canonical) = timestamp
-            .and_then(timestamp::parse_exact)
-            .unwrap_or((NO_TIME, false));
+        let part = Copied::part_of(envelope);
         let row = self.row_mut(node);
-        row.timestamp = at;
-        if !canonical {
-            row.flags.set(Flags::ODD_TIMESTAMP);
-        }
+        row.timestamp = part.timestamp;
+        row.role = part.role;
+        row.flags.set(part.flags);
         match &envelope.facts {
-            Facts::Message {
-                role,
-                only_tool_calls,
-                is_error,
-                ..
-            } => {
-                row.role = *role;
-                if *only_tool_calls {
-                    row.flags.set(Flags::ONLY_TOOL_CALLS);
-                }
-                if *is_error {
-                    row.flags.set(Flags::ERROR);
-                }
-            }
-            Facts::CustomMessage { display: false } => row.flags.set(Flags::HIDDEN),
             Facts::BranchSummary { from_id, merge } => {
                 if *merge {
                     row.flags.set(Flags::MERGE);
@@ -705,7 +808,8 @@ impl Tree {
                 }
             }
             Facts::SessionInfo { name } => self.name = name.as_deref().map(Into::into),
-            Facts::CustomMessage { .. }
+            Facts::Message { .. }
+            | Facts::CustomMessage { .. }
             | Facts::Compaction { .. }
             | Facts::ContextEdit { .. }
             | Facts::None => {}
@@ -896,12 +1000,7 @@ impl Tree {
 
     fn link(&mut self, node: Node, parent: Node) {
         self.row_mut(node).parent = parent.0;
-        let row = self.row_mut(parent);
-        let last = std::mem::replace(&mut row.last_child, node.0);
-        match some(last) {
-            Some(last) => self.row_mut(last).next_sibling = node.0,
-            None => self.row_mut(parent).first_child = node.0,
-        }
+        self.children.link(node.0, parent.0);
     }
 
     /// The root above `node`.
@@ -923,6 +1022,21 @@ fn reference<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
         } => first_kept_entry_id.as_deref(),
         _ => None,
     }
+}
+
+/// The hash of the id of a row that is in the table already.
+fn hash_at(hasher: &IdHasher, rows: &[Row], ids: &[u8], at: u32) -> u64 {
+    let id = id_of(rows, ids, at);
+    hasher.hash_bytes(id.unwrap_or_default()).wide()
+}
+
+fn id_of<'i>(rows: &[Row], ids: &'i [u8], at: u32) -> Option<&'i [u8]> {
+    let at = at as usize;
+    let start = rows.get(at)?.id_at as usize;
+    let end = rows
+        .get(at + 1)
+        .map_or(ids.len(), |next| next.id_at as usize);
+    ids.get(start..end)
 }
 
 fn some(at: u32) -> Option<Node> {

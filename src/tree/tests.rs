@@ -212,7 +212,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn agrees_with_a_naive_tree(
-        links in prop::collection::vec((0usize..14, any::<prop::sample::Index>(), prop::bool::weighted(0.2)), 1..14)
+        links in prop::collection::vec((0usize..14, any::<prop::sample::Index>(), prop::bool::weighted(0.2)), 1..14),
+        asked in 0..20usize,
     ) {
         let n = links.len();
         let lines: Vec<(String, String, bool)> = links
@@ -236,6 +237,10 @@ proptest! {
         let naive = Naive::new(&lines);
         let mut tree = Tree::new();
         for (at, (id, parent, record)) in lines.iter().enumerate() {
+            // Asked early, who stands below whom is kept from then on; else it is found in the end.
+            if asked == at && at > 0 {
+                tree.has_children(Node(0));
+            }
             insert(&mut tree, at, &format!("{id} {parent}{}", if *record { " !" } else { "" }));
         }
         for (id, _, record) in &lines {
@@ -245,6 +250,9 @@ proptest! {
             let node = tree.find(id).unwrap();
             let parent = tree.parent(node).map(|parent| tree.id(parent));
             prop_assert_eq!(parent, naive.parents[id.as_str()], "{} in {:?}", id, lines);
+            let below: Vec<Node> = tree.entries().filter(|below| tree.parent(*below) == Some(node)).collect();
+            prop_assert_eq!(tree.has_children(node), !below.is_empty());
+            prop_assert_eq!(tree.children(Some(node)), below);
         }
         // The way that counts depths does not care which parents stand behind their children.
         let positions: Vec<Option<Node>> = std::iter::once(None).chain(tree.entries().map(Some)).collect();

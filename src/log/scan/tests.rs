@@ -541,3 +541,46 @@ fn agrees_with_a_naive_reader() {
     }
     assert!(calls_only > 100, "{calls_only}");
 }
+
+/// The members with which entries begin are taken together where they stand as they are written: with a
+/// space somewhere they are not, and that is all that differs.
+#[test]
+fn the_usual_beginning_is_read_like_any_other() {
+    let values = [
+        r#""message""#,
+        r#""session""#,
+        r#""\u0061""#,
+        "null",
+        "7",
+        r#"{"type":"x","id":[]}"#,
+        r#""a"#,
+        "nul",
+        "",
+    ];
+    for kind in values {
+        for id in values {
+            for parent in values {
+                for timestamp in values {
+                    for rest in [
+                        "}",
+                        r#","message":{"role":"user"}}"#,
+                        r#","id":"again"}"#,
+                        ",",
+                        "",
+                    ] {
+                        let usual = format!(
+                            r#"{{"type":{kind},"id":{id},"parentId":{parent},"timestamp":{timestamp}{rest}"#
+                        );
+                        let spaced = usual.replacen("{\"type", "{ \"type", 1);
+                        let behind = |bad: BadLine| match bad {
+                            BadLine::InvalidJson { at } => BadLine::InvalidJson { at: at - 1 },
+                            other => other,
+                        };
+                        let expected = scan_line(spaced.as_bytes()).map_err(behind);
+                        assert_eq!(scan_line(usual.as_bytes()), expected, "{usual}");
+                    }
+                }
+            }
+        }
+    }
+}

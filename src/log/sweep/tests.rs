@@ -1,7 +1,10 @@
 //! However a file is divided, what is found in it is what one reader of it finds.
 
 use super::*;
+use crate::log::body::Bodies;
+use crate::log::ingest::Ingest;
 use crate::log::lines::Lines;
+use crate::tree::Tree;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io::Write;
@@ -27,22 +30,201 @@ fn serial(file: &File, start: u64) -> Vec<Seen> {
     seen
 }
 
-/// The lines that a sweep hands out; each envelope is compared with the ordinary way's.
+/// The lines that a sweep hands out; what it says of each is compared with what its envelope says.
 fn swept(file: &File, start: u64, end: u64, plan: Plan) -> Vec<Seen> {
+    let hasher = IdHasher::default();
     let mut seen = Vec::new();
-    sweep(file, start, end, plan, |line, envelope| {
-        let bytes = line.bytes.unwrap();
-        assert!(line.terminated);
-        assert_eq!(line.len, bytes.len() as u64);
-        if let Some(envelope) = envelope {
-            assert!(str::from_utf8(bytes).is_ok());
-            assert_eq!(Ok(Line::Entry(envelope)), scan::scan_line(bytes));
+    sweep(file, start, end, plan, &hasher, |range| {
+        for swept in range.lines() {
+            let line = swept.line();
+            let bytes = line.bytes.unwrap();
+            assert!(line.terminated);
+            assert_eq!(line.len, bytes.len() as u64);
+            assert_eq!(swept.end(), line.offset + line.len + 1);
+            if line.offset > 0 {
+                assert_eq!(
+                    swept.sound,
+                    sound(bytes, &hasher).as_ref().map(Owned::sound)
+                );
+            }
+            seen.push((line.offset, bytes.to_vec()));
         }
-        seen.push((line.offset, bytes.to_vec()));
         Ok(())
     })
     .unwrap();
     seen
+}
+
+/// What a [`Sound`] borrows.
+struct Owned {
+    id: String,
+    parent: Option<String>,
+    hash: IdHash,
+    facts: Copied,
+    span: std::ops::Range<usize>,
+}
+
+impl Owned {
+    fn sound(&self) -> Sound<'_> {
+        Sound {
+            id: &self.id,
+            hash: self.hash,
+            parent: self.parent.as_deref(),
+            facts: &self.facts,
+            start: self.span.start as u32,
+            len: self.span.len() as u32,
+        }
+    }
+}
+
+/// What is to be kept of a line, by the ordinary way.
+fn sound(line: &[u8], hasher: &IdHasher) -> Option<Owned> {
+    let Ok(Line::Entry(envelope)) = scan::scan_line(str::from_utf8(line).ok()?.as_bytes()) else {
+        return None;
+    };
+    let id = envelope.id.as_deref()?;
+    Some(Owned {
+        id: id.to_owned(),
+        parent: match &envelope.parent {
+            Parent::Absent => return None,
+            Parent::Null => None,
+            Parent::Id(id) => Some(id.to_string()),
+        },
+        hash: hasher.hash(id),
+        facts: Copied::of(&envelope)?,
+        span: trimmed(line),
+    })
+}
+
+/// Opened by several threads, a file is what it is to one that takes its lines in one after the other.
+#[test]
+fn the_tree_is_the_same() {
+    let mut content =
+        b"{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/\"}\n"
+            .to_vec();
+    let ids = ["a", "b", "c", "d\\u00fc", "a", "e", "a"];
+    for number in 0..400_usize {
+        let id = match number % 11 {
+            // Seen before, with the same bytes and with others.
+            3 => "same-0".to_owned(),
+            7 => format!("same-{}", number / 40),
+            _ => format!("{}-{number}", ids[number % ids.len()]),
+        };
+        let parent = match number % 13 {
+            0 => "null".to_owned(),
+            1 => format!("\"{id}\""),
+            2 => format!("\"a-{}\"", number + 10),
+            3 => "7".to_owned(),
+            _ => format!("\"{}-{}\"", ids[(number - 1) % ids.len()], number - 1),
+        };
+        let (kind, rest) = match number % 17 {
+            0 => (
+                "label",
+                format!(r#","targetId":"a-{}","label":"l""#, number / 2),
+            ),
+            1 => ("branch_summary", format!(r#","fromId":"a-{}""#, number / 3)),
+            2 => (
+                "custom",
+                r#","customType":"treelined.leaf","data":{"from":null}"#.to_owned(),
+            ),
+            3 => ("custom_message", r#","display":false"#.to_owned()),
+            4 => (
+                "message",
+                r#","message":{"role":"toolResult","isError":true}"#.to_owned(),
+            ),
+            5 => ("unheard of", r#","x":[1.5e3,"\ud800"]"#.to_owned()),
+            6 => ("session", String::new()),
+            _ => (
+                "message",
+                format!(
+                    r#","message":{{"role":"user","content":"{}"}}"#,
+                    "x".repeat(number)
+                ),
+            ),
+        };
+        let time = match number % 5 {
+            0 => "yesterday",
+            _ => "2025-01-01T00:00:00.000Z",
+        };
+        let line = format!(
+            r#" {{"type":"{kind}","id":"{id}","parentId":{parent},"timestamp":"{time}"{rest}}} "#
+        );
+        let line = if number % 29 == 0 {
+            &line[..line.len() / 2]
+        } else {
+            &line
+        };
+        content.extend_from_slice(line.as_bytes());
+        content.push(b'\n');
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    std::fs::write(&path, &content).unwrap();
+    let file = File::open(&path).unwrap();
+    let bodies = || {
+        let file = std::sync::Arc::new(File::open(&path).unwrap());
+        Bodies::file(
+            Ok(file),
+            Default::default(),
+            Default::default(),
+            3,
+            Default::default(),
+        )
+    };
+    let mut told = Vec::new();
+    for range in [None, Some(1), Some(700), Some(1 << 20)] {
+        let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
+        let bodies = bodies();
+        match range {
+            Some(range) => {
+                let plan = Plan {
+                    helpers: 2,
+                    range,
+                    overhang: 1 << 20,
+                };
+                let hasher = tree.id_hasher().clone();
+                sweep(&file, 0, content.len() as u64, plan, &hasher, |range| {
+                    tree.expect(range.expected);
+                    tree.look_ahead(range.hashes());
+                    for line in range.lines() {
+                        ingest.swept(&mut tree, &bodies, &line)?;
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            }
+            None => {
+                let mut lines = Lines::new(&file, 0);
+                while let Some(line) = lines.next().unwrap() {
+                    assert!(ingest.line(&mut tree, &bodies, &line).unwrap());
+                }
+            }
+        }
+        ingest.report_links(&tree);
+        let rows: Vec<String> = (0..tree.node_count())
+            .filter_map(|number| tree.node(number))
+            .map(|node| {
+                let (id, parent) = (tree.id(node), tree.parent(node));
+                let (kind, role) = (tree.kind(node), tree.role(node));
+                let (flags, at, place) = (tree.flags(node), tree.timestamp(node), tree.place(node));
+                let children = tree.children(Some(node));
+                let label = tree.label(node).map(|label| &label.text);
+                format!("{id} {parent:?} {kind:?} {role:?} {flags:?} {at:?} {place:?} {children:?} {label:?}")
+            })
+            .collect();
+        assert!(rows.len() > 250, "{}", rows.len());
+        assert!(ingest.diagnostics.len() > 50);
+        told.push((
+            rows,
+            ingest.diagnostics,
+            ingest.lines,
+            tree.file_leaf(),
+            tree.revision(),
+        ));
+    }
+    for other in &told[1..] {
+        assert_eq!(*other, told[0]);
+    }
 }
 
 fn a_line() -> impl Strategy<Value = Vec<u8>> {
@@ -124,12 +306,14 @@ fn an_error_ends_it() {
         overhang: 16,
     };
     let mut count = 0;
-    let ended = sweep(&file, 0, 3000, plan, |_, _| {
-        count += 1;
-        match count {
-            500 => Err(crate::error::Error::cancelled()),
-            _ => Ok(()),
+    let ended = sweep(&file, 0, 3000, plan, &IdHasher::default(), |range| {
+        for _line in range.lines() {
+            count += 1;
+            if count == 500 {
+                return Err(crate::error::Error::cancelled());
+            }
         }
+        Ok(())
     });
     assert!(ended.is_err());
     assert_eq!(count, 500);
