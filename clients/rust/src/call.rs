@@ -4,11 +4,12 @@ use crate::client::Client;
 use crate::connection::{CancelOn, Connection};
 use crate::error::Error;
 use crate::generated::{
-    DryRun, FlatTree, GetTreeParams, NavigateTreeParams, Navigation, NestedTree, TreeFormat,
+    FlatTree, GetTreeParams, NavigateTreeParams, Navigation, NestedTree, TreeFormat,
+    TreePreparation,
 };
 use crate::json::Json;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -86,8 +87,18 @@ impl<P, R> Call<P, R> {
     }
 }
 
+/// What a navigation would summarize (protocol.md §4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DryRun {
+    /// As `session_before_tree` would carry it; none where the leaf stands at the target already, for then
+    /// nothing would be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<TreePreparation>,
+}
+
 impl Call<NavigateTreeParams, Navigation> {
-    /// Only tell what would be summarized.
+    /// Only tell what would be summarized, if the navigation leads anywhere.
     pub fn dry_run(mut self) -> Call<NavigateTreeParams, DryRun> {
         self.params.dry_run = Some(true);
         self.giving()

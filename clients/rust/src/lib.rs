@@ -58,7 +58,7 @@ mod process;
 mod question;
 
 pub use builder::Builder;
-pub use call::Call;
+pub use call::{Call, DryRun};
 pub use client::Client;
 pub use entry::Entry;
 pub use error::{Disconnected, Error, Refusal};

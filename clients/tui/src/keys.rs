@@ -38,7 +38,7 @@ actions! {
     First "first" "to the first",
     Last "last" "to the last",
     Accept "accept" "go here, open, choose",
-    Back "back" "clear the search, then leave",
+    Back "back" "clear the search, then go back",
     Search "search" "search; so does any letter that is no command",
     FoldOrUp "fold-or-up" "fold, or to the start of the branch",
     UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",

@@ -67,9 +67,12 @@ pub enum Effect {
     },
     Send(Draft),
     Compare {
+        id: u64,
         left: String,
         right: String,
     },
+    /// The comparison under way is not wanted any more.
+    StopComparing,
 }
 
 /// Which session to open.
@@ -116,6 +119,8 @@ pub struct TreeQuery {
     pub limit: usize,
     /// The cursor goes there; else it is only more of the same tree.
     pub reload: bool,
+    /// Where others are: the row that stands for it is wanted too.
+    pub others: Option<String>,
 }
 
 /// Where a page lies.
@@ -164,8 +169,8 @@ pub struct Draft {
 #[derive(Debug)]
 pub enum Daemon {
     Connected(Server),
-    /// It is gone, and why.
-    Lost(String),
+    /// It is gone.
+    Lost(End),
     Sessions {
         generation: u64,
         result: Result<SessionPage, Failure>,
@@ -173,7 +178,7 @@ pub enum Daemon {
     Opened(Result<Session, Failure>),
     Tree {
         query: TreeQuery,
-        result: Result<TreePage, Failure>,
+        result: Result<Box<TreePage>, Failure>,
     },
     Entry {
         id: String,
@@ -201,7 +206,18 @@ pub enum Daemon {
         result: Result<(), Failure>,
     },
     Sent(Result<(), Failure>),
-    Compared(Result<Box<Comparison>, Failure>),
+    /// How far a comparison is.
+    Comparing {
+        id: u64,
+        /// Entries.
+        read: usize,
+        /// It will not be more of them.
+        most: usize,
+    },
+    Compared {
+        id: u64,
+        result: Result<Box<Comparison>, Failure>,
+    },
     Event(Event),
 }
 
@@ -238,6 +254,14 @@ pub struct Server {
     pub version: String,
     /// Its summarizer; none if there is none.
     pub summarizer: Option<String>,
+}
+
+/// How a daemon ended, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct End {
+    pub reason: String,
+    /// The last lines of its log, which need not have to do with it.
+    pub last_words: Vec<String>,
 }
 
 /// An error of the daemon.
@@ -306,6 +330,8 @@ pub struct TreePage {
     pub leaf: Option<String>,
     /// The row that was asked for, if one was.
     pub at: Option<usize>,
+    /// The entry whose row stands for where others are: theirs, or the nearest visible one above it.
+    pub others: Option<String>,
 }
 
 /// How a navigation ended.

@@ -1,7 +1,8 @@
 //! Colours and emphasis, by meaning. Without colour, emphasis alone carries it.
 //!
 //! Colours are those of the terminal's own palette, which its owner has chosen; dark and light
-//! backgrounds take different ones of them.
+//! backgrounds take different ones of them. What is faint is dimmed rather than grey: the palette's grey is
+//! the background in some.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -35,9 +36,7 @@ pub struct Theme {
     pub heading: Style,
     pub code: Style,
     pub key: Style,
-    pub bar: Style,
     pub border: Style,
-    pub good: Style,
 }
 
 impl Theme {
@@ -49,19 +48,19 @@ impl Theme {
             good: Color::Green,
             error: Color::LightRed,
             code: Color::LightBlue,
-            faint: Color::DarkGray,
         })
     }
 
+    /// Of the palette only what is dark everywhere: green, cyan and yellow are too pale for white on many
+    /// terminals, and the bright ones on most.
     pub fn light() -> Self {
         Self::of(Palette {
             accent: Color::Blue,
             label: Color::Red,
             summary: Color::Magenta,
-            good: Color::Green,
+            good: Color::Blue,
             error: Color::Red,
             code: Color::Blue,
-            faint: Color::DarkGray,
         })
     }
 
@@ -88,10 +87,32 @@ impl Theme {
             heading: bold,
             code: none,
             key: bold,
-            bar: none.add_modifier(Modifier::REVERSED),
             border: dim,
-            good: none,
         }
+    }
+
+    /// All of them.
+    pub fn styles(&self) -> [Style; 18] {
+        [
+            self.text,
+            self.dim,
+            self.guide,
+            self.user,
+            self.assistant,
+            self.tool,
+            self.error,
+            self.summary,
+            self.compaction,
+            self.label,
+            self.active,
+            self.mark,
+            self.selected,
+            self.unfocused,
+            self.heading,
+            self.code,
+            self.key,
+            self.border,
+        ]
     }
 
     fn of(palette: Palette) -> Self {
@@ -99,9 +120,7 @@ impl Theme {
         let none = Style::new();
         let bold = none.add_modifier(Modifier::BOLD);
         Self {
-            guide: none.fg(palette.faint),
             user: bold.fg(palette.accent),
-            tool: none.fg(palette.faint),
             error: none.fg(palette.error),
             summary: none.fg(palette.summary),
             compaction: none.fg(palette.summary),
@@ -111,8 +130,6 @@ impl Theme {
             heading: bold.fg(palette.accent),
             code: none.fg(palette.code),
             key: bold.fg(palette.accent),
-            border: none.fg(palette.faint),
-            good: none.fg(palette.good),
             ..plain
         }
     }
@@ -125,5 +142,4 @@ struct Palette {
     good: Color,
     error: Color,
     code: Color,
-    faint: Color,
 }

@@ -94,15 +94,6 @@ pub struct Diagnostics {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a navigation would summarize.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-#[serde(rename_all = "camelCase")]
-pub struct DryRun {
-    /// As `session_before_tree` would carry it.
-    pub preparation: TreePreparation,
-}
-
 /// Entries have been appended, or another process has moved the position in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -58,7 +58,7 @@ async fn a_conversation_is_written_read_and_walked() {
     let back = client.undo_navigation().await.unwrap();
     assert_eq!(back.new_leaf_id.as_deref(), Some("a2"));
     let dry = client.navigate_tree("a1").dry_run().await.unwrap();
-    let entries = dry.preparation.entries_to_summarize.unwrap();
+    let entries = dry.preparation.unwrap().entries_to_summarize.unwrap();
     let ids: Vec<_> = entries.iter().map(|entry| entry.id()).collect();
     assert_eq!(ids, ["u2", "a2"]);
 
@@ -66,6 +66,23 @@ async fn a_conversation_is_written_read_and_walked() {
     assert_eq!(stats.messages["user"], 2);
     let listed = client.list_sessions().await.unwrap().sessions;
     assert_eq!(listed[0].message_count, 4);
+    client.close().await.unwrap();
+}
+
+/// A navigation to where the leaf stands has no preparation; that was taken for an answer of another
+/// protocol.
+#[tokio::test]
+async fn a_dry_run_that_leads_nowhere_says_so() {
+    let fixture = Fixture::new();
+    let client = fixture.spawn().await;
+    conversation(&client).await;
+    let dry = client.navigate_tree("a2").dry_run().await.unwrap();
+    assert_eq!(dry.preparation, None);
+    client.append_label("a2", Some("here")).await.unwrap();
+    let dry = client.navigate_tree("a2").dry_run().await.unwrap();
+    assert_eq!(dry.preparation, None);
+    let dry = client.navigate_tree("u1").dry_run().await.unwrap();
+    assert!(dry.preparation.is_some());
     client.close().await.unwrap();
 }
 

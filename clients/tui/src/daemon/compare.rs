@@ -1,18 +1,29 @@
-//! What two branches did since they parted, asked entry by entry.
+//! What two branches did since they parted.
 //!
-//! Both walk up from their marked entries, the deeper one first, until they meet: what is read is what is
-//! compared, however large the session is.
+//! Both climb from their marked entries, the deeper one first, until they meet: rows tell the way, a page of
+//! them at a time, and bodies are read in pages of the file, where entries of one branch mostly stand
+//! together. So it takes a request for some thousand entries, only what is compared is read, and what is
+//! kept does not grow with the session.
 
 use super::convert;
-use crate::model::compare::{Comparison, Said, Side};
+use crate::model::compare::{Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Said, Side};
 use crate::model::document;
 use crate::model::rows::Kind;
 use crate::text;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use treelined_client::{Client, Entry, Error, TreeFilter};
+use std::collections::{BTreeSet, VecDeque};
+use treelined_client::{Client, Entry, Error, FlatTree, TreeFilter};
 
-/// Characters of a message shown at most.
+/// Rows asked for at a time, and entries at most.
+const PAGE: u64 = 2000;
+
+/// Bytes of entries asked for at a time.
+const PAGE_BYTES: u64 = 2 << 20;
+
+/// Entries asked for at first, before it is known how closely the branch stands together in the file.
+const FIRST: u64 = 32;
+
+/// Characters of a message or the name of a file shown at most.
 const SHOWN: usize = 400;
 
 /// The lines that open every summary of a branch (semantics.md §3): where each is one line, they would be
@@ -22,17 +33,44 @@ const PREAMBLES: [&str; 2] = [
     "This is a summary of another branch of this conversation, merged here.",
 ];
 
-pub async fn compare(client: &Client, left: &str, right: &str) -> Result<Comparison, Error> {
-    let mut one = Walk::begin(client, left).await?;
-    let mut other = Walk::begin(client, right).await?;
-    while one.at != other.at {
-        if one.depth >= other.depth {
-            one.step(client).await?;
-        } else {
-            other.step(client).await?;
+/// Compares the branches that end in these entries. `heard` is told how many entries have been read, and how
+/// many it will be at most.
+pub async fn compare(
+    client: &Client,
+    left: &str,
+    right: &str,
+    heard: impl Fn(usize, usize) + Send,
+) -> Result<Comparison, Error> {
+    let mut one = Climb::begin(client, left).await?;
+    let mut other = Climb::begin(client, right).await?;
+    let most = one.depth() + other.depth();
+    while one.next() != other.next() {
+        let before = one.passed + other.passed;
+        one.look_ahead(client).await?;
+        other.look_ahead(client).await?;
+        let deeper = one.above.cmp(&other.above);
+        let apart = usize::try_from(one.above.abs_diff(other.above)).unwrap_or(usize::MAX);
+        match deeper {
+            std::cmp::Ordering::Greater => one.pass(client, apart).await?,
+            std::cmp::Ordering::Less => other.pass(client, apart).await?,
+            std::cmp::Ordering::Equal => {
+                // Side by side, until they are the same entry.
+                let pairs = one.ahead.iter().zip(&other.ahead);
+                let apart = pairs.take_while(|(one, other)| one != other).count();
+                one.pass(client, apart).await?;
+                other.pass(client, apart).await?;
+            }
         }
+        let passed = one.passed + other.passed;
+        if passed == before {
+            return Err(Error::Unexpected {
+                method: "get_tree".to_owned(),
+                message: "the tree has changed meanwhile".to_owned(),
+            });
+        }
+        heard(passed, most);
     }
-    let ancestor = match &one.at {
+    let ancestor = match one.next() {
         Some(id) => Some(in_one_line(&convert::value(
             &client.get_entry(id).await?.entry,
         ))),
@@ -46,73 +84,188 @@ pub async fn compare(client: &Client, left: &str, right: &str) -> Result<Compari
 }
 
 /// On its way up from a marked entry.
-struct Walk {
-    /// The next entry; none above a root.
-    at: Option<String>,
-    /// Entries above it; -1 above a root.
-    depth: i64,
-    /// The marked entry, in one line.
+struct Climb {
+    /// The entries to be passed next, as far as they are known, the deepest first.
+    ahead: VecDeque<String>,
+    /// The one above those; none above a root.
+    beyond: Option<String>,
+    /// Entries above the next one; -1 above a root.
+    above: i64,
+    /// Rows before the one that was seen last, where its parent is looked for first.
+    row: Option<u64>,
+    /// Entries that have been passed.
+    passed: usize,
+    /// Entries asked for at a time.
+    limit: u64,
     tip: String,
-    /// Passed, the deepest first.
-    passed: Vec<Entry>,
+    messages: Messages,
+    files: Files,
 }
 
-impl Walk {
+impl Climb {
     async fn begin(client: &Client, id: &str) -> Result<Self, Error> {
         // The daemon knows how deep it is, loops in damaged files notwithstanding.
-        let tree = client
-            .get_tree()
-            .filter(TreeFilter::All)
-            .around(id)
-            .limit(1)
-            .await?;
+        let tree = rows(client).around(id).limit(1).await?;
         let depth = tree.nodes.first().map_or(0, |node| node.depth);
         let tip = client.get_entry(id).await?.entry;
         Ok(Self {
-            at: Some(id.to_owned()),
-            depth: i64::try_from(depth).unwrap_or(i64::MAX),
+            ahead: VecDeque::new(),
+            beyond: Some(id.to_owned()),
+            above: i64::try_from(depth).unwrap_or(i64::MAX),
+            row: Some(tree.offset + 1),
+            passed: 0,
+            limit: FIRST,
             tip: in_one_line(&convert::value(&tip)),
-            passed: Vec::new(),
+            messages: Messages::default(),
+            files: Files::default(),
         })
     }
 
-    async fn step(&mut self, client: &Client) -> Result<(), Error> {
-        let Some(at) = self.at.take() else {
+    /// Entries on the way to its root, its own one included.
+    fn depth(&self) -> usize {
+        usize::try_from(self.above).map_or(0, |above| above + 1)
+    }
+
+    /// The entry to be passed next; none above a root.
+    fn next(&self) -> Option<&str> {
+        self.ahead.front().or(self.beyond.as_ref()).map(|id| &**id)
+    }
+
+    /// Learns of some of the entries to come, if none is known.
+    async fn look_ahead(&mut self, client: &Client) -> Result<(), Error> {
+        let Some(at) = self.beyond.clone().filter(|_| self.ahead.is_empty()) else {
             return Ok(());
         };
-        let entry = client.get_entry(at).await?.entry;
-        self.depth -= 1;
-        if self.depth >= 0 {
-            self.at = entry.parent_id().map(str::to_owned);
+        if let Some(end) = self.row.filter(|end| *end > 0) {
+            let limit = PAGE.min(end);
+            let tree = rows(client).offset(end - limit).limit(limit).await?;
+            self.follow(&tree);
         }
-        self.passed.push(entry);
+        if self.ahead.is_empty() {
+            // Other branches stand between it and the entry below it, or the tree has changed.
+            self.follow(&rows(client).around(&at).limit(PAGE).await?);
+        }
+        if self.ahead.is_empty() {
+            return Err(Error::Unexpected {
+                method: "get_tree".to_owned(),
+                message: format!("it has no row for {at}"),
+            });
+        }
         Ok(())
     }
 
-    fn side(self) -> Side {
-        let mut said = Vec::new();
-        let mut files = Files::default();
-        for entry in self.passed.iter().rev() {
-            let entry = convert::value(entry);
-            files.of_entry(&entry);
-            let role = entry.pointer("/message/role").and_then(Value::as_str);
-            let kind = convert::kind(str_of(&entry, "type"), role);
-            let counts = matches!(
-                kind,
-                Kind::User | Kind::Assistant | Kind::Bash | Kind::Summary | Kind::Compaction
-            );
-            if counts && has_text(&entry) {
-                let text = in_one_line(&entry);
-                said.push(Said { kind, text });
+    /// Takes the way through these rows, in which parents stand before their children.
+    fn follow(&mut self, tree: &FlatTree) {
+        for (at, node) in tree.nodes.iter().enumerate().rev() {
+            if self.beyond.as_deref() == Some(&*node.id) {
+                self.beyond.clone_from(&node.parent_id);
+                self.ahead.push_back(node.id.clone());
+                self.row = Some(tree.offset + at as u64);
             }
         }
-        let (read, modified) = files.sorted();
+    }
+
+    /// Reads at most `count` of the entries that are known ahead, and leaves them behind.
+    async fn pass(&mut self, client: &Client, count: usize) -> Result<(), Error> {
+        let mut ids: Vec<String> = self.ahead.drain(..count.min(self.ahead.len())).collect();
+        let mut since = self.next().map(str::to_owned);
+        let mut said = Vec::new();
+        // Parents first, as they mostly stand in the file.
+        while let Some(next) = ids.last() {
+            let limit = self.limit.min(ids.len() as u64);
+            let mut call = client.get_entries().limit(limit).max_bytes(PAGE_BYTES);
+            if let Some(since) = &since {
+                call = call.since(since);
+            }
+            let mut entries = call.await?.entries;
+            let seen = entries.len();
+            if entries.iter().all(|entry| entry.id() != next) {
+                entries = vec![client.get_entry(next).await?.entry];
+            }
+            let before = ids.len();
+            for entry in &entries {
+                if let Some(id) = ids.pop_if(|id| id == entry.id()) {
+                    said.extend(self.hear(entry));
+                    since = Some(id);
+                }
+            }
+            let found = before - ids.len();
+            self.limit = if found * 2 >= seen {
+                (self.limit * 2).min(PAGE)
+            } else {
+                (self.limit / 2).max(1)
+            };
+        }
+        said.into_iter()
+            .rev()
+            .for_each(|said| self.messages.push(said));
+        Ok(())
+    }
+
+    /// What an entry tells, if it is a message that says something.
+    fn hear(&mut self, entry: &Entry) -> Option<Said> {
+        self.passed += 1;
+        self.above -= 1;
+        let entry = convert::value(entry);
+        self.files.of_entry(&entry);
+        let role = entry.pointer("/message/role").and_then(Value::as_str);
+        let kind = convert::kind(str_of(&entry, "type"), role);
+        let counts = matches!(
+            kind,
+            Kind::User | Kind::Assistant | Kind::Bash | Kind::Summary | Kind::Compaction
+        );
+        (counts && has_text(&entry)).then(|| Said {
+            kind,
+            text: in_one_line(&entry),
+        })
+    }
+
+    fn side(self) -> Side {
+        let (said, gap) = self.messages.in_order();
+        let (read, modified) = self.files.sorted();
         Side {
             tip: self.tip,
             said,
+            gap,
             read,
             modified,
         }
+    }
+}
+
+/// All rows, in the order in which an earlier page is kept by the daemon.
+fn rows(client: &Client) -> treelined_client::Call<treelined_client::GetTreeParams, FlatTree> {
+    client.get_tree().filter(TreeFilter::All)
+}
+
+/// The messages of a branch, of which they come the last first: the last ones and the first ones.
+#[derive(Default)]
+struct Messages {
+    last: Vec<Said>,
+    first: VecDeque<Said>,
+    left_out: usize,
+}
+
+impl Messages {
+    fn push(&mut self, said: Said) {
+        if self.last.len() < SHOWN_MESSAGES {
+            self.last.push(said);
+            return;
+        }
+        self.first.push_back(said);
+        if self.first.len() > SHOWN_MESSAGES {
+            self.first.pop_front();
+            self.left_out += 1;
+        }
+    }
+
+    fn in_order(self) -> (Vec<Said>, Option<Gap>) {
+        let gap = (self.left_out > 0).then_some(Gap {
+            after: self.first.len(),
+            messages: self.left_out,
+        });
+        let first = self.first.into_iter().rev();
+        (first.chain(self.last.into_iter().rev()).collect(), gap)
     }
 }
 
@@ -141,10 +294,13 @@ fn in_one_line(entry: &Value) -> String {
         _ => &text,
     };
     let words: Vec<&str> = text.split_whitespace().collect();
-    let line = text::line(&words.join(" "));
+    shortened(&text::line(&words.join(" ")))
+}
+
+fn shortened(line: &str) -> String {
     match line.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
-        None => line,
+        None => line.to_owned(),
     }
 }
 
@@ -162,6 +318,12 @@ struct Files {
     modified: BTreeSet<String>,
 }
 
+fn note(files: &mut BTreeSet<String>, file: Option<&str>) {
+    if files.len() < SHOWN_FILES {
+        files.extend(file.map(|file| shortened(&text::line(file))));
+    }
+}
+
 impl Files {
     fn of_entry(&mut self, entry: &Value) {
         let blocks = entry.pointer("/message/content").and_then(Value::as_array);
@@ -172,7 +334,7 @@ impl Files {
                 "write" | "edit" => &mut self.modified,
                 _ => continue,
             };
-            set.extend(path.map(text::line));
+            note(set, path);
         }
         // A client's own summary says what it likes in its details.
         if entry.get("fromHook").and_then(Value::as_bool) == Some(true) {
@@ -184,7 +346,9 @@ impl Files {
         ] {
             let files = entry.get("details").and_then(|details| details.get(member));
             let files = files.and_then(Value::as_array).into_iter().flatten();
-            set.extend(files.filter_map(Value::as_str).map(text::line));
+            for file in files {
+                note(set, file.as_str());
+            }
         }
     }
 

@@ -1,14 +1,17 @@
 //! From the types of `treelined-client` to those of the model; every text is made safe here.
 
-use crate::message::{Draft, Event, Filter, Navigation, Session, SessionRow, TreePage};
+use crate::message::{Draft, End, Event, Filter, Navigation, Session, SessionRow, TreePage};
 use crate::model::document::Document;
 use crate::model::rows::{Kind, Row};
 use crate::{text, time};
 use serde_json::Value;
 use treelined_client::{
-    self as client, Entry, FlatTree, Notification, OpenSessionResult, Origin, RequestId,
-    TreeFilter, TreeNode,
+    self as client, Disconnected, Entry, FlatTree, Notification, OpenSessionResult, Origin,
+    RequestId, TreeFilter, TreeNode,
 };
+
+/// Lines of the log of a daemon that has ended.
+const LAST_WORDS: usize = 4;
 
 pub fn filter(filter: Filter) -> TreeFilter {
     match filter {
@@ -65,6 +68,21 @@ pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {
         revision: tree.revision,
         leaf: tree.leaf_id,
         at,
+        others: None,
+    }
+}
+
+/// How the daemon ended: how, and apart from that what it wrote last.
+pub fn end(end: &Disconnected) -> End {
+    let status = end
+        .status
+        .map_or_else(String::new, |status| format!(" ({status})"));
+    let words: Vec<String> = text::lines(&end.last_words)
+        .filter(|line| !line.is_empty())
+        .collect();
+    End {
+        reason: text::line(&format!("{}{status}", end.reason)),
+        last_words: words.into_iter().rev().take(LAST_WORDS).rev().collect(),
     }
 }
 
@@ -154,4 +172,35 @@ pub fn event(notification: &Notification) -> Option<Event> {
         Notification::EventsLost(_) | Notification::Missed { .. } => Event::Missed,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last line of the log stood behind the reason, as if it were the cause.
+    #[test]
+    fn last_words_are_told_apart_from_the_reason() {
+        // It can only be made by a daemon that ends.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let script = "for at in 1 2 3 4 5 6; do printf 'WARN \\033[%d\\n' $at >&2; done; exit 3";
+        let spawned = async {
+            let builder = client::Client::builder().program("sh");
+            builder.args(["-c", script]).spawn().await
+        };
+        let error = runtime.block_on(spawned).err().unwrap();
+        let client::Error::Disconnected(ended) = &error else {
+            panic!("{error}");
+        };
+        let told = end(ended);
+        assert!(!told.reason.contains("WARN"), "{told:?}");
+        assert!(told.reason.contains("exit status: 3"), "{told:?}");
+        assert_eq!(
+            told.last_words,
+            ["WARN ␛[3", "WARN ␛[4", "WARN ␛[5", "WARN ␛[6"]
+        );
+    }
 }

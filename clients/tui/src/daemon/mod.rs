@@ -8,6 +8,7 @@ use crate::message::{self, Effect, Failure, Message, Place, Sort, Target};
 use crate::model::document;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::AbortHandle;
 use treelined_client::{
     Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort,
     TreeOrder, TreeRender,
@@ -29,6 +30,8 @@ struct State {
     client: Option<Client>,
     /// The open session.
     session: Option<String>,
+    /// The comparison that was begun last.
+    comparing: Option<AbortHandle>,
     /// The end of the connection is no news.
     closing: bool,
 }
@@ -45,12 +48,21 @@ impl Daemon {
 
     /// Begins to carry out `effect`, if it is the daemon's business.
     pub fn run(&self, effect: Effect) {
+        let is_comparison = matches!(effect, Effect::Compare { .. });
+        if is_comparison || effect == Effect::StopComparing {
+            // Its calls are cancelled with it.
+            let before = self.state().comparing.take();
+            before.inspect(AbortHandle::abort);
+        }
         let daemon = self.clone();
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             if let Some(message) = daemon.carry_out(effect).await {
                 daemon.say(message);
             }
         });
+        if is_comparison {
+            self.state().comparing = Some(task.abort_handle());
+        }
     }
 
     /// Ends the daemon in good order.
@@ -95,14 +107,19 @@ impl Daemon {
             return None;
         };
         Some(match effect {
-            Effect::Quit | Effect::Suspend | Effect::Copy(_) | Effect::Connect => return None,
+            Effect::Quit
+            | Effect::Suspend
+            | Effect::Copy(_)
+            | Effect::Connect
+            | Effect::StopComparing => return None,
             Effect::ListSessions(query) => Said::Sessions {
                 generation: query.generation,
                 result: self.list(&client, query).await.map_err(failure),
             },
             Effect::OpenSession(target) => Said::Opened(self.open(target).await.map_err(failure)),
             Effect::GetTree(query) => {
-                let result = get_tree(&client, &query).await.map_err(failure);
+                let page = get_tree(&client, &query).await;
+                let result = page.map(Box::new).map_err(failure);
                 Said::Tree { query, result }
             }
             Effect::GetEntry { id } => {
@@ -176,9 +193,11 @@ impl Daemon {
                 let sent = call.expected_leaf_id(draft.expected_leaf.as_deref()).await;
                 Said::Sent(sent.map(drop).map_err(failure))
             }
-            Effect::Compare { left, right } => {
-                let compared = compare::compare(&client, &left, &right).await;
-                Said::Compared(compared.map(Box::new).map_err(failure))
+            Effect::Compare { id, left, right } => {
+                let heard = |read, most| self.say(Said::Comparing { id, read, most });
+                let compared = compare::compare(&client, &left, &right, heard).await;
+                let result = compared.map(Box::new).map_err(failure);
+                Said::Compared { id, result }
             }
         })
     }
@@ -186,7 +205,13 @@ impl Daemon {
     async fn connect(&self) -> message::Daemon {
         let client = match self.builder.spawn().await {
             Ok(client) => client,
-            Err(error) => return message::Daemon::Lost(crate::text::line(&error.to_string())),
+            Err(Error::Disconnected(end)) => return message::Daemon::Lost(convert::end(&end)),
+            Err(error) => {
+                return message::Daemon::Lost(message::End {
+                    reason: crate::text::line(&error.to_string()),
+                    last_words: Vec::new(),
+                });
+            }
         };
         let server = message::Server {
             version: crate::text::line(&client.server().server_info.version),
@@ -211,8 +236,7 @@ impl Daemon {
                 state.closing
             };
             if !closing {
-                let words: Vec<String> = crate::text::lines(&end.to_string()).collect();
-                listener.say(message::Daemon::Lost(words.join("\n")));
+                listener.say(message::Daemon::Lost(convert::end(&end)));
             }
         });
         message::Daemon::Connected(server)
@@ -333,51 +357,56 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
         call
     };
     let (around, tree) = match &query.place {
-        Place::Offset(offset) => {
-            return Ok(convert::tree_page(
-                ask(query.limit).offset(*offset as u64).await?,
-                None,
-            ));
-        }
-        Place::Around(id) => (id.clone(), ask(query.limit).around(id).await?),
-        Place::Leaf => {
-            let leaf = client.get_leaf().await?.leaf_id;
-            match leaf {
-                Some(id) => {
-                    let tree = ask(query.limit).around(&id).await?;
-                    (id, tree)
-                }
-                None => return Ok(convert::tree_page(ask(query.limit).await?, Some(0))),
+        Place::Offset(offset) => (None, ask(query.limit).offset(*offset as u64).await?),
+        Place::Around(id) => (Some(id.clone()), ask(query.limit).around(id).await?),
+        Place::Leaf => match client.get_leaf().await?.leaf_id {
+            Some(id) => {
+                let tree = ask(query.limit).around(&id).await?;
+                (Some(id), tree)
             }
+            None => (None, ask(query.limit).await?),
+        },
+    };
+    // A page of one row is the nearest visible one above an entry.
+    let nearest = async |id: &str| -> Result<_, Error> {
+        if let Some(at) = tree.nodes.iter().position(|node| node.id == id) {
+            return Ok(Some((tree.offset as usize + at, id.to_owned())));
         }
+        let page = ask(1).around(id).await?;
+        let row = page.nodes.into_iter().next();
+        Ok(row.map(|row| (page.offset as usize, row.id)))
     };
-    let found = tree.nodes.iter().position(|node| node.id == around);
-    let at = match found {
-        Some(at) => Some(tree.offset as usize + at),
-        None if tree.total == 0 => None,
-        // It is not visible: a page of one row is the nearest one above it.
-        None => Some(ask(1).around(&around).await?.offset as usize),
+    let at = match &around {
+        Some(id) if tree.total > 0 => nearest(id).await?.map(|(at, _)| at),
+        None if query.place == Place::Leaf => Some(0),
+        _ => None,
     };
-    Ok(convert::tree_page(tree, at))
+    let others = match &query.others {
+        Some(id) if tree.total > 0 => match nearest(id).await {
+            Ok(row) => row.map(|(_, id)| id),
+            // The file is another one by now.
+            Err(error) if error.is(ErrorKind::EntryNotFound) => None,
+            Err(error) => return Err(error),
+        },
+        _ => None,
+    };
+    Ok(message::TreePage {
+        others,
+        ..convert::tree_page(tree, at)
+    })
 }
 
 /// How many entries would be summarized; none where the conversation stands there already.
 async fn prepare(client: &Client, target: &str, rewind: bool) -> Result<Option<usize>, Error> {
-    let mut call = client.navigate_tree(target);
-    call = call.rewind(rewind);
-    match call.dry_run().await {
-        Ok(told) => {
-            let preparation = told.preparation;
-            let ids = preparation.entry_ids.map(|ids| ids.len());
-            let entries = preparation
-                .entries_to_summarize
-                .map(|entries| entries.len());
-            Ok(Some(ids.or(entries).unwrap_or(0)))
-        }
-        // A navigation to where it stands has no preparation.
-        Err(Error::Unexpected { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    let call = client.navigate_tree(target).rewind(rewind);
+    let preparation = call.dry_run().await?.preparation;
+    Ok(preparation.map(|preparation| {
+        let ids = preparation.entry_ids.map(|ids| ids.len());
+        let entries = preparation
+            .entries_to_summarize
+            .map(|entries| entries.len());
+        ids.or(entries).unwrap_or(0)
+    }))
 }
 
 async fn navigate_tree(

@@ -4,17 +4,17 @@ use super::compare::CompareView;
 use super::dialog::{Dialog, Navigating};
 use super::editor::Editor;
 use super::tree::TreeView;
-use super::{Link, Model, Screen};
+use super::{Link, Model, Screen, Stood};
 use crate::keys::Action;
 use crate::message::{
-    Daemon, Draft, Effect, Event, Failure, Navigation, Place, Server, Session, Target,
+    Daemon, Draft, Effect, End, Event, Failure, Navigation, Place, Server, Session, Target,
 };
 
 impl Model {
     pub(super) fn daemon(&mut self, message: Daemon) -> Vec<Effect> {
         match message {
             Daemon::Connected(server) => self.connected(server),
-            Daemon::Lost(reason) => self.lost(reason),
+            Daemon::Lost(end) => self.lost(end),
             Daemon::Sessions { generation, result } => match result {
                 Ok(page) => self.sessions.arrived(generation, page),
                 Err(failure) => {
@@ -24,7 +24,10 @@ impl Model {
             },
             Daemon::Opened(result) => self.opened(result),
             Daemon::Tree { query, result } => match self.tree.arrived(query, result) {
-                Ok(effects) => effects,
+                Ok(effects) => {
+                    self.look_where_it_stood();
+                    effects
+                }
                 Err(failure) => self.fail("The tree cannot be read", failure),
             },
             Daemon::Entry { id, result } => {
@@ -97,17 +100,25 @@ impl Model {
                     failure,
                 )
             }
-            Daemon::Compared(Ok(comparison)) => {
-                self.notice = None;
-                self.compare = Some(CompareView {
-                    comparison: *comparison,
-                    top: 0,
-                    lines: 0,
-                    height: 1,
-                });
+            Daemon::Comparing { id, read, most } => {
+                if let Some(comparing) = self.comparing.as_mut().filter(|it| it.id == id) {
+                    comparing.read = read;
+                    comparing.most = most;
+                }
                 Vec::new()
             }
-            Daemon::Compared(Err(failure)) => self.fail("The entries cannot be compared", failure),
+            Daemon::Compared { id, result } => {
+                if self.comparing.take_if(|it| it.id == id).is_none() {
+                    return Vec::new();
+                }
+                match result {
+                    Ok(comparison) => {
+                        self.compare = Some(CompareView::new(*comparison));
+                        Vec::new()
+                    }
+                    Err(failure) => self.fail("The entries cannot be compared", failure),
+                }
+            }
             Daemon::Event(event) => self.event(event),
         }
     }
@@ -122,6 +133,14 @@ impl Model {
             Some(path) => Target::Path(path.clone()),
             None => Target::Id(open.id.clone()),
         });
+        if reopened.is_some() && self.tree.rows.is_known() {
+            let row = self.tree.rows.find(|row| row.is_leaf);
+            let row = row.and_then(|at| self.tree.rows.get(at));
+            self.stood = Some(Stood {
+                leaf: self.tree.leaf.clone(),
+                row: row.map(|row| (row.id.clone(), row.preview.clone())),
+            });
+        }
         match self.opening.clone().or(reopened) {
             Some(target) => {
                 let mut effects = vec![self.open(target)];
@@ -137,16 +156,38 @@ impl Model {
         }
     }
 
+    /// A daemon that was started again has the conversation where the file says: elsewhere than before, if
+    /// others have written to it. That is told.
+    fn look_where_it_stood(&mut self) {
+        if self.tree.reloading {
+            return;
+        }
+        let Some(stood) = self.stood.take() else {
+            return;
+        };
+        let rows = &self.tree.rows;
+        let is_row = |(id, _): &(String, String)| rows.find(|row| row.is_leaf && row.id == *id);
+        if stood.leaf == self.tree.leaf || stood.row.as_ref().and_then(is_row).is_some() {
+            return;
+        }
+        let was = match &stood.row {
+            Some((_, preview)) => format!(": it was at “{}”", crate::text::cut(preview, 32)),
+            None => String::new(),
+        };
+        self.say(format!("The conversation stands elsewhere now{was}."));
+    }
+
     /// The daemon is gone. What was under way will not be answered; what is on the screen stays.
-    fn lost(&mut self, reason: String) -> Vec<Effect> {
+    fn lost(&mut self, end: End) -> Vec<Effect> {
         let was_up = matches!(self.link, Link::Up(_));
-        self.link = Link::Down { reason, was_up };
+        self.link = Link::Down { end, was_up };
         self.awaiting = false;
         self.held.clear();
         self.sessions.failed();
         self.tree.abandon_questions();
         self.preview.forget();
         self.navigating = None;
+        self.comparing = None;
         if let Some(editor) = &mut self.editor {
             editor.sending = false;
         }
@@ -180,6 +221,7 @@ impl Model {
                 if is_same {
                     return self.tree.reload();
                 }
+                self.stood = None;
                 self.tree = TreeView::new();
                 self.editor = None;
                 self.kept_draft = None;

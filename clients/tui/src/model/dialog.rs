@@ -72,11 +72,17 @@ impl Navigating {
 }
 
 impl Failed {
-    /// What the user can do about it, by the kind of the error (protocol.md §8).
-    pub fn advice(&self) -> &'static str {
+    /// What the user can do about it, by the kind of the error (protocol.md §8) and the daemon's summarizer.
+    pub fn advice(&self, summarizer: Option<&str>) -> &'static str {
         match self.failure.kind.as_str() {
             "summarizerUnavailable" => {
                 "No summarizer is configured. Start with --summarizer outline (offline), or set one up under [summarizer] in treelined's config.toml. Or go without a summary."
+            }
+            "summarizerFailed" if summarizer == Some("command") => {
+                "Nothing has moved. The program is `argv` under [summarizer.command] in treelined's config.toml. Run it by hand to see what it writes to stderr, which is not kept here; or go without a summary."
+            }
+            "summarizerFailed" if summarizer == Some("outline") => {
+                "Nothing has moved. Try again, or go without a summary."
             }
             "summarizerFailed" => {
                 "Nothing has moved. Try again, go without a summary, or look at [summarizer] in treelined's config.toml: key, model and address."

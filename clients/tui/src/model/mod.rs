@@ -18,8 +18,8 @@ pub mod sessions;
 pub mod tree;
 
 use crate::config::Settings;
-use crate::message::{Draft, Effect, Failure, Message, Server, Session, Target};
-use compare::CompareView;
+use crate::message::{Draft, Effect, End, Failure, Message, Server, Session, Target};
+use compare::{CompareView, Comparing};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use dialog::{Dialog, Failed, Navigating};
 use editor::Editor;
@@ -54,6 +54,8 @@ pub struct Model {
     /// A draft that was put away.
     pub kept_draft: Option<Draft>,
     pub compare: Option<CompareView>,
+    /// A comparison that is being read.
+    pub comparing: Option<Comparing>,
     pub dialog: Option<Dialog>,
     pub navigating: Option<Navigating>,
     pub notice: Option<Notice>,
@@ -64,6 +66,9 @@ pub struct Model {
     /// A session is being opened; until then nothing can be asked of it.
     awaiting: bool,
     navigations: u64,
+    comparisons: u64,
+    /// Where the conversation stood when the daemon ended, until it is known where it stands now.
+    stood: Option<Stood>,
     /// The last click, to know a double one: column, row, when.
     last_click: Option<(u16, u16, Duration)>,
     /// Mouse and keys of the first screen lead back to the list.
@@ -77,11 +82,18 @@ pub enum Link {
     Up(Server),
     /// There is none, or none any more.
     Down {
-        /// Why.
-        reason: String,
+        end: End,
         /// There was one.
         was_up: bool,
     },
+}
+
+/// A place of the conversation.
+#[derive(Debug)]
+struct Stood {
+    leaf: Option<String>,
+    /// The row that stands for it, if it was here: its entry, and what it says.
+    row: Option<(String, String)>,
 }
 
 /// What fills the screen.
@@ -123,6 +135,7 @@ impl Model {
             editor: None,
             kept_draft: None,
             compare: None,
+            comparing: None,
             dialog: None,
             navigating: None,
             notice: None,
@@ -130,6 +143,8 @@ impl Model {
             awaiting: false,
             held: VecDeque::new(),
             navigations: 0,
+            comparisons: 0,
+            stood: None,
             last_click: None,
             came_from_list: false,
         };
@@ -139,7 +154,17 @@ impl Model {
 
     /// Whether something on the screen moves by itself, so that ticks are wanted.
     pub fn animates(&self) -> bool {
-        self.navigating.is_some()
+        self.is_busy() || self.screen == Screen::Sessions && self.sessions.is_first_read()
+    }
+
+    /// Something is under way that Esc ends, and that has all other keys wait.
+    fn is_busy(&self) -> bool {
+        self.navigating.is_some() || self.comparing.is_some()
+    }
+
+    /// Which session was used last is not known yet.
+    pub fn looks_for_latest(&self) -> bool {
+        self.opening == Some(Target::Latest)
     }
 
     /// The daemon is there and has what is on the screen.
@@ -169,6 +194,7 @@ impl Model {
             }
             Message::Tick(now) => {
                 self.now = now;
+                self.sessions.now = now;
                 Vec::new()
             }
             Message::Daemon(message) => {
@@ -190,7 +216,7 @@ impl Model {
             && self.dialog.is_none()
             && self.editor.is_none()
             && self.compare.is_none()
-            && self.navigating.is_none()
+            && !self.is_busy()
             && event.code != KeyCode::Esc
             && !event.modifiers.contains(KeyModifiers::CONTROL)
     }
@@ -231,9 +257,10 @@ impl Model {
             editor.top = editor.top.clamp((row + 1).saturating_sub(height), row);
         }
         if let Some(compare) = &mut self.compare {
-            compare.height = usize::from(panes.compare.height).max(1);
-            compare.lines = crate::view::compare_lines(&compare.comparison, panes.compare.width);
-            compare.scroll(0);
+            compare.resize(
+                usize::from(panes.compare.width),
+                usize::from(panes.compare.height),
+            );
         }
     }
 

@@ -168,6 +168,7 @@ mod tests {
             revision: revision.into(),
             leaf: None,
             at: None,
+            others: None,
         }
     }
 

@@ -6,6 +6,7 @@
 use super::input::Input;
 use crate::message::{Effect, SessionPage, SessionQuery, SessionRow, Sort};
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// Rows of the first page, and of those after it.
 const FIRST_PAGE: usize = 200;
@@ -33,6 +34,9 @@ pub struct SessionList {
     generation: u64,
     /// A page is under way.
     pub loading: bool,
+    /// Since the program's start; when the page under way was asked for.
+    pub now: Duration,
+    asked_at: Duration,
     /// The list is to be asked for again once the answer under way is here.
     again: bool,
     /// The next answer replaces the rows; until then the old ones stay on the screen.
@@ -56,6 +60,8 @@ impl SessionList {
             height: 1,
             generation: 0,
             loading: false,
+            now: Duration::ZERO,
+            asked_at: Duration::ZERO,
             again: false,
             fresh: true,
             wanted: None,
@@ -99,7 +105,9 @@ impl SessionList {
     }
 
     fn ask(&mut self, cursor: Option<String>) -> Effect {
-        self.loading = true;
+        if !std::mem::replace(&mut self.loading, true) {
+            self.asked_at = self.now;
+        }
         self.again = false;
         Effect::ListSessions(SessionQuery {
             generation: self.generation,
@@ -159,13 +167,22 @@ impl SessionList {
         self.top = super::scrolled(self.top, self.cursor, self.height, self.rows.len());
     }
 
+    /// The daemon reads the files of all sessions, and there is nothing to look at meanwhile.
+    pub fn is_first_read(&self) -> bool {
+        self.loading && self.rows.is_empty()
+    }
+
     /// Why there is nothing to see; `None` if there is.
     pub fn emptiness(&self) -> Option<String> {
         if !self.rows.is_empty() {
             return None;
         }
         if self.loading {
-            return Some("Looking for sessions…".to_owned());
+            let seconds = self.now.saturating_sub(self.asked_at).as_secs();
+            return Some(match seconds {
+                0 => "Reading the sessions…".to_owned(),
+                _ => format!("Reading the sessions… {seconds} s (only the first time)"),
+            });
         }
         let place = if self.here { " of this directory" } else { "" };
         let kind = if self.named {

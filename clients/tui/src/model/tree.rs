@@ -40,6 +40,8 @@ pub struct TreeView {
     pub news: usize,
     /// Where others are, if it is elsewhere.
     pub others_at: Option<String>,
+    /// The entry whose row stands for that: theirs, or the nearest visible one above it.
+    pub others_row: Option<String>,
     generation: u64,
     /// Where the next page about an entry shall lie.
     wanted: Option<Place>,
@@ -82,6 +84,7 @@ impl TreeView {
             marks: Vec::new(),
             news: 0,
             others_at: None,
+            others_row: None,
             generation: 0,
             wanted: None,
             going: None,
@@ -205,6 +208,7 @@ impl TreeView {
             place,
             limit,
             reload,
+            others: self.others().filter(|_| reload).map(str::to_owned),
         })
     }
 
@@ -254,7 +258,7 @@ impl TreeView {
     pub fn arrived(
         &mut self,
         query: TreeQuery,
-        result: Result<TreePage, Failure>,
+        result: Result<Box<TreePage>, Failure>,
     ) -> Result<Vec<Effect>, Failure> {
         if query.reload {
             self.reloading = false;
@@ -270,7 +274,7 @@ impl TreeView {
             self.in_flight.retain(|range| Some(range.start) != asked_at);
         }
         let page = match result {
-            Ok(page) => page,
+            Ok(page) => *page,
             Err(failure) if failure.kind == "entryNotFound" && query.place != Place::Leaf => {
                 // What was folded, or where the cursor was, is no longer in the file.
                 self.folded.clear();
@@ -288,6 +292,7 @@ impl TreeView {
         self.leaf = page.leaf.clone();
         let at = page.at;
         if query.reload {
+            self.others_row = page.others.clone();
             // The same tree, seen otherwise, has the same revision.
             self.rows.clear();
             self.rows.insert(page, self.focus());

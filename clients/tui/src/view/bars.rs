@@ -114,6 +114,8 @@ pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
     }
     let parts = if model.compare.is_some() {
         vec!["comparing".to_owned()]
+    } else if model.comparing.is_some() {
+        vec!["Comparing…".to_owned()]
     } else {
         match model.screen {
             Screen::Sessions => sessions_status(model),
@@ -196,8 +198,13 @@ fn sessions_status(model: &Model) -> Vec<String> {
     let list = &model.sessions;
     let total = list.rows().len();
     let position = if total == 0 { 0 } else { list.cursor + 1 };
-    let more = if list.loading { "+" } else { "" };
-    vec![format!("{position}/{total}{more}")]
+    if !list.loading {
+        vec![format!("{position}/{total}")]
+    } else if total == 0 {
+        vec!["reading…".to_owned()]
+    } else {
+        vec![format!("{position}/{total}+"), "reading…".to_owned()]
+    }
 }
 
 fn hint(model: &Model, action: Action) -> String {

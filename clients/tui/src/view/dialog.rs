@@ -2,15 +2,18 @@
 
 use super::{help, popup};
 use crate::keys::{Action, Context};
-use crate::model::Model;
+use crate::message::End;
+use crate::model::compare::Comparing;
 use crate::model::dialog::{CHOICES, Choose, Dialog, Failed, Navigating};
 use crate::model::input::Input;
+use crate::model::{Link, Model};
 use crate::text;
 use crate::time;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use std::time::Duration;
 
 /// Columns a dialog likes to have.
 const COLUMNS: u16 = 64;
@@ -138,15 +141,12 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, 76);
-    let elapsed = model.now.saturating_sub(navigating.began);
-    let turn = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
-    let spinner = SPINNER.get(turn).copied().unwrap_or_default();
     let what = match (navigating.aborting, navigating.summarize) {
         (true, _) => "Aborting",
         (false, true) => "Summarizing",
         (false, false) => "Moving",
     };
-    let title = format!("{spinner} {what} · {}", time::elapsed(elapsed));
+    let title = moving_title(what, model.now.saturating_sub(navigating.began));
     let most = usize::from(screen.height).saturating_sub(4).clamp(2, 18);
     let mut said: Vec<Line> = text::lines(&navigating.summary)
         .flat_map(|line| text::wrap(&line, usize::from(columns)))
@@ -162,16 +162,42 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
     // The end is what is being written.
     let mut lines = said.split_off(said.len().saturating_sub(most - 1));
     lines.resize(lines.len().max(4.min(most - 1)), Line::default());
-    let hint = if navigating.aborting {
-        ""
+    lines.push(if navigating.aborting {
+        Line::default()
     } else {
-        "aborts; nothing will have moved"
+        esc_hint(model, "aborts; nothing will have moved")
+    });
+    let area = popup::area(screen, columns, lines.len());
+    popup::draw(frame, theme, area, &title, theme.active, lines);
+}
+
+/// What is under way, and for how long.
+fn moving_title(what: &str, elapsed: Duration) -> String {
+    let turn = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
+    let spinner = SPINNER.get(turn).copied().unwrap_or_default();
+    format!("{spinner} {what} · {}", time::elapsed(elapsed))
+}
+
+fn esc_hint(model: &Model, what: &str) -> Line<'static> {
+    let theme = &model.settings.theme;
+    Line::from(vec![
+        Span::styled("esc ", theme.key),
+        Span::styled(what.to_owned(), theme.dim),
+    ])
+}
+
+pub fn comparing(model: &Model, frame: &mut Frame, comparing: &Comparing) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let title = moving_title("Comparing", model.now.saturating_sub(comparing.began));
+    let read = match comparing.read {
+        0 => "Looking for the way up…".to_owned(),
+        read => format!("{read} entries read, of {} at most.", comparing.most),
     };
-    let key = if navigating.aborting { "" } else { "esc " };
-    lines.push(Line::from(vec![
-        Span::styled(key, theme.key),
-        Span::styled(hint, theme.dim),
-    ]));
+    let mut lines: Vec<Line> = wrapped(&read, columns, theme.text).collect();
+    lines.push(Line::default());
+    lines.push(esc_hint(model, "stops it"));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &title, theme.active, lines);
 }
@@ -241,20 +267,34 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &Failed) {
     let mut lines: Vec<Line> = wrapped(&failed.failure.message, columns, theme.text).collect();
     lines.push(Line::styled(failed.failure.kind.clone(), theme.error));
     lines.push(Line::default());
-    lines.extend(wrapped(failed.advice(), columns, theme.dim));
+    let summarizer = match &model.link {
+        Link::Up(server) => server.summarizer.as_deref(),
+        _ => None,
+    };
+    lines.extend(wrapped(failed.advice(summarizer), columns, theme.dim));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &failed.what, theme.error, lines);
 }
 
 /// The daemon is gone, or there was none.
-pub fn lost(model: &Model, frame: &mut Frame, reason: &str, was_up: bool) {
+pub fn lost(model: &Model, frame: &mut Frame, end: &End, was_up: bool) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let hint = |action| model.settings.keymap.hint(Context::Tree, action);
-    let mut lines: Vec<Line> = Vec::new();
-    for line in text::lines(reason) {
-        lines.extend(wrapped(&line, columns, theme.text));
+    let mut lines: Vec<Line> = wrapped(&end.reason, columns, theme.text).collect();
+    if !end.last_words.is_empty() {
+        // They need not have to do with its end.
+        lines.push(Line::default());
+        lines.extend(wrapped(
+            "What it last wrote to its log:",
+            columns,
+            theme.dim,
+        ));
+        for line in &end.last_words {
+            lines.extend(wrapped(&format!("  {line}"), columns, theme.text));
+        }
+        lines.push(Line::default());
     }
     let (title, advice, again) = if was_up {
         let advice = "What was answered is in the session's file. Nothing is lost.";

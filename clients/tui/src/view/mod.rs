@@ -19,7 +19,6 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-pub use compare::lines_of as compare_lines;
 pub use dialog::choice_at;
 pub use help::{height as help_height, lines_of as help_lines};
 pub use tree::fold_mark_columns;
@@ -39,14 +38,16 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
     bars::search(model, frame, panes.search);
     bars::status(model, frame, panes.status);
-    if let Link::Down { reason, was_up } = &model.link {
-        dialog::lost(model, frame, reason, *was_up);
+    if let Link::Down { end, was_up } = &model.link {
+        dialog::lost(model, frame, end, *was_up);
     } else if let Some(navigating) = model
         .navigating
         .as_ref()
         .filter(|it| it.is_shown(model.now))
     {
         dialog::navigating(model, frame, navigating);
+    } else if let Some(comparing) = model.comparing.as_ref().filter(|it| it.is_shown(model.now)) {
+        dialog::comparing(model, frame, comparing);
     } else {
         dialog::draw(model, frame);
     }

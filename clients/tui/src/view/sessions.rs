@@ -2,7 +2,7 @@
 
 use super::{put, put_emptiness};
 use crate::message::SessionRow;
-use crate::model::Model;
+use crate::model::{Link, Model};
 use crate::text;
 use crate::time;
 use ratatui::Frame;
@@ -15,7 +15,9 @@ const WIDE: usize = 72;
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     let list = &model.sessions;
     if let Some(mut why) = list.emptiness() {
-        if list.here && !list.loading {
+        if let Link::Connecting = model.link {
+            why = "Starting the daemon…".to_owned();
+        } else if list.here && !list.loading {
             let key = model
                 .settings
                 .keymap

@@ -1,8 +1,8 @@
 //! The rows of the tree.
 
 use super::{put, put_emptiness};
-use crate::model::Model;
 use crate::model::rows::{Kind, Row};
+use crate::model::{Link, Model};
 use crate::text;
 use crate::theme::Theme;
 use ratatui::Frame;
@@ -19,12 +19,18 @@ const NARROW: usize = 60;
 
 const ACTIVE: &str = " ← active";
 const OTHERS: &str = " ← others";
+const BOTH: &str = " ← active, others";
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     if area.height == 0 {
         return;
     }
-    if let Some(why) = model.tree.emptiness() {
+    if let Some(mut why) = model.tree.emptiness() {
+        if let Link::Connecting = model.link {
+            why = "Starting the daemon…".to_owned();
+        } else if model.looks_for_latest() {
+            why = "Looking for the session that was used last…".to_owned();
+        }
         put_emptiness(model, frame, area, &why);
         return;
     }
@@ -60,10 +66,14 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     spans.push(Span::styled(guides, theme.guide));
     let mut content = content(model, row, theme, columns < NARROW);
     let active = row.is_leaf && model.tree.leaf.is_some();
-    let tail = match active {
-        true => ACTIVE,
-        false if model.tree.others() == Some(&*row.id) => OTHERS,
-        false => "",
+    // What is hidden stands at the nearest row above it, as the active place does.
+    let others =
+        model.tree.others().is_some() && model.tree.others_row.as_deref() == Some(&*row.id);
+    let tail = match (active, others) {
+        (true, true) => BOTH,
+        (true, false) => ACTIVE,
+        (false, true) => OTHERS,
+        (false, false) => "",
     };
     let used: usize = spans.iter().map(Span::width).sum();
     let room = columns.saturating_sub(used + text::width(tail));

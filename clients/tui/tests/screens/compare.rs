@@ -3,7 +3,7 @@
 use crate::harness::Screen;
 use crate::tree::tour;
 use treelined_tui::message::{Daemon, Effect, Message};
-use treelined_tui::model::compare::{Comparison, Said, Side};
+use treelined_tui::model::compare::{Comparison, Gap, Said, Side};
 use treelined_tui::model::rows::Kind;
 
 fn compared() -> Comparison {
@@ -23,6 +23,7 @@ fn compared() -> Comparison {
                 ),
                 said(Kind::Bash, "$ git status"),
             ],
+            gap: None,
             read: vec!["Cargo.toml".into()],
             modified: Vec::new(),
         },
@@ -32,6 +33,7 @@ fn compared() -> Comparison {
                 said(Kind::Summary, "Clearing the cache did not help"),
                 said(Kind::User, "Add the import."),
             ],
+            gap: None,
             read: Vec::new(),
             modified: vec!["src/main.rs".into()],
         },
@@ -49,11 +51,12 @@ fn marked_entries_are_compared() {
     assert_eq!(
         screen.asked,
         [Effect::Compare {
+            id: 1,
             left: "q3".into(),
             right: "a2".into()
         }]
     );
-    screen.daemon(Daemon::Compared(Ok(Box::new(compared()))));
+    answer(&mut screen, 1, compared());
     screen.check("compare");
     screen.send(Message::Resize(40, 10));
     screen.check("compare-tiny");
@@ -75,8 +78,81 @@ fn one_mark_is_compared_with_the_cursor() {
     assert_eq!(
         screen.asked,
         [Effect::Compare {
+            id: 1,
             left: "q3".into(),
             right: "s1".into()
         }]
     );
+}
+
+fn answer(screen: &mut Screen, id: u64, comparison: Comparison) {
+    let result = Ok(Box::new(comparison));
+    screen.daemon(Daemon::Compared { id, result });
+}
+
+/// What takes long said nothing, and could not be stopped.
+#[test]
+fn a_comparison_that_takes_long_says_so_and_esc_stops_it() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("M up C");
+    assert!(!screen.text().contains('┌'), "most are over at once");
+    assert!(screen.model.animates());
+    screen.tick(2300);
+    screen.daemon(Daemon::Comparing {
+        id: 1,
+        read: 12_000,
+        most: 100_001,
+    });
+    screen.check("comparing");
+    screen.asked.clear();
+    screen.keys("u x esc");
+    assert_eq!(screen.asked, [Effect::StopComparing]);
+    assert!(screen.text().contains("Stopped comparing."));
+    // What was on its way is not wanted any more, nor is it taken for the next one.
+    answer(&mut screen, 1, compared());
+    assert!(screen.model.compare.is_none());
+    screen.keys("C");
+    answer(&mut screen, 1, compared());
+    assert!(screen.model.compare.is_none());
+    answer(&mut screen, 2, compared());
+    assert!(screen.model.compare.is_some());
+}
+
+/// Every frame wrapped all of the text anew.
+#[test]
+fn lines_are_laid_out_once_per_width() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("M up C");
+    let many = |count| {
+        let said = |at: usize| Said {
+            kind: Kind::User,
+            text: format!("message {at}"),
+        };
+        (0..count).map(said).collect()
+    };
+    let long = Side {
+        said: many(1000),
+        gap: Some(Gap {
+            after: 500,
+            messages: 98_000,
+        }),
+        ..Side::default()
+    };
+    let comparison = Comparison {
+        left: long,
+        ..compared()
+    };
+    answer(&mut screen, 1, comparison);
+    let lines = |screen: &Screen| screen.model.compare.as_ref().unwrap().lines().as_ptr();
+    let before = lines(&screen);
+    screen.keys("down pagedown end home");
+    screen.send(Message::Resize(80, 30));
+    assert_eq!(lines(&screen), before);
+    assert!(screen.text().contains("99000 messages since"));
+    screen.send(Message::Resize(100, 30));
+    assert_ne!(lines(&screen), before);
+    for _ in 0..500 / 27 {
+        screen.keys("pagedown");
+    }
+    assert!(screen.text().contains("… 98000 more messages …"));
 }

@@ -2,7 +2,7 @@
 
 use crate::harness::Screen;
 use crate::tree::tour;
-use treelined_tui::message::{Daemon, Draft, Effect, Event, Failure, Navigation};
+use treelined_tui::message::{Daemon, Draft, Effect, Event, Failure, Navigation, Server};
 
 fn choosing(keys: &str) -> Screen {
     let mut screen = Screen::tree(80, 24, tour());
@@ -153,6 +153,38 @@ fn a_failure_has_its_kind_and_what_to_do() {
     screen.check("failed");
     screen.keys("esc");
     assert!(screen.model.dialog.is_none());
+}
+
+/// A program of the user's has no key and no model.
+#[test]
+fn the_advice_is_about_the_summarizer_in_force() {
+    for (summarizer, advice) in [
+        ("command", "[summarizer.command]"),
+        ("llm", "key, model"),
+        ("outline", "or go without a summary."),
+    ] {
+        let mut screen = choosing("home");
+        screen.daemon(Daemon::Connected(Server {
+            version: "0.1.0".into(),
+            summarizer: Some(summarizer.into()),
+        }));
+        screen.keys("home enter 2");
+        let navigation_id = navigation_id(&screen);
+        let failure = Failure {
+            kind: "summarizerFailed".into(),
+            message: "the summarizer's program failed: it exited with code 3".into(),
+        };
+        screen.daemon(Daemon::Navigated {
+            navigation_id,
+            result: Err(failure),
+        });
+        let text = screen.text();
+        assert!(text.contains(advice), "{text}");
+        assert_eq!(text.contains("key, model"), summarizer == "llm", "{text}");
+        if summarizer == "command" {
+            screen.check("failed-command");
+        }
+    }
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Screen {
     /// What the daemon has.
     pub rows: Vec<Row>,
     pub hidden: usize,
+    /// For entries that are hidden the row that stands for them.
+    pub stand_in: HashMap<String, String>,
     pub leaf: Option<String>,
     pub revision: u32,
     pub entries: HashMap<String, Value>,
@@ -78,6 +80,7 @@ impl Screen {
             model: Model::new(settings, (columns, rows), NOW, target),
             rows: Vec::new(),
             hidden: 0,
+            stand_in: HashMap::new(),
             leaf: None,
             revision: 0,
             entries: HashMap::new(),
@@ -125,7 +128,7 @@ impl Screen {
                 let page = self.page(&query);
                 Daemon::Tree {
                     query,
-                    result: Ok(page),
+                    result: Ok(Box::new(page)),
                 }
             }
             Effect::GetEntry { id } => {
@@ -198,6 +201,10 @@ impl Screen {
             revision: self.revision.to_string(),
             leaf: self.leaf.clone(),
             at: at.filter(|_| total > 0),
+            others: query
+                .others
+                .as_ref()
+                .map(|id| self.stand_in.get(id).unwrap_or(id).clone()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::harness::{Screen, row, session};
 use serde_json::json;
-use treelined_tui::message::{Daemon, Event, SessionRow};
+use treelined_tui::message::{Daemon, End, Event, SessionRow};
 use treelined_tui::model::rows::Row;
 use treelined_tui::text::{is_control, line};
 
@@ -36,7 +36,10 @@ fn no_control_reaches_the_screen() {
         harmless(&screen);
         screen.keys("esc");
     }
-    screen.daemon(Daemon::Lost(NASTY.into()));
+    screen.daemon(Daemon::Lost(End {
+        reason: nasty.clone(),
+        last_words: vec![nasty.clone()],
+    }));
     harmless(&screen);
     let mut list = Screen::list(
         80,

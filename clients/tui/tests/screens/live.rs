@@ -2,7 +2,7 @@
 
 use crate::harness::{Screen, row};
 use crate::tree::tour;
-use treelined_tui::message::{Daemon, Effect, Event, Failure};
+use treelined_tui::message::{Daemon, Effect, End, Event, Failure};
 use treelined_tui::model::rows::Row;
 
 /// Another client appends, and the cursor stays on its entry and on its line.
@@ -49,6 +49,56 @@ fn others_are_not_elsewhere_when_the_conversation_is_there() {
     assert!(!screen.text().contains("others"), "{}", screen.text());
     screen.keys("N");
     assert!(screen.text().contains("Nobody else is elsewhere"));
+}
+
+/// What others wrote is hidden by the filter, so no row had the arrow.
+#[test]
+fn others_who_are_hidden_stand_at_the_row_above() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.stand_in.insert("hidden".into(), "a2".into());
+    let others_at = |id: &str| {
+        Daemon::Event(Event::Appended {
+            by_others: true,
+            count: 1,
+            others_at: Some(id.into()),
+        })
+    };
+    screen.daemon(others_at("hidden"));
+    assert!(screen.text().contains("I clear it now ← others"));
+    screen.keys("N");
+    screen.stand_in.insert("after".into(), "q3".into());
+    screen.daemon(others_at("after"));
+    assert!(screen.text().contains("Add the import. ← active, others"));
+}
+
+/// Others wrote to the file after an undo: a daemon that is started again stands where they are, and the place
+/// that undo had reached was lost without a word.
+#[test]
+fn a_restart_that_leads_elsewhere_is_told() {
+    let restart = |screen: &mut Screen| {
+        screen.daemon(Daemon::Lost(End::default()));
+        screen.keys("R");
+        screen.connect();
+    };
+    let mut screen = Screen::tree(80, 24, tour());
+    restart(&mut screen);
+    assert!(!screen.text().contains("elsewhere"), "{}", screen.text());
+    for row in &mut screen.rows {
+        row.is_leaf = row.id == "a1";
+    }
+    screen.leaf = Some("a1".into());
+    screen.revision += 1;
+    restart(&mut screen);
+    let text = screen.text();
+    let said = "The conversation stands elsewhere now: it was at “Add the import.”.";
+    assert!(text.contains(said), "{text}");
+    // Only once.
+    restart(&mut screen);
+    assert!(!screen.text().contains("elsewhere"), "{}", screen.text());
+    // A label after the leaf is another leaf, and the same place.
+    screen.leaf = Some("l1".into());
+    restart(&mut screen);
+    assert!(!screen.text().contains("elsewhere"), "{}", screen.text());
 }
 
 #[test]
@@ -116,9 +166,10 @@ fn a_burst_of_events_asks_no_more_than_twice() {
 fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("home down");
-    screen.daemon(Daemon::Lost(
-        "the daemon has ended (signal: 9 (SIGKILL))".into(),
-    ));
+    screen.daemon(Daemon::Lost(End {
+        reason: "the daemon has ended (signal: 9 (SIGKILL))".into(),
+        last_words: vec!["WARN the catalogue cannot be written: permission denied".into()],
+    }));
     // What was under way fails with it, and says nothing of its own.
     let failure = Failure {
         kind: "disconnected".into(),
@@ -147,7 +198,7 @@ fn what_was_asked_of_a_dead_daemon_is_asked_again() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.silent = true;
     screen.keys("ctrl+u S");
-    screen.daemon(Daemon::Lost("killed".into()));
+    screen.daemon(Daemon::Lost(End::default()));
     screen.keys("R");
     screen.silent = false;
     screen.connect();
@@ -158,9 +209,10 @@ fn what_was_asked_of_a_dead_daemon_is_asked_again() {
 #[test]
 fn a_daemon_that_cannot_be_started_is_told() {
     let mut screen = Screen::unconnected(60, 14);
-    screen.daemon(Daemon::Lost(
-        "cannot start treelined: No such file or directory".into(),
-    ));
+    screen.daemon(Daemon::Lost(End {
+        reason: "cannot start treelined: No such file or directory".into(),
+        last_words: Vec::new(),
+    }));
     screen.check("no-daemon");
     screen.keys("R");
     assert_eq!(screen.asked, [Effect::Connect]);

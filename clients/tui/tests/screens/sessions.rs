@@ -69,8 +69,36 @@ fn typing_searches() {
     screen.check("sessions-search");
     screen.keys("esc");
     assert!(screen.model.sessions.search.is_empty());
+    // Once too often is no end.
     screen.keys("esc");
+    assert!(screen.asked.is_empty());
+    assert!(screen.text().contains("Q quits."));
+    screen.keys("Q");
     assert_eq!(screen.asked, [Effect::Quit]);
+}
+
+/// The daemon reads the files of thousands of sessions once, and nothing moved meanwhile; before it was
+/// there, the list said that there were none.
+#[test]
+fn the_first_read_says_that_it_reads() {
+    let mut screen = Screen::unconnected(80, 8);
+    assert!(screen.text().contains("Starting the daemon…"));
+    screen.silent = true;
+    screen.connect();
+    assert!(screen.text().contains("Reading the sessions…"));
+    assert!(screen.model.animates());
+    screen.tick(3200);
+    screen.check("sessions-reading");
+    screen.silent = false;
+    screen.sessions = some();
+    for effect in std::mem::take(&mut screen.asked) {
+        screen.ask(effect);
+    }
+    assert!(!screen.model.animates());
+    assert!(!screen.text().contains("eading"));
+    screen.silent = true;
+    screen.keys("tab");
+    assert!(screen.text().contains("1/7+ · reading…"));
 }
 
 #[test]

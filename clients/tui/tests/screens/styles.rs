@@ -2,6 +2,7 @@
 
 use crate::harness::Screen;
 use crate::tree::tour;
+use ratatui::style::Color;
 use treelined_tui::theme::Theme;
 
 fn with(theme: Theme) -> Screen {
@@ -18,6 +19,27 @@ fn dark() {
 #[test]
 fn light() {
     with(Theme::light()).check_styled("styles-light");
+}
+
+/// On white, green is too pale to read in many palettes, and so are the bright colours.
+#[test]
+fn every_colour_is_dark_on_light_and_of_the_palette() {
+    let light = [Color::Reset, Color::Red, Color::Blue, Color::Magenta];
+    for style in Theme::light().styles() {
+        let colour = style.fg.unwrap_or(Color::Reset);
+        assert!(light.contains(&colour), "{colour}");
+        assert_eq!(style.bg, None);
+    }
+    for style in Theme::dark().styles() {
+        let colour = style.fg.unwrap_or(Color::Reset);
+        assert!(!matches!(colour, Color::Rgb(..) | Color::Indexed(_)));
+        // Blue is too dark for black, and grey is the background in some palettes.
+        assert!(!matches!(
+            colour,
+            Color::Blue | Color::Black | Color::DarkGray
+        ));
+        assert_eq!(style.bg, None);
+    }
 }
 
 /// `NO_COLOR`: no colour anywhere, and what matters is told apart all the same.

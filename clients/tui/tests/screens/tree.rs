@@ -173,10 +173,11 @@ fn answer_all(screen: &mut Screen) {
                 revision: screen.revision.to_string(),
                 leaf: screen.leaf.clone(),
                 at: at.or(Some(0)),
+                others: None,
             };
             screen.daemon(treelined_tui::message::Daemon::Tree {
                 query,
-                result: Ok(page),
+                result: Ok(Box::new(page)),
             });
         }
     }
@@ -237,7 +238,7 @@ fn an_empty_view_says_why() {
 }
 
 #[test]
-fn typing_searches_and_esc_clears_then_leaves() {
+fn typing_searches_and_esc_clears_but_never_quits() {
     let mut screen = Screen::tree(80, 16, tour());
     screen.silent = true;
     screen.typed("b");
@@ -247,8 +248,11 @@ fn typing_searches_and_esc_clears_then_leaves() {
     // Letters after a move are commands again.
     screen.keys("down j").keys("esc");
     assert!(screen.model.tree.search.is_empty());
+    // A stray one more quitted the program.
+    screen.keys("esc esc");
     assert!(!screen.asked.contains(&Effect::Quit));
-    screen.keys("esc");
+    assert!(screen.text().contains("Q quits, S shows the sessions."));
+    screen.keys("Q");
     assert!(screen.asked.contains(&Effect::Quit));
 }
 

@@ -12,6 +12,7 @@ const BY_HAND: &[&str] = &[
     "ClientInfo",
     "Content",
     "ContentBlock",
+    "DryRun",
     "Entry",
     "InitializeParams",
     "Message",

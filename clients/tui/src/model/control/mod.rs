@@ -28,6 +28,9 @@ impl Model {
         if self.navigating.is_some() {
             return self.key_while_navigating(key);
         }
+        if self.comparing.is_some() {
+            return self.key_while_comparing(key);
+        }
         if self.dialog.is_some() {
             return self.key_in_dialog(key);
         }
@@ -83,5 +86,29 @@ impl Model {
             }
             _ => Vec::new(),
         }
+    }
+
+    fn key_while_comparing(&mut self, key: Key) -> Vec<Effect> {
+        if !key.is(KeyCode::Esc) {
+            return Vec::new();
+        }
+        self.comparing = None;
+        self.say("Stopped comparing.");
+        vec![Effect::StopComparing]
+    }
+
+    /// Esc where there is nothing left to leave: too easily pressed once too often to be the end.
+    fn is_at_the_top(&mut self) -> Vec<Effect> {
+        let context = match self.screen {
+            Screen::Sessions => Context::Sessions,
+            Screen::Tree => Context::Tree,
+        };
+        let hint = |action| self.settings.keymap.hint(context, action);
+        let quit = format!("{} quits", hint(Action::Quit));
+        self.say(match self.screen {
+            Screen::Sessions => format!("{quit}."),
+            Screen::Tree => format!("{quit}, {} shows the sessions.", hint(Action::Sessions)),
+        });
+        Vec::new()
     }
 }

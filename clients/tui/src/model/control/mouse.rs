@@ -15,7 +15,7 @@ const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 impl Model {
     pub(in crate::model) fn paste(&mut self, text: &str) -> Vec<Effect> {
-        if !self.is_ready() || self.navigating.is_some() {
+        if !self.is_ready() || self.is_busy() {
             return Vec::new();
         }
         if let Some(dialog) = &mut self.dialog {
@@ -59,7 +59,7 @@ impl Model {
             let last = crate::view::help_lines(&self.settings)
                 .saturating_sub(crate::view::help_height(self.size));
             *top = top.saturating_add_signed(lines).min(last);
-        } else if self.dialog.is_some() || self.navigating.is_some() {
+        } else if self.dialog.is_some() || self.is_busy() {
         } else if let Some(compare) = &mut self.compare {
             compare.scroll(lines);
         } else if panes.preview.contains(at) {
@@ -73,7 +73,7 @@ impl Model {
     }
 
     pub(super) fn click(&mut self, at: Position) -> Vec<Effect> {
-        if !self.is_ready() || self.navigating.is_some() {
+        if !self.is_ready() || self.is_busy() {
             return Vec::new();
         }
         self.notice = None;

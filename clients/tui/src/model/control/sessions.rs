@@ -57,7 +57,7 @@ impl Model {
                     self.screen = Screen::Tree;
                     return Vec::new();
                 }
-                vec![Effect::Quit]
+                self.is_at_the_top()
             }
             Some(Action::Scope) => {
                 list.here = !list.here;

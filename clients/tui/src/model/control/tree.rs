@@ -2,6 +2,7 @@
 
 use crate::keys::{Action, Context, Key};
 use crate::message::{Draft, Effect, Filter, Place};
+use crate::model::compare::Comparing;
 use crate::model::dialog::{Choose, Dialog};
 use crate::model::editor::Editor;
 use crate::model::input::Input;
@@ -150,7 +151,7 @@ impl Model {
         if self.came_from_list {
             self.show_sessions()
         } else {
-            vec![Effect::Quit]
+            self.is_at_the_top()
         }
     }
 
@@ -181,8 +182,15 @@ impl Model {
             ));
             return Vec::new();
         };
-        self.say("Comparing…");
-        vec![Effect::Compare { left, right }]
+        self.comparisons += 1;
+        let id = self.comparisons;
+        self.comparing = Some(Comparing {
+            id,
+            began: self.now,
+            read: 0,
+            most: 0,
+        });
+        vec![Effect::Compare { id, left, right }]
     }
 
     pub(super) fn navigate_to_cursor(&mut self, rewind: bool) -> Vec<Effect> {
