@@ -138,7 +138,7 @@ fn a_null_line_kills_the_server() {
 #[test]
 fn an_8_mb_request_line_takes_quadratic_time() {
     let mut d = Daemon::quiet();
-    d.deadline = Duration::from_secs(20);
+    d.deadline = Duration::from_secs(60);
     d.create();
     let began = Instant::now();
     let text = "x".repeat(8 << 20);
@@ -148,7 +148,7 @@ fn an_8_mb_request_line_takes_quadratic_time() {
         Some(text.len())
     );
     assert!(
-        began.elapsed() < Duration::from_secs(15),
+        began.elapsed() < Duration::from_secs(50),
         "took {:?}",
         began.elapsed()
     );
