@@ -20,7 +20,7 @@ impl Message {
     pub fn of(json: &[u8]) -> Self {
         let role = json::get(json, "role").and_then(json::string);
         Self {
-            role: role.map_or(Role::None, |role| Role::of(role.as_bytes())),
+            role: role.map_or(Role::None, |role| Role::of(&role)),
             json: json.to_vec(),
         }
     }

@@ -34,18 +34,6 @@ pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// As [`string`], for who compares it with ASCII: whether it is UTF-8 is not looked at.
-#[inline]
-pub fn name(raw: &[u8]) -> Option<Cow<'_, [u8]>> {
-    match short_and_plain(raw) {
-        Some(name) => Some(Cow::Borrowed(name)),
-        None => Some(match string(raw)? {
-            Cow::Borrowed(name) => Cow::Borrowed(name.as_bytes()),
-            Cow::Owned(name) => Cow::Owned(name.into_bytes()),
-        }),
-    }
-}
-
 /// What stands between the quotes of a literal of at most 32 bytes in which nothing is escaped, as names
 /// and ids are; `None` for all others, and where it is no literal.
 #[inline]

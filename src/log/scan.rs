@@ -73,19 +73,19 @@ impl Kind {
     }
 
     /// Never [`Kind::LeafRecord`]: the type alone does not tell.
-    fn of(name: &[u8]) -> Self {
+    fn of(name: &str) -> Self {
         match name {
-            b"message" => Self::Message,
-            b"thinking_level_change" => Self::ThinkingLevelChange,
-            b"model_change" => Self::ModelChange,
-            b"compaction" => Self::Compaction,
-            b"branch_summary" => Self::BranchSummary,
-            b"custom" => Self::Custom,
-            b"custom_message" => Self::CustomMessage,
-            b"label" => Self::Label,
-            b"session_info" => Self::SessionInfo,
-            b"usage" => Self::Usage,
-            b"context_edit" => Self::ContextEdit,
+            "message" => Self::Message,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "model_change" => Self::ModelChange,
+            "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom" => Self::Custom,
+            "custom_message" => Self::CustomMessage,
+            "label" => Self::Label,
+            "session_info" => Self::SessionInfo,
+            "usage" => Self::Usage,
+            "context_edit" => Self::ContextEdit,
             _ => Self::Unknown,
         }
     }
@@ -146,16 +146,16 @@ impl Role {
     }
 
     /// The role of this name.
-    pub fn of(name: &[u8]) -> Self {
+    pub fn of(name: &str) -> Self {
         match name {
-            b"user" => Self::User,
-            b"assistant" => Self::Assistant,
-            b"toolResult" => Self::ToolResult,
-            b"system" => Self::System,
-            b"bashExecution" => Self::BashExecution,
-            b"custom" | b"hookMessage" => Self::Custom,
-            b"branchSummary" => Self::BranchSummary,
-            b"compactionSummary" => Self::CompactionSummary,
+            "user" => Self::User,
+            "assistant" => Self::Assistant,
+            "toolResult" => Self::ToolResult,
+            "system" => Self::System,
+            "bashExecution" => Self::BashExecution,
+            "custom" | "hookMessage" => Self::Custom,
+            "branchSummary" => Self::BranchSummary,
+            "compactionSummary" => Self::CompactionSummary,
             _ => Self::Other,
         }
     }
@@ -414,8 +414,8 @@ impl<'a> Fields<'a> {
     }
 
     fn into_line(self, odd: bool) -> Option<Line<'a>> {
-        let kind = json::name(self.kind)?;
-        if *kind == *b"session" {
+        let kind = json::string(self.kind)?;
+        if kind == "session" {
             return Some(Line::Header(Header {
                 version: version(self.version),
                 id: json::string(self.id),
@@ -426,7 +426,7 @@ impl<'a> Fields<'a> {
         }
         let mut kind = Kind::of(&kind);
         if kind == Kind::Custom
-            && json::name(self.custom_type).is_some_and(|name| *name == *b"treelined.leaf")
+            && json::string(self.custom_type).is_some_and(|name| name == "treelined.leaf")
         {
             kind = Kind::LeafRecord;
         }
@@ -503,7 +503,7 @@ struct Content {
 
 impl<'a> Message<'a> {
     fn facts(&self) -> Facts<'a> {
-        let role = json::name(self.role).map_or(Role::None, |name| Role::of(&name));
+        let role = json::string(self.role).map_or(Role::None, |name| Role::of(&name));
         Facts::Message {
             role,
             only_tool_calls: role == Role::Assistant
@@ -511,10 +511,8 @@ impl<'a> Message<'a> {
                 && !self.content.other,
             is_error: match role {
                 Role::ToolResult => self.is_error == b"true",
-                Role::Assistant => matches!(
-                    json::name(self.stop_reason).as_deref(),
-                    Some(b"error" | b"aborted")
-                ),
+                Role::Assistant => json::string(self.stop_reason)
+                    .is_some_and(|reason| reason == "error" || reason == "aborted"),
                 Role::BashExecution => {
                     self.cancelled == b"true" || number(self.exit_code).is_some_and(|n| n != 0.0)
                 }
@@ -588,10 +586,10 @@ fn walk_block(text: &[u8], at: usize, content: &mut Content) -> Result<usize, Ma
             _ => {}
         }
     }
-    match json::name(kind).as_deref() {
-        Some(b"toolCall") => content.tool_calls = true,
-        Some(b"thinking") => {}
-        Some(b"text") => content.other |= !is_blank(shown),
+    match json::string(kind).as_deref() {
+        Some("toolCall") => content.tool_calls = true,
+        Some("thinking") => {}
+        Some("text") => content.other |= !is_blank(shown),
         _ => content.other = true,
     }
     Ok(members.end())

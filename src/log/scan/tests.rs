@@ -344,9 +344,9 @@ fn nesting_has_no_limit() {
         };
         let wire = value["type"].as_str().unwrap();
         let leaf = wire == "custom" && value["customType"] == "treelined.leaf";
-        let kind = if leaf { Kind::LeafRecord } else { Kind::of(wire.as_bytes()) };
+        let kind = if leaf { Kind::LeafRecord } else { Kind::of(wire) };
         let message = &value["message"];
-        let role = message["role"].as_str().map_or(Role::None, |role| Role::of(role.as_bytes()));
+        let role = message["role"].as_str().map_or(Role::None, Role::of);
         let blocks = message["content"].as_array().cloned().unwrap_or_default();
         let counted: Vec<&str> = blocks
             .iter()
