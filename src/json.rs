@@ -70,7 +70,7 @@ pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// As [`skip_value`], for any.
+/// As [`skip_value`], for an object or array, and for all that is in it.
 fn skip_nested(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
     let mut open = Nesting::default();
     loop {

@@ -27,7 +27,7 @@ const HEADER_CHUNK: usize = 4096;
 /// Bytes a scanner reads at a time: they stay in the processor's cache until they have been scanned.
 const SCAN_CHUNK: usize = 256 << 10;
 
-/// One row.
+/// What a row says of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub path: PathBuf,

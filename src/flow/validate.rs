@@ -105,8 +105,7 @@ pub fn message(index: usize, message: &[u8]) -> Result<()> {
         return Err(Error::entry_invalid(index, "message", "must be an object"));
     }
     let wanted = ["role", "content", "toolCallId"];
-    let picked = json::pick(message, json::skip_space(message, 0), wanted);
-    let ([role, content, tool_call_id], _) = picked.unwrap_or_default();
+    let [role, content, tool_call_id] = json::get_each(message, wanted);
     let role = role.and_then(json::string);
     let role = role.ok_or_else(|| entry.refused("role", "must be a string"))?;
     match &*role {

@@ -250,7 +250,8 @@ impl Bodies {
         }
     }
 
-    /// The file, and where its extracts are; `None` for what is in no file of the current version.
+    /// The file, and where its extracts are kept; `None` for what is in no file, and for version 1, whose
+    /// entries have no ids.
     pub(super) fn stored_file(&self) -> Option<(&File, &extracts::Slot)> {
         match &self.source {
             Source::File { file, extracts, .. } if self.version > 1 => Some((file, extracts)),
@@ -258,7 +259,7 @@ impl Bodies {
         }
     }
 
-    /// The extracts that there are by now.
+    /// Where the file's extracts are kept; `None` for what can have none.
     pub fn extracts(&self) -> Option<&extracts::Slot> {
         self.stored_file().map(|(_, extracts)| extracts)
     }

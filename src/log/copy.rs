@@ -43,7 +43,7 @@ pub struct Verbatim<'a> {
     pub facts: Copied,
 }
 
-/// What a finished draft has become. Nothing of it has been synced.
+/// What a finished draft has become.
 pub struct Made {
     pub opened: Opened,
     pub file: Arc<File>,

@@ -4,7 +4,7 @@
 //! requests, and goes to the runtime only if it has to wait.
 
 use super::convert;
-use super::method::{Answered, Reply, Table};
+use super::method::{Handling, Reply, Table};
 use super::request::{Request, parse};
 use super::server::{Call, Server};
 use crate::error::{Error, Kind, Result};
@@ -60,7 +60,7 @@ struct Gathered {
 
 /// A request whose handler has been polled.
 struct Begun {
-    future: Answered,
+    future: Handling,
     /// What it came to, if it is through.
     done: Option<Done>,
     call: Arc<Call>,
@@ -273,7 +273,7 @@ impl Dispatcher {
 
     fn run(
         &self,
-        mut future: Answered,
+        mut future: Handling,
         call: Arc<Call>,
         raw_id: Option<&[u8]>,
         size: usize,
@@ -336,7 +336,7 @@ impl Dispatcher {
     }
 }
 
-fn poll_once(future: &mut Answered) -> Option<Done> {
+fn poll_once(future: &mut Handling) -> Option<Done> {
     let mut context = Context::from_waker(Waker::noop());
     let poll = || future.as_mut().poll(&mut context);
     match catch_unwind(AssertUnwindSafe(poll)) {

@@ -53,12 +53,12 @@ pub struct Table {
 }
 
 /// A handler on its way to the result.
-pub type Answered = Pin<Box<dyn Future<Output = Result<Reply>> + Send>>;
+pub type Handling = Pin<Box<dyn Future<Output = Result<Reply>> + Send>>;
 
 #[derive(Default)]
 struct Handover {
     call: Mutex<Option<Arc<Call>>>,
-    answered: Mutex<Option<Answered>>,
+    begun: Mutex<Option<Handling>>,
 }
 
 impl Table {
@@ -76,7 +76,7 @@ impl Table {
 
     /// Decodes the params and begins the handler, which runs once it is polled. `None` if there is no
     /// such method, or if it panicked.
-    pub fn begin(&self, method: &str, params: Option<&str>, call: Arc<Call>) -> Option<Answered> {
+    pub fn begin(&self, method: &str, params: Option<&str>, call: Arc<Call>) -> Option<Handling> {
         let Some(MethodCallback::Sync(callback)) = self.methods.method(method) else {
             return None;
         };
@@ -85,8 +85,8 @@ impl Table {
         let (params, extensions) = (Params::new(params), Extensions::new());
         let begin = || callback(Id::Null, params, usize::MAX, extensions);
         let begun = catch_unwind(AssertUnwindSafe(begin));
-        let answered = take(&handover.answered);
-        begun.ok().and(answered)
+        let handling = take(&handover.begun);
+        begun.ok().and(handling)
     }
 }
 
@@ -155,14 +155,14 @@ where
         let Some(call) = take(&handover.call) else {
             return none;
         };
-        let answered: Answered = match wire::decode::<P>(params.as_str()) {
+        let handling: Handling = match wire::decode::<P>(params.as_str()) {
             Ok(params) => {
-                let answered = handler(call, params);
-                Box::pin(async move { answered.await.map(Into::into) })
+                let result = handler(call, params);
+                Box::pin(async move { result.await.map(Into::into) })
             }
             Err(error) => Box::pin(std::future::ready(Err(error))),
         };
-        *lock(&handover.answered) = Some(answered);
+        *lock(&handover.begun) = Some(handling);
         none
     });
     methods.verify_and_insert(name, MethodCallback::Sync(begin))?;

@@ -58,8 +58,23 @@ impl LastView {
         last.clone()
     }
 
-    fn set(&self, view: Arc<View>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
+    /// Makes a view, and keeps it.
+    fn make(
+        &self,
+        asked: Asked,
+        origin: u64,
+        outline: Outline,
+        matched: Option<&[bool]>,
+    ) -> Arc<View> {
+        let visible = Visible::new(&outline, matched, &asked.folding);
+        let view = Arc::new(View {
+            asked,
+            origin,
+            outline,
+            visible,
+        });
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&view));
+        view
     }
 }
 
@@ -160,37 +175,13 @@ fn tree(
     };
     let (bodies, origin) = (turn.bodies(), turn.tree.origin());
     let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, store);
+    let make = |missing: Option<ToExtract>| {
+        if let Some(missing) = missing {
+            missing.make(&bodies);
+        }
+    };
     // What is read from the file is read without the turn.
     let (view, range, (snapshot, fetches)) = match (view, query(&asked)) {
-        (Some(view), _) => {
-            let range = page(&view)?;
-            let taken = take(&turn, &view, &range)?;
-            let missing = extracts(&turn, range.len());
-            drop(turn);
-            if let Some(missing) = missing {
-                missing.make(&bodies);
-            }
-            (view, range, taken)
-        }
-        (None, None) => {
-            let outline = Outline::new(&turn.tree, asked.scope);
-            let visible = Visible::new(&outline, None, &asked.folding);
-            let view = Arc::new(View {
-                asked,
-                origin,
-                outline,
-                visible,
-            });
-            open.last_view.set(Arc::clone(&view));
-            let range = page(&view)?;
-            let taken = take(&turn, &view, &range)?;
-            let missing = extracts(&turn, range.len());
-            drop(turn);
-            if let Some(missing) = missing {
-                missing.make(&bodies);
-            }
-            (view, range, taken)
-        }
         (None, Some(query)) => {
             let outline = Outline::new(&turn.tree, asked.scope);
             let snapshot = Snapshot::take(&turn.tree, &outline, outline.kept());
@@ -198,20 +189,23 @@ fn tree(
             let fetches = fetches.transpose()?;
             let missing = extracts(&turn, outline.kept().count());
             drop(turn);
-            if let Some(missing) = missing {
-                missing.make(&bodies);
-            }
+            make(missing);
             let matched = matches(&bodies, &outline, &snapshot, &query)?;
-            let visible = Visible::new(&outline, Some(&matched), &asked.folding);
-            let view = Arc::new(View {
-                asked,
-                origin,
-                outline,
-                visible,
-            });
-            open.last_view.set(Arc::clone(&view));
+            let view = open.last_view.make(asked, origin, outline, Some(&matched));
             let range = page(&view)?;
             (view, range, (snapshot, fetches))
+        }
+        (view, _) => {
+            let view = view.unwrap_or_else(|| {
+                let outline = Outline::new(&turn.tree, asked.scope);
+                open.last_view.make(asked, origin, outline, None)
+            });
+            let range = page(&view)?;
+            let taken = take(&turn, &view, &range)?;
+            let missing = extracts(&turn, range.len());
+            drop(turn);
+            make(missing);
+            (view, range, taken)
         }
     };
     let visible = &view.visible;
@@ -243,20 +237,31 @@ fn tree(
             rows.push(&mut out, range, max_bytes)?
         }
     };
-    push_id_member(&mut out, "leafId", head.leaf_id.as_deref());
+    push_rest(&mut out, &head, visible, &snapshot, &served);
+    Ok(Reply::Bytes(out))
+}
+
+/// What an answer says behind its rows, of which it has those that were `served`.
+fn push_rest(
+    out: &mut Vec<u8>,
+    head: &Head,
+    visible: &Visible,
+    snapshot: &Snapshot,
+    served: &Range<usize>,
+) {
+    push_id_member(out, "leafId", head.leaf_id.as_deref());
     out.extend_from_slice(b",\"rootIds\":");
-    visible.push_root_ids(&mut out, &snapshot);
-    push_number_member(&mut out, "total", visible.total() as u64);
-    push_number_member(&mut out, "hidden", visible.hidden() as u64);
-    push_number_member(&mut out, "offset", served.start as u64);
-    push_id_member(&mut out, "revision", Some(&head.revision));
-    push_number_member(&mut out, "seq", head.seq);
+    visible.push_root_ids(out, snapshot);
+    push_number_member(out, "total", visible.total() as u64);
+    push_number_member(out, "hidden", visible.hidden() as u64);
+    push_number_member(out, "offset", served.start as u64);
+    push_id_member(out, "revision", Some(&head.revision));
+    push_number_member(out, "seq", head.seq);
     if served.end < visible.total() {
         let cursor = format!("{}:{}", head.revision, served.end);
-        push_id_member(&mut out, "nextCursor", Some(&cursor));
+        push_id_member(out, "nextCursor", Some(&cursor));
     }
     out.push(b'}');
-    Ok(Reply::Bytes(out))
 }
 
 fn query(asked: &Asked) -> Option<Query> {

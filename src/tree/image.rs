@@ -4,9 +4,9 @@
 //! that are no text make the whole worthless. What follows from the rest (children, roots, the table of
 //! ids) is made anew.
 
-use super::{Cause, Position};
 use super::{
-    Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Row, Tree, Waiting, id_of,
+    Cause, Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Position, Row, Tree,
+    Waiting, id_of,
 };
 use crate::cache::{Cursor, Fields};
 use crate::log::scan::{Kind, Role};

@@ -553,8 +553,8 @@ impl Tree {
         self.origin = self.revision;
     }
 
-    /// Differs from that of a tree whose place this one has taken; entries are only ever added to the
-    /// trees of one origin.
+    /// While it stays the same, entries are only ever added: what has been found out of those that were
+    /// there still holds of their bodies. Another one than that of any tree whose place this one has taken.
     pub fn origin(&self) -> u64 {
         self.origin
     }
@@ -756,6 +756,7 @@ impl Tree {
         self.row_mut(node).flags.set(Flags::DUPLICATE_ID);
         self.last = Some(node);
         self.revision += 1;
+        self.origin = self.revision;
     }
 
     fn take_facts(&mut self, node: Node, envelope: &Envelope<'_>) {

@@ -2,6 +2,7 @@
 //! storage.md §2 (the side index, with what rows show) and §5 (the catalogue).
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -156,4 +157,30 @@ fn stats_are_those_of_all_entries() {
     fs::write(&path, Log::new("s1").user("other", "", "other").text()).unwrap();
     let of_other = d.ok("get_stats", json!({}));
     assert_eq!(of_other["messages"], json!({"user": 1}));
+}
+
+/// An id that came a second time, with another body: what had been counted of the first one stayed in the
+/// stats, and a view that could be extended kept its row.
+#[test]
+fn a_body_that_is_replaced_is_looked_at_again() {
+    let home = Home::new();
+    let chain = (1..2500).fold(Log::new("s1").user("e0", "", "first"), |log, n| {
+        log.user(&format!("e{n}"), &format!("e{}", n - 1), "text")
+    });
+    let path = chain.save(&home);
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("diagnostics");
+    d.open(&path);
+    let filter = json!({"filter": "user-only"});
+    assert_eq!(
+        d.ok("get_stats", json!({}))["messages"],
+        json!({"user": 2500})
+    );
+    assert_eq!(d.ok("get_tree", filter.clone())["total"], 2500);
+    let second = Log::new("s1").assistant("e7", "e6", "in its place");
+    let mut file = fs::File::options().append(true).open(&path).unwrap();
+    writeln!(file, "{}", second.line(1)).unwrap();
+    let stats = d.ok("get_stats", json!({}));
+    assert_eq!(stats["messages"], json!({"user": 2499, "assistant": 1}));
+    assert_eq!(d.ok("get_tree", filter)["total"], 2499);
 }

@@ -175,8 +175,8 @@ fn damaged_ones_are_none() {
     let path = session.kept();
     let whole = fs::read(&path).unwrap();
     for at in (0..whole.len())
-        .step_by(61)
-        .chain(whole.len() - 400..whole.len())
+        .step_by(257)
+        .chain(whole.len() - 220..whole.len())
     {
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
@@ -204,4 +204,22 @@ fn what_is_too_long_is_left_out() {
     block.push(place, |out| out.push(b'y'));
     let block = block.finish();
     assert_eq!(block.bytes, [0, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, b'y']);
+}
+
+// The list of sessions ended like extracts: it was counted among them, and removed as the oldest.
+#[test]
+fn nothing_else_in_the_cache_makes_room_for_them() {
+    let session = Session::new(0);
+    crate::catalogue::save(&session.cache, &[]);
+    let list = session.kept();
+    let listed = fs::File::open(&list).unwrap();
+    listed.set_modified(std::time::UNIX_EPOCH).unwrap();
+    for number in 0..MOST {
+        let name = format!("{number}{ENDING}");
+        fs::write(list.with_file_name(name), "").unwrap();
+    }
+    session.make();
+    assert!(list.exists());
+    let folder = list.parent().unwrap();
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1 + MOST);
 }
