@@ -29,16 +29,20 @@ pub(super) fn in_order<T: Send>(
     while let Some(first) = next() {
         let broken = thread::scope(|scope| {
             let others: Vec<_> = std::iter::from_fn(&mut next).take(threads - 1).collect();
-            let others: Vec<_> = others
-                .into_iter()
-                .map(|chunk| scope.spawn(move || work(chunk)))
-                .collect();
+            let start = |chunk: Range<usize>| {
+                let (builder, own) = (thread::Builder::new(), chunk.clone());
+                // Where no thread can be had, this one does it.
+                let started = builder.spawn_scoped(scope, move || work(own));
+                started.map_err(|_| chunk)
+            };
+            let others: Vec<_> = others.into_iter().map(start).collect();
             let mut done = vec![work(first)];
             for other in others {
-                match other.join() {
-                    Ok(other) => done.push(other),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+                done.push(match other.map(thread::ScopedJoinHandle::join) {
+                    Ok(Ok(other)) => other,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    Err(chunk) => work(chunk),
+                });
             }
             for done in done {
                 if take(done?).is_break() {
