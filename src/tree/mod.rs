@@ -553,8 +553,8 @@ impl Tree {
         self.origin = self.revision;
     }
 
-    /// Differs from that of a tree whose place this one has taken; entries are only ever added to the
-    /// trees of one origin.
+    /// Changes where more happens than that entries are added: another tree has taken the place, or
+    /// another body that of an entry's.
     pub fn origin(&self) -> u64 {
         self.origin
     }
@@ -756,6 +756,9 @@ impl Tree {
         self.row_mut(node).flags.set(Flags::DUPLICATE_ID);
         self.last = Some(node);
         self.revision += 1;
+        if both_entries {
+            self.origin = self.revision;
+        }
     }
 
     fn take_facts(&mut self, node: Node, envelope: &Envelope<'_>) {

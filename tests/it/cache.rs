@@ -157,3 +157,27 @@ fn stats_are_those_of_all_entries() {
     let of_other = d.ok("get_stats", json!({}));
     assert_eq!(of_other["messages"], json!({"user": 1}));
 }
+
+/// A later line with a known id gives an entry another body and adds none: the view was extended by
+/// nothing, showing what its filter hides, and the sums were those of the former body.
+#[test]
+fn another_body_is_shown_and_counted_anew() {
+    let home = Home::new();
+    let mut log = Log::new("s1").user("e0", "", "first");
+    for n in 1..3000 {
+        log = log.user(&format!("e{n}"), &format!("e{}", n - 1), "text");
+    }
+    let path = log.save(&home);
+    let mut d = Daemon::quiet();
+    d.open(&path);
+    let told = |d: &mut Daemon| {
+        let tree = d.ok("get_tree", json!({"limit": 1}));
+        let stats = d.ok("get_stats", json!({}));
+        (tree["total"].clone(), stats["messages"].clone())
+    };
+    assert_eq!(told(&mut d), (json!(3000), json!({"user": 3000})));
+    let hidden = entry_line(9, "custom", "e7", "e6", json!({"customType": "x"}));
+    foreign_append(&path, &hidden);
+    assert_eq!(told(&mut d), (json!(2999), json!({"user": 2999})));
+    d.notification("diagnostics");
+}
