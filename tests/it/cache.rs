@@ -181,3 +181,20 @@ fn another_body_is_shown_and_counted_anew() {
     assert_eq!(told(&mut d), (json!(2999), json!({"user": 2999})));
     d.notification("diagnostics");
 }
+
+/// Somebody edits a line in place and gives the file its time again: the cache was believed.
+#[test]
+fn an_edit_with_the_old_time_is_seen() {
+    let home = Home::new();
+    let path = large(&home);
+    let before = told(&home);
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"2500 text", "\"edit text")).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(modified).unwrap();
+    let after = told(&home);
+    assert_ne!(after[3], before[3]);
+    fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
+    assert_eq!(told(&home), after);
+}
