@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// To be changed with everything that is written below, and with what `view` makes of bodies.
-const FORMAT: &[u8; 16] = b"treelined rows 1";
+const FORMAT: &[u8; 16] = b"treelined extr 1";
 /// How the names of these files end.
-const ENDING: &str = ".rows";
+const ENDING: &str = ".extracts";
 /// Kept of one session directory.
 const MOST: usize = 64;
 /// Bytes an extract usually has.

@@ -198,3 +198,34 @@ fn an_edit_with_the_old_time_is_seen() {
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
     assert_eq!(told(&home), after);
 }
+
+/// Entries that were given another body later in the file stand away from their neighbours: what was
+/// kept of them was not compared with their lines, and a line before its neighbours broke the view.
+#[test]
+fn other_bodies_are_compared_before_what_is_kept_of_them_is_shown() {
+    let home = Home::new();
+    let path = large(&home);
+    let body = |text: &str| {
+        let log = Log::new("s1").user("e1001", "e1000", text);
+        let log = log.user("e896", "e895", text);
+        log.line(1).to_owned() + "\n" + log.line(2) + "\n"
+    };
+    let text = fs::read_to_string(&path).unwrap();
+    let padding = Log::new("s1").user("pad", "e1", &"x".repeat(100_000));
+    let of = |other: &str| {
+        let padding = padding.line(1);
+        format!(
+            "{text}{padding}\n{}{}\n",
+            body(other),
+            padding.replace("\"pad\"", "\"pad2\"")
+        )
+    };
+    fs::write(&path, of("former")).unwrap();
+    told(&home);
+    // Edited and grown: only the lines that what is kept was made of can tell.
+    let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
+    fs::write(&path, of("edited") + &more).unwrap();
+    let after = told(&home);
+    fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
+    assert_eq!(told(&home), after);
+}
