@@ -85,6 +85,8 @@ pub struct Core {
 
 /// The right to read or change a session, until dropped.
 pub struct Turn {
+    /// What ends with it: before anybody else has a turn, so that nobody finds the session busy still.
+    busy: Option<Busy>,
     core: OwnedMutexGuard<Core>,
     /// When it was asked for.
     asked: Instant,
@@ -182,7 +184,11 @@ impl Session {
     pub async fn turn_though_closed(&self) -> Turn {
         let asked = Instant::now();
         let core = Arc::clone(&self.core).lock_owned().await;
-        Turn { core, asked }
+        Turn {
+            busy: None,
+            core,
+            asked,
+        }
     }
 
     /// How often a turn has been asked for: as long as it is the same, nobody has come between.
@@ -293,6 +299,11 @@ impl Activity {
 }
 
 impl Turn {
+    /// Lets the activity end with the turn.
+    pub fn hold(&mut self, busy: Busy) {
+        self.busy = Some(busy);
+    }
+
     /// Takes in what others have appended.
     pub async fn refreshed(mut self) -> Result<(Turn, Changes)> {
         match self.log.standing()? {

@@ -2,10 +2,11 @@
 //! begins with them (storage.md §2).
 //!
 //! It is taken to if it is the same file, at least as long, and begins and ends there with the same
-//! bytes; unchanged in length, it must be unchanged in time too. Grown, some lines besides are looked
-//! at: a file edited in place and then appended to has its old beginning, and may have the old end.
+//! bytes; unchanged in length, it must be unchanged in time too, by the clock that nobody can set back.
+//! Grown, some lines besides are looked at: a file edited in place and then appended to has its old
+//! beginning, and may have the old end.
 
-use super::file::{Identity, Status};
+use super::file::{self, Identity, Status};
 use crate::cache::{Cursor, Fields};
 use crate::tree::Tree;
 use std::fs::File;
@@ -24,6 +25,8 @@ pub struct Covered {
     pub end: u64,
     /// When the file was last changed: seconds and nanoseconds.
     modified: (i64, i64),
+    /// When anything of it was: edited in place, it may have been given its old times again.
+    changed: (i64, i64),
     /// Checksums of the beginning and the end.
     ends: (u64, u64),
 }
@@ -35,6 +38,7 @@ impl Covered {
             identity: status.identity,
             end,
             modified: status.modified,
+            changed: file::changed(file).ok()?,
             ends: ends(file, end)?,
         })
     }
@@ -42,7 +46,9 @@ impl Covered {
     /// Whether the file, which is as `status` says, still begins so; to be asked
     /// [`is_still_there`] too if it has grown.
     pub fn is_of(&self, file: &File, status: Status) -> bool {
-        let is_unchanged = status.size == self.end && status.modified == self.modified;
+        let is_unchanged = status.size == self.end
+            && status.modified == self.modified
+            && file::changed(file).is_ok_and(|changed| changed == self.changed);
         self.identity == status.identity
             && (is_unchanged || status.size > self.end)
             && ends(file, self.end) == Some(self.ends)
@@ -54,6 +60,8 @@ impl Covered {
         out.u64(self.end);
         out.i64(self.modified.0);
         out.i64(self.modified.1);
+        out.i64(self.changed.0);
+        out.i64(self.changed.1);
         out.u64(self.ends.0);
         out.u64(self.ends.1);
     }
@@ -66,6 +74,7 @@ impl Covered {
             },
             end: fields.u64()?,
             modified: (fields.i64()?, fields.i64()?),
+            changed: (fields.i64()?, fields.i64()?),
             ends: (fields.u64()?, fields.u64()?),
         })
     }

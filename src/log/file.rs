@@ -84,6 +84,14 @@ pub fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fs::fstat(file)?))
 }
 
+/// When anything of an open file was last changed, its times too: seconds and nanoseconds of Unix time.
+// The field types of `stat` differ between platforms.
+#[allow(clippy::unnecessary_cast)]
+pub fn changed(file: &File) -> io::Result<(i64, i64)> {
+    let stat = fs::fstat(file)?;
+    Ok((stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+}
+
 /// Whether an open file is this user's, and nobody else may write to it.
 pub fn is_private(file: &File) -> io::Result<bool> {
     let stat = fs::fstat(file)?;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
 use crate::flow::summarize::{self, Wishes};
 use crate::json;
-use crate::session::{Activity, Core, Turn, blocking};
+use crate::session::{Activity, Busy, Core, Turn, blocking};
 use crate::stats;
 use crate::summarizer::{self, ModelName, Subject, Usage};
 use crate::wire::notification::{self, CompactionReason};
@@ -52,8 +52,7 @@ pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Rep
         custom_instructions: params.custom_instructions,
         written: AtomicU64::new(0),
     };
-    let compacted = compactor.run(turn).await;
-    drop(busy);
+    let compacted = compactor.run(turn, busy).await;
     if let Err(error) = &compacted {
         compactor.tell_failure(error);
     }
@@ -140,12 +139,19 @@ impl Prepared {
 }
 
 impl Compactor {
-    async fn run(&self, turn: Turn) -> Result<Reply> {
-        let (turn, prepared) = prepare(turn, self.keep).await?;
+    async fn run(&self, mut turn: Turn, busy: Busy) -> Result<Reply> {
         let server = &self.call.server;
-        server.check_summarizable(BeforeEvent::SessionBeforeCompact)?;
         // Without `initialize` later requests wait, so that a script means what it says.
-        let held = match server.client() {
+        let busy = match server.client() {
+            None => {
+                turn.hold(busy);
+                None
+            }
+            Some(_) => Some(busy),
+        };
+        let (turn, prepared) = prepare(turn, self.keep).await?;
+        server.check_summarizable(BeforeEvent::SessionBeforeCompact)?;
+        let held = match &busy {
             None => Some(turn),
             Some(_) => {
                 drop(turn);
@@ -160,7 +166,9 @@ impl Compactor {
             Some(turn) => turn,
             None => self.open.session.turn(&self.abort).await?,
         };
-        self.commit(turn, &prepared, compaction).await
+        let compacted = self.commit(turn, &prepared, compaction).await;
+        drop(busy);
+        compacted
     }
 
     /// Tells everyone, and waits for those who answer. A cancel is `cancelled`.

@@ -67,7 +67,7 @@ struct Preparation {
 impl Navigator {
     pub async fn run(
         mut self,
-        turn: Turn,
+        mut turn: Turn,
         way: Way,
         find: impl FnOnce(&Core) -> Result<Node>,
     ) -> Result<Reply> {
@@ -77,6 +77,14 @@ impl Navigator {
             id: self.request.navigation_id.clone(),
             abort: abort.clone(),
         })?;
+        // Without `initialize` later requests wait, so that a script means what it says.
+        let busy = match self.call.server.client() {
+            None => {
+                turn.hold(busy);
+                None
+            }
+            Some(_) => Some(busy),
+        };
         let target = find(&turn)?;
         let planned = match way {
             Way::To => navigate::plan(&turn.tree, target, self.request.rewind),
@@ -100,8 +108,7 @@ impl Navigator {
                 preparation,
             })));
         }
-        // Without `initialize` later requests wait, so that a script means what it says.
-        let held = match self.call.server.client() {
+        let held = match &busy {
             None => Some(turn),
             Some(_) => {
                 drop(turn);
@@ -117,7 +124,7 @@ impl Navigator {
         held: Option<Turn>,
         preparation: Preparation,
         abort: &Cancel,
-        busy: Busy,
+        busy: Option<Busy>,
     ) -> Result<Reply> {
         let old = &preparation.plan.old_leaf_id;
         let given = match self.ask(&preparation, abort).await {

@@ -34,7 +34,7 @@ impl<'b> RowReader<'b> {
         let extract = extracts
             .as_mut()
             .and_then(|extracts| extracts.get(node.number(), place));
-        match extract.and_then(RowFacts::of_extract) {
+        match extract.and_then(|extract| RowFacts::of_extract(extract, subject)) {
             Some(facts) => Ok(facts),
             None => read(bodies, place, subject),
         }
@@ -91,9 +91,9 @@ impl ToExtract {
             (tree.place(node), subject)
         });
         let entries: Vec<_> = entries.collect();
-        let (last, _) = entries.last()?;
+        let ends = entries.iter().map(|(place, _)| end_of(*place) + 1);
         Some(Self {
-            end: last.offset + u64::from(last.len) + 1,
+            end: ends.max()?,
             entries,
             cache,
         })
@@ -146,9 +146,10 @@ impl ToExtract {
 }
 
 fn block(reader: &mut body::Reader<'_>, entries: &[(Place, Subject)]) -> Result<NewBlock> {
-    let (first, last) = (entries.first(), entries.last());
-    let start = first.map_or(0, |(first, _)| first.offset);
-    let end = last.map_or(0, |(last, _)| last.offset + u64::from(last.len));
+    // An entry that was given another body stands where that does, far from its neighbours.
+    let places = || entries.iter().map(|(place, _)| *place);
+    let start = places().map(|place| place.offset).min().unwrap_or_default();
+    let end = places().map(end_of).max().unwrap_or_default();
     let lines = Place {
         offset: start,
         len: u32::try_from(end - start).unwrap_or(u32::MAX),
@@ -160,7 +161,11 @@ fn block(reader: &mut body::Reader<'_>, entries: &[(Place, Subject)]) -> Result<
     };
     for (place, subject) in entries {
         let facts = read(reader, *place, *subject)?;
-        block.push(*place, |out| facts.push_extract(out));
+        block.push(*place, |out| facts.push_extract(*subject, out));
     }
     Ok(block.finish())
+}
+
+fn end_of(place: Place) -> u64 {
+    place.offset + u64::from(place.len)
 }

@@ -756,7 +756,9 @@ impl Tree {
         self.row_mut(node).flags.set(Flags::DUPLICATE_ID);
         self.last = Some(node);
         self.revision += 1;
-        self.origin = self.revision;
+        if both_entries {
+            self.origin = self.revision;
+        }
     }
 
     fn take_facts(&mut self, node: Node, envelope: &Envelope<'_>) {

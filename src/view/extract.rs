@@ -1,9 +1,11 @@
 //! [`RowFacts`] as bytes, for the cache (`log::extracts`).
 //!
-//! What an extract says is of a stored line alone, so it holds as long as the line stands.
+//! What an extract says is of a stored line alone, and of what it was taken for, so it holds as long as
+//! the line stands and is taken for the same.
 
-use super::preview::RowFacts;
+use super::preview::{RowFacts, Subject};
 use crate::cache::Cursor;
+use crate::tree::Flags;
 use std::borrow::Cow;
 
 /// Which of the facts there are, as bits.
@@ -16,7 +18,8 @@ const CALLED_TOOLS: u8 = 1 << 5;
 
 impl RowFacts<'_> {
     /// Appends them as bytes; they must have been read with the names of called tools.
-    pub fn push_extract(&self, out: &mut Vec<u8>) {
+    pub fn push_extract(&self, subject: Subject, out: &mut Vec<u8>) {
+        out.extend_from_slice(&taken_for(subject));
         let bit = |is: bool, bit| if is { bit } else { 0 };
         out.push(
             bit(self.tool_name.is_some(), TOOL_NAME)
@@ -39,9 +42,12 @@ impl RowFacts<'_> {
         }
     }
 
-    /// What these bytes say; `None` if they are no extract.
-    pub fn of_extract(bytes: &[u8]) -> Option<RowFacts<'_>> {
+    /// What these bytes say; `None` if they are no extract, or one of what was taken for something else.
+    pub fn of_extract(bytes: &[u8], subject: Subject) -> Option<RowFacts<'_>> {
         let mut fields = Cursor::new(bytes);
+        if fields.take(3)? != taken_for(subject) {
+            return None;
+        }
         let there = fields.u8()?;
         let has = |bit| there & bit != 0;
         let preview = text(&mut fields)?;
@@ -67,6 +73,13 @@ impl RowFacts<'_> {
         }
         fields.is_at_end().then_some(facts)
     }
+}
+
+/// All of a subject that decides on what is read.
+fn taken_for(subject: Subject) -> [u8; 3] {
+    let flag = |flag| u8::from(subject.flags.has(flag));
+    let flags = flag(Flags::ERROR) | flag(Flags::ODD_TIMESTAMP) << 1;
+    [subject.kind as u8, subject.role as u8, flags]
 }
 
 fn push_text(out: &mut Vec<u8>, text: &str) {

@@ -2,7 +2,6 @@
 //! storage.md §2 (the side index, with what rows show) and §5 (the catalogue).
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -159,28 +158,74 @@ fn stats_are_those_of_all_entries() {
     assert_eq!(of_other["messages"], json!({"user": 1}));
 }
 
-/// An id that came a second time, with another body: what had been counted of the first one stayed in the
-/// stats, and a view that could be extended kept its row.
+/// A later line with a known id gives an entry another body and adds none: the view was extended by
+/// nothing, showing what its filter hides, and the sums were those of the former body.
 #[test]
-fn a_body_that_is_replaced_is_looked_at_again() {
+fn another_body_is_shown_and_counted_anew() {
     let home = Home::new();
-    let chain = (1..2500).fold(Log::new("s1").user("e0", "", "first"), |log, n| {
-        log.user(&format!("e{n}"), &format!("e{}", n - 1), "text")
-    });
-    let path = chain.save(&home);
-    let mut d = Daemon::quiet_in(&home);
-    d.ignore("diagnostics");
+    let mut log = Log::new("s1").user("e0", "", "first");
+    for n in 1..3000 {
+        log = log.user(&format!("e{n}"), &format!("e{}", n - 1), "text");
+    }
+    let path = log.save(&home);
+    let mut d = Daemon::quiet();
     d.open(&path);
-    let filter = json!({"filter": "user-only"});
-    assert_eq!(
-        d.ok("get_stats", json!({}))["messages"],
-        json!({"user": 2500})
-    );
-    assert_eq!(d.ok("get_tree", filter.clone())["total"], 2500);
-    let second = Log::new("s1").assistant("e7", "e6", "in its place");
-    let mut file = fs::File::options().append(true).open(&path).unwrap();
-    writeln!(file, "{}", second.line(1)).unwrap();
-    let stats = d.ok("get_stats", json!({}));
-    assert_eq!(stats["messages"], json!({"user": 2499, "assistant": 1}));
-    assert_eq!(d.ok("get_tree", filter)["total"], 2499);
+    let told = |d: &mut Daemon| {
+        let tree = d.ok("get_tree", json!({"limit": 1}));
+        let stats = d.ok("get_stats", json!({}));
+        (tree["total"].clone(), stats["messages"].clone())
+    };
+    assert_eq!(told(&mut d), (json!(3000), json!({"user": 3000})));
+    let hidden = entry_line(9, "custom", "e7", "e6", json!({"customType": "x"}));
+    foreign_append(&path, &hidden);
+    assert_eq!(told(&mut d), (json!(2999), json!({"user": 2999})));
+    d.notification("diagnostics");
+}
+
+/// Somebody edits a line in place and gives the file its time again: the cache was believed.
+#[test]
+fn an_edit_with_the_old_time_is_seen() {
+    let home = Home::new();
+    let path = large(&home);
+    let before = told(&home);
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"2500 text", "\"edit text")).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(modified).unwrap();
+    let after = told(&home);
+    assert_ne!(after[3], before[3]);
+    fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
+    assert_eq!(told(&home), after);
+}
+
+/// Entries that were given another body later in the file stand away from their neighbours: what was
+/// kept of them was not compared with their lines, and a line before its neighbours broke the view.
+#[test]
+fn other_bodies_are_compared_before_what_is_kept_of_them_is_shown() {
+    let home = Home::new();
+    let path = large(&home);
+    let body = |text: &str| {
+        let log = Log::new("s1").user("e1001", "e1000", text);
+        let log = log.user("e896", "e895", text);
+        log.line(1).to_owned() + "\n" + log.line(2) + "\n"
+    };
+    let text = fs::read_to_string(&path).unwrap();
+    let padding = Log::new("s1").user("pad", "e1", &"x".repeat(100_000));
+    let of = |other: &str| {
+        let padding = padding.line(1);
+        format!(
+            "{text}{padding}\n{}{}\n",
+            body(other),
+            padding.replace("\"pad\"", "\"pad2\"")
+        )
+    };
+    fs::write(&path, of("former")).unwrap();
+    told(&home);
+    // Edited and grown: only the lines that what is kept was made of can tell.
+    let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
+    fs::write(&path, of("edited") + &more).unwrap();
+    let after = told(&home);
+    fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
+    assert_eq!(told(&home), after);
 }

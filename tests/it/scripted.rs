@@ -21,6 +21,34 @@ fn by_id(lines: &[Json], id: u32) -> &Json {
         .unwrap_or_else(|| panic!("{id} failed: {found}"))
 }
 
+/// The second of two navigations was told now and then that the first one was running still: that one
+/// had given up its turn and went on being told of.
+#[test]
+fn piped_navigations_wait_for_each_other() {
+    let home = Home::new();
+    let mut steps = vec![
+        step(1, "create_session", json!({"sessionId": "demo"})),
+        step(
+            2,
+            "append_message",
+            json!({"message": assistant("a"), "entryId": "a"}),
+        ),
+        step(
+            3,
+            "append_message",
+            json!({"message": assistant("b"), "entryId": "b"}),
+        ),
+    ];
+    for id in 4..400 {
+        let target = ["a", "b"][id as usize % 2];
+        steps.push(step(id, "navigate_tree", json!({"targetId": target})));
+    }
+    let lines = script_in(&home, &[], &steps);
+    for id in 4..400 {
+        by_id(&lines, id);
+    }
+}
+
 #[test]
 fn a_piped_script_means_what_it_says() {
     let home = Home::new();

@@ -20,11 +20,20 @@ fn facts(line: &str) -> RowFacts<'_> {
     let facts = RowFacts::of_line(line.as_bytes(), entry.subject(true));
     // What is kept of it is what it tells, to rows and to queries.
     let mut extract = Vec::new();
-    facts.push_extract(&mut extract);
-    assert_eq!(RowFacts::of_extract(&extract), Some(facts.clone()));
+    let subject = entry.subject(true);
+    facts.push_extract(subject, &mut extract);
+    let of_extract = |len: usize| RowFacts::of_extract(&extract[..len], subject);
+    assert_eq!(of_extract(extract.len()), Some(facts.clone()));
     for end in 0..extract.len() {
-        assert_ne!(RowFacts::of_extract(&extract[..end]), Some(facts.clone()));
+        assert_ne!(of_extract(end), Some(facts.clone()));
     }
+    // The same line, edited in place under a daemon that knows it as it was.
+    let kind = match subject.kind {
+        Kind::Label => Kind::Message,
+        _ => Kind::Label,
+    };
+    let other = Subject { kind, ..subject };
+    assert_eq!(RowFacts::of_extract(&extract, other), None);
     let of_row = RowFacts {
         called_tools: Vec::new(),
         ..facts.clone()
