@@ -269,6 +269,8 @@ fn the_death_of_the_daemon_is_told_and_r_starts_it_again() {
     tmux.start("tour");
     tmux.wait_for("← active");
     tmux.keys("Home Down");
+    // A daemon that dies sooner leaves a preview empty.
+    tmux.wait("its preview", |screen| screen.contains("── assistant"));
     let before = tmux.daemons();
     assert_eq!(before.len(), 1);
     kill("-KILL", before[0]);
