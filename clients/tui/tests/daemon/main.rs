@@ -1,11 +1,13 @@
 //! What is asked of the real daemon, and what is made of its answers.
 #![cfg(test)]
 
+#[path = "../program/mod.rs"]
+mod program;
+
+use program::daemon;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use treelined_client::Client;
@@ -15,21 +17,6 @@ use treelined_tui::model::compare::Comparison;
 
 /// For what takes a moment; generous, for machines under load.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// `TREELINED_BIN`, else what cargo has built beside the program, built now if it is not there.
-fn program() -> PathBuf {
-    if let Some(program) = std::env::var_os("TREELINED_BIN") {
-        return program.into();
-    }
-    let program = Path::new(env!("CARGO_BIN_EXE_treelined-tui")).with_file_name("treelined");
-    if !program.exists() {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--package", "treelined", "--bin", "treelined"]);
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(cargo.status().unwrap().success(), "the daemon can be built");
-    }
-    program
-}
 
 /// An entry of a file: its parent's number, and what it says; an assistant reads the file `f<number>`.
 struct Entry {
@@ -71,9 +58,7 @@ impl Fixture {
         std::fs::write(&file, text + "\n").unwrap();
         let script = format!("tee {}/asked | exec \"$0\" \"$@\"", folder.path().display());
         let builder = Client::builder().program("sh").arg("-c").arg(script);
-        let builder = builder
-            .arg(program())
-            .env("TREELINED_SESSION_DIR", sessions);
+        let builder = builder.arg(daemon()).env("TREELINED_SESSION_DIR", sessions);
         let (sender, messages) = unbounded_channel();
         let daemon = Daemon::new(builder, "/p".into(), sender);
         let mut fixture = Self {

@@ -4,12 +4,15 @@
 #![cfg(test)]
 #![cfg(target_os = "linux")]
 
+#[path = "../program/mod.rs"]
+mod program;
 mod tmux;
 
+use program::daemon;
 use std::fmt::Write;
 use std::io::Write as _;
 use std::process::Command;
-use tmux::{Tmux, daemon, is_missing};
+use tmux::{Tmux, is_missing};
 
 /// Two attempts at a build that fails, with a label, and a tool call.
 const TOUR: &str = r#"{"type":"session","version":3,"id":"tour","timestamp":"2026-11-21T19:00:00.000Z","cwd":"CWD"}
