@@ -54,6 +54,15 @@ pub struct Context {
     pub counted_from: usize,
 }
 
+/// What is set where a path ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The last one set on the path, else `off`.
+    pub thinking_level: String,
+    /// Provider and model id, as last used or set on the path.
+    pub model: Option<(String, String)>,
+}
+
 /// Context edits by target; the latest one noted wins.
 #[derive(Debug, Default)]
 pub struct Edits(HashMap<String, Edit>);
@@ -179,6 +188,29 @@ pub fn build(
         counted_from,
         messages: collected.messages,
         entry_ids: collected.entry_ids,
+    })
+}
+
+/// The entries a context is made of, in its order: the latest compaction, what it keeps without system
+/// messages, then what follows; edits, settings and labels included (semantics.md §1).
+pub fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
+    let before = kept.before(path).iter();
+    let before = before.filter(|step| step.role != Role::System);
+    let compaction = kept.compaction(path).into_iter();
+    compaction.chain(before).chain(kept.after(path))
+}
+
+/// Thinking level and model at the end of `path`, as [`build`] has them.
+pub fn settings(
+    path: &[Step],
+    kept: Kept,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Settings, Error> {
+    let above = path.iter().enumerate().rev();
+    let above = above.map(|(at, step)| (at >= kept.first, *step));
+    Ok(Settings {
+        thinking_level: thinking_level(path, body)?,
+        model: model(above, &Collected::new(Format::Agent), body)?,
     })
 }
 

@@ -1,8 +1,9 @@
 //! Appending what a client sends: entries as they come, checked, linked and given what they lack
 //! (protocol.md §3, §9).
 
-use super::validate;
-use super::{Minter, line, push_one_line, push_raw_member, push_text_member};
+use super::{
+    Minter, context_edit, line, push_one_line, push_raw_member, push_text_member, validate,
+};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, EntryId, Source};
 use crate::json::{self, Members};
@@ -73,14 +74,22 @@ impl NewEntry {
         if let Some(details) = details {
             push_raw_member(&mut members, "details", details);
         }
-        let mut object = members.clone();
-        if let Some(first) = object.first_mut() {
-            *first = b'{';
-        }
-        object.push(b'}');
+        let entry = Self::of("custom_message", members);
+        let object = entry.object();
         validate::entry(0, "custom_message", &object)?;
         validate::nesting(0, "", &object)?;
-        Ok(Self::of("custom_message", members))
+        Ok(entry)
+    }
+
+    /// Its members as one JSON object, without type, id, parent and timestamp.
+    pub fn object(&self) -> Vec<u8> {
+        let mut object = self.members.clone();
+        match object.first_mut() {
+            Some(comma) => *comma = b'{',
+            None => object.push(b'{'),
+        }
+        object.push(b'}');
+        object
     }
 
     /// `None` clears.
@@ -235,6 +244,11 @@ impl<'a> Planner<'a> {
         {
             return Ok(None);
         }
+        let has_edits = entries.iter().any(is_edit);
+        if has_edits && !self.ahead.is_empty() {
+            return Ok(None);
+        }
+        let mut ahead = has_edits.then(context_edit::Ahead::default);
         for id in ids() {
             self.minter.keep_off(id);
         }
@@ -268,11 +282,19 @@ impl<'a> Planner<'a> {
                     continue;
                 }
             }
-            match target(entry) {
-                Some(id) if !new.contains_key(&*id) && !self.is_known(&id) => {
+            if let Some(id) = target(entry) {
+                if !new.contains_key(&*id) && !self.is_known(&id) {
                     return Err(Error::entry_not_found(&id));
                 }
-                _ => {}
+                if let Some(ahead) = ahead.as_ref().filter(|_| is_edit(entry)) {
+                    let path = context_edit::Path {
+                        tree,
+                        entries,
+                        ahead,
+                        stored,
+                    };
+                    path.check(index, &id, parent_id.as_deref())?;
+                }
             }
             let id = entry.id.clone().unwrap_or_else(|| self.minter.id());
             let timestamp = entry.timestamp.as_deref().unwrap_or(self.minter.now());
@@ -288,6 +310,9 @@ impl<'a> Planner<'a> {
                 &members,
             );
             planned.lines.push(entry_line);
+            if let Some(ahead) = &mut ahead {
+                ahead.insert(index, &id, parent_id.as_deref());
+            }
             previous = Some(id.as_str().to_owned());
             planned.entry_ids.push(id);
         }
@@ -313,16 +338,16 @@ impl<'a> Planner<'a> {
     }
 }
 
+fn is_edit(entry: &NewEntry) -> bool {
+    entry.type_name == "context_edit"
+}
+
 /// What a label or an edit is of: one of nothing would be lost without a word.
 fn target(entry: &NewEntry) -> Option<String> {
     if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
         return None;
     }
-    let mut object = entry.members.clone();
-    if let Some(first) = object.first_mut() {
-        *first = b'{';
-    }
-    object.push(b'}');
+    let object = entry.object();
     let id = json::get(&object, "targetId").and_then(json::string);
     id.map(std::borrow::Cow::into_owned)
 }

@@ -5,6 +5,7 @@
 
 pub mod append;
 pub mod compact;
+mod context_edit;
 pub mod fork;
 pub mod leaf;
 pub mod navigate;

@@ -73,7 +73,7 @@ impl Kind {
     }
 
     /// Never [`Kind::LeafRecord`]: the type alone does not tell.
-    fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,
             "thinking_level_change" => Self::ThinkingLevelChange,

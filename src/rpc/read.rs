@@ -209,12 +209,13 @@ pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Res
         None => turn.leaf(),
         Some(id) => turn.find_position(id.as_deref())?,
     };
+    let path = steps(&turn, leaf);
+    let kept = kept(&turn, &path)?;
     let format = match params.format.unwrap_or_default() {
         wire::ContextFormat::Agent => context::Format::Agent,
         wire::ContextFormat::Llm => context::Format::Llm,
+        wire::ContextFormat::Entries => return context_entries(turn, &path, kept).await,
     };
-    let path = steps(&turn, leaf);
-    let kept = kept(&turn, &path)?;
     let entries = ContextEntries::new(&turn, kept, &path)?;
     drop(turn);
     let size = entries.size();
@@ -223,6 +224,29 @@ pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Res
         Ok(Reply::Bytes(context_json(&context)))
     };
     inline_or_blocking(size, build).await
+}
+
+/// The entries that the context is made of, as stored (`format:"entries"`).
+async fn context_entries(turn: Turn, path: &[Step], kept: Kept) -> Result<Reply> {
+    let settings = context::settings(path, kept, &mut |node| turn.entry(node))?;
+    let nodes: Vec<Node> = context::entries(path, kept).map(|step| step.node).collect();
+    let size = size_of(&turn, &nodes);
+    let ids: Vec<Vec<u8>> = nodes
+        .iter()
+        .map(|node| crate::log::migrate::literal(turn.tree.id(*node)))
+        .collect();
+    let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
+    drop(turn);
+    let write = move || {
+        let mut out = b"{\"entries\":".to_vec();
+        push_entries(&mut out, &bodies, &fetches, usize::MAX)?;
+        push_settings(&mut out, &settings.thinking_level, settings.model.as_ref());
+        out.extend_from_slice(b",\"entryIds\":");
+        push_array(&mut out, ids);
+        out.push(b'}');
+        Ok(Reply::Bytes(out))
+    };
+    inline_or_blocking(size, write).await
 }
 
 /// Which part of a path counts.
@@ -281,16 +305,7 @@ pub(super) fn step(core: &Core, node: Node) -> Step {
 fn context_json(context: &Context) -> Vec<u8> {
     let mut out = b"{\"messages\":".to_vec();
     push_array(&mut out, &context.messages);
-    push_id_member(&mut out, "thinkingLevel", Some(&context.thinking_level));
-    match &context.model {
-        Some((provider, model_id)) => {
-            out.extend_from_slice(b",\"model\":{\"provider\":");
-            json::push_string(&mut out, provider);
-            push_id_member(&mut out, "modelId", Some(model_id));
-            out.push(b'}');
-        }
-        None => out.extend_from_slice(b",\"model\":null"),
-    }
+    push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");
     let ids = context
         .entry_ids
@@ -299,6 +314,20 @@ fn context_json(context: &Context) -> Vec<u8> {
     push_array(&mut out, ids);
     out.push(b'}');
     out
+}
+
+/// The members `thinkingLevel` and `model`.
+fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String, String)>) {
+    push_id_member(out, "thinkingLevel", Some(thinking_level));
+    match model {
+        Some((provider, model_id)) => {
+            out.extend_from_slice(b",\"model\":{\"provider\":");
+            json::push_string(out, provider);
+            push_id_member(out, "modelId", Some(model_id));
+            out.push(b'}');
+        }
+        None => out.extend_from_slice(b",\"model\":null"),
+    }
 }
 
 pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<Reply> {

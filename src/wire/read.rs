@@ -179,7 +179,7 @@ session_params! {
     }
 }
 
-/// The roles that a context is made of.
+/// What a context is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextFormat {
@@ -188,20 +188,29 @@ pub enum ContextFormat {
     Agent,
     /// Only system, user, assistant and toolResult.
     Llm,
+    /// The stored entries that the context is made of, in the order of the context, instead of messages:
+    /// the latest compaction first, then what it keeps, then what follows. Settings, labels and context
+    /// edits are among them; the edits are not applied.
+    Entries,
 }
 
 /// The result of `get_context`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GetContextResult {
-    /// In order.
-    #[schemars(with = "Vec<Message>")]
-    pub messages: Vec<Raw>,
+    /// In order; left out with `format:"entries"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Message>>")]
+    pub messages: Option<Vec<Raw>>,
+    /// In order; only with `format:"entries"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Entry>>")]
+    pub entries: Option<Vec<Raw>>,
     /// `off` if none was ever set.
     pub thinking_level: String,
     /// Null if neither a model change nor an assistant message tells.
     pub model: Option<Model>,
-    /// The entry that each message comes from.
+    /// The entry that each message comes from, or the id of each entry.
     pub entry_ids: Vec<String>,
 }
 
