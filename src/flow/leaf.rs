@@ -45,9 +45,20 @@ pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
 
 /// `{"type":"custom","customType":"treelined.leaf",…}` (storage.md §4).
 pub fn record(minter: &mut Minter<'_>, tree: &Tree, to: Option<Node>, cause: Cause) -> Vec<u8> {
+    record_from(minter, tree, tree.leaf(), to, cause)
+}
+
+/// The record of a move from any position.
+pub fn record_from(
+    minter: &mut Minter<'_>,
+    tree: &Tree,
+    from: Option<Node>,
+    to: Option<Node>,
+    cause: Cause,
+) -> Vec<u8> {
     let id = minter.id();
     let mut data = b"{\"from\":".to_vec();
-    data.extend_from_slice(&optional_literal(tree.leaf().map(|leaf| tree.id(leaf))));
+    data.extend_from_slice(&optional_literal(from.map(|from| tree.id(from))));
     data.extend_from_slice(b",\"cause\":");
     crate::json::push_string(&mut data, cause.name());
     data.push(b'}');

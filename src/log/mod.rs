@@ -13,6 +13,7 @@
 //! - [`covered`]: whether what is kept is of this file, as it is;
 //! - [`append`]: lock, refresh, one write;
 //! - [`copy`]: a new file and its tree, made together;
+//! - [`whole`]: all lines under another header;
 //! - [`rewrite`]: the one time a file is replaced;
 //! - [`carry`]: what still arrives in a file that has been replaced;
 //! - [`repair`]: what can be done about damage, when somebody asks;
@@ -38,6 +39,7 @@ pub mod repair;
 pub mod rewrite;
 pub mod scan;
 pub mod sweep;
+pub mod whole;
 
 use crate::error::{Error, Kind, Result};
 use crate::json;

@@ -4,17 +4,18 @@ use super::convert;
 use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking};
 use super::server::{Call, OpenSession, Server};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flow::fork::{self, End, Position};
-use crate::flow::navigate;
+use crate::flow::{Minter, leaf, navigate};
 use crate::id;
 use crate::log::file::Folder;
 use crate::log::scan::{Kind as EntryKind, Role};
+use crate::log::whole::Whole;
 use crate::log::{self, Log, Opened};
 use crate::session::fork::Copy;
-use crate::session::{Core, Session, blocking};
+use crate::session::{Core, Session, Turn, blocking};
 use crate::sync::{Durability, Unsynced};
-use crate::tree::{Node, Tree};
+use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub async fn get_fork_messages(
 
 pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> Result<Reply> {
     let server = &call.server;
+    let scope = params.scope.unwrap_or_default();
+    check_scope(&params, scope)?;
     let id = params.session_id.as_deref();
     // Later requests wait for the fork, so that a close behind it finds it done; but nobody waits for
     // a question, except a script. The registry always comes before a turn: whoever closes the
@@ -79,12 +82,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         Some(id) => Some(turn.find(id)?),
         None => turn.leaf(),
     };
-    let position = params.position.map(|position| match position {
-        wire::ForkPosition::Before => Position::Before,
-        wire::ForkPosition::At => Position::At,
-    });
+    let position = match (scope, params.position) {
+        (wire::ForkScope::Tree, _) | (_, Some(wire::ForkPosition::At)) => Some(Position::At),
+        (_, Some(wire::ForkPosition::Before)) => Some(Position::Before),
+        (_, None) => None,
+    };
     let end = fork::end(&turn.tree, entry, position)?;
-    let close_calls = params.close_tool_calls.unwrap_or_default();
+    // A copy of the whole tree goes on where the source stands, open calls and all.
+    let close_calls = scope == wire::ForkScope::Tree || params.close_tool_calls.unwrap_or_default();
     let source = Source::read(&turn, end, entry, close_calls)?;
     drop(turn);
     if !ask(&call, &open, &source).await? {
@@ -107,13 +112,17 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         .map(|id| turn.find(id))
         .transpose()?;
     let end = fork::end(&turn.tree, entry, Some(source.position))?;
-    let source = Source::read(&turn, end, entry, close_calls)?;
+    let mut source = Source::read(&turn, end, entry, close_calls)?;
+    source.cwd = params.cwd.unwrap_or(source.cwd);
     let (editor_text, entry_id) = (source.editor_text.clone(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
     let (opened, written) = {
         let (server, id) = (Arc::clone(server), id::new_session_id());
         blocking(move || {
+            if scope == wire::ForkScope::Tree {
+                return copied_whole(&server, turn, source.header(&server, id.as_str()));
+            }
             let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
             drop(turn);
             let header = source.header(&server, id.as_str());
@@ -150,6 +159,25 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             Durability::None
         }),
     })
+}
+
+/// −32602 for what only a branch takes.
+fn check_scope(params: &wire::ForkSessionParams, scope: wire::ForkScope) -> Result<()> {
+    if scope == wire::ForkScope::Branch {
+        return Ok(());
+    }
+    let given = [
+        ("entryId", params.entry_id.is_some()),
+        ("position", params.position.is_some()),
+        ("closeToolCalls", params.close_tool_calls.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) => Err(Error::invalid_params(
+            *field,
+            "goes with scope \"branch\" only; leave it out to copy the whole tree",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What nobody waits for.
@@ -236,6 +264,39 @@ struct Written {
     /// The file's.
     folder: Arc<Folder>,
     unsynced: Option<Unsynced>,
+}
+
+/// Copies all lines of the session, synced. Without any the new session has no file yet.
+fn copied_whole(
+    server: &Server,
+    turn: Turn,
+    header: log::ingest::Header,
+) -> Result<(Opened, Option<Written>)> {
+    let (from, to) = (turn.tree.file_leaf(), turn.leaf());
+    let record = (from != to).then(|| {
+        let mut minter = Minter::new(&turn.tree, &*server.source);
+        leaf::record_from(&mut minter, &turn.tree, from, to, Cause::SetLeaf)
+    });
+    let whole = Whole::prepare(&turn.log, &turn.tree, record)?;
+    let is_ephemeral = turn.log.location().is_none();
+    drop(turn);
+    if is_ephemeral {
+        return Ok((whole.into_memory(header)?, None));
+    }
+    let location = server.store.place(&header)?;
+    let log = Log::create(location.clone(), header);
+    if whole.is_empty() {
+        let opened = Opened {
+            log,
+            tree: Tree::new(),
+            diagnostics: Vec::new(),
+        };
+        return Ok((opened, None));
+    }
+    let folder = Arc::clone(&location.folder);
+    let opened = whole.to_file(location, &log.header_line())?;
+    let unsynced = None;
+    Ok((opened, Some(Written { folder, unsynced })))
 }
 
 /// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do.

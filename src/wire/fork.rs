@@ -6,8 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 session_params! {
-    /// Copies the path to an entry into a new session and opens that.
+    /// Copies the path to an entry, or the whole tree, into a new session and opens that.
     ForkSessionParams {
+        /// `branch` if left out.
+        scope: Option<ForkScope>,
+        /// The working directory of the new session; the source's if left out.
+        cwd: Option<String>,
         /// Where to fork; the leaf if left out.
         entry_id: Option<String>,
         /// `before` for a user message, `at` for anything else if left out.
@@ -15,6 +19,18 @@ session_params! {
         /// Close unanswered tool calls with aborted results; else they are refused.
         close_tool_calls: Option<bool>,
     }
+}
+
+/// What a fork copies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ForkScope {
+    /// The path to an entry.
+    #[default]
+    Branch,
+    /// All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor
+    /// `closeToolCalls`.
+    Tree,
 }
 
 /// Where a fork ends.

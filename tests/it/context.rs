@@ -383,6 +383,161 @@ fn an_edit_on_another_branch_does_not_count() {
     );
 }
 
+/// An edit of something that is no message of the context changed nothing, and was answered with success.
+#[test]
+fn an_edit_must_name_a_message_of_the_context_where_it_stands() {
+    let log = plain()
+        .entry(
+            "thinking_level_change",
+            "t1",
+            "a2",
+            json!({"thinkingLevel": "high"}),
+        )
+        .entry(
+            "branch_summary",
+            "b0",
+            "t1",
+            json!({"fromId": "gone", "summary": ""}),
+        )
+        .entry(
+            "compaction",
+            "k1",
+            "b0",
+            json!({"summary": "K", "firstKeptEntryId": "a1", "tokensBefore": 9}),
+        )
+        .user("u3", "k1", "five")
+        .user("u9", "a1", "aside")
+        .user("u4", "u3", "six");
+    let mut d = opened(&log);
+    let edit = |target: &str, parent: &str| json!({"entries": [{"type": "context_edit", "targetId": target, "parentId": parent, "replacement": null}]});
+    for (target, parent) in [
+        ("t1", "u4"),
+        ("b0", "t1"),
+        ("b0", "b0"),
+        // Not kept by the compaction.
+        ("u1", "u4"),
+        // On another branch, and below.
+        ("u9", "u4"),
+        ("u4", "u3"),
+    ] {
+        let error = d.err_kind("append_entries", edit(target, parent), "entryInvalid");
+        assert_eq!(error.details("index"), 0, "{target} below {parent}");
+        assert_eq!(
+            error.details("field"),
+            "targetId",
+            "{target} below {parent}"
+        );
+    }
+    d.err_kind("append_entries", edit("nobody", "u4"), "entryNotFound");
+    for (target, parent) in [
+        ("u4", "u4"),
+        ("a1", "u4"),
+        ("k1", "u3"),
+        ("u1", "a2"),
+        ("u9", "u9"),
+    ] {
+        d.ok("append_entries", edit(target, parent));
+    }
+}
+
+#[test]
+fn an_edit_may_name_an_entry_of_its_own_batch_that_is_on_its_path() {
+    let mut d = opened(&plain());
+    let message = |id: &str| json!({"type": "message", "id": id, "message": user(id)});
+    let edit = |target: &str| json!({"type": "context_edit", "targetId": target, "replacement": {"content": "edited"}});
+    let compaction = |first: Json| json!({"type": "compaction", "summary": "s", "firstKeptEntryId": first, "tokensBefore": 1});
+    d.ok(
+        "append_entries",
+        json!({"entries": [message("n1"), message("n2"), compaction(json!("n2")), edit("n2")]}),
+    );
+    let refused = json!([
+        message("n3"),
+        message("n4"),
+        compaction(json!("n4")),
+        edit("n3")
+    ]);
+    let error = d.err_kind(
+        "append_entries",
+        json!({"entries": refused}),
+        "entryInvalid",
+    );
+    assert_eq!(error.details("index"), 3);
+    let refused = json!([message("n3"), compaction(Json::Null), edit("n3")]);
+    d.err_kind(
+        "append_entries",
+        json!({"entries": refused}),
+        "entryInvalid",
+    );
+    // Requests that are written together: each sees those before it.
+    let sent: Vec<_> = ["n5", "n6"]
+        .iter()
+        .map(|id| d.send("append_entries", json!({"entries": [message(id)]})))
+        .collect();
+    let edited = d.send("append_entries", json!({"entries": [edit("n5")]}));
+    for id in sent.iter().chain([&edited]) {
+        d.response(id).unwrap();
+    }
+}
+
+// --- entries ---
+
+/// The ids of the context's entries at `leaf`, which must be those of the entries.
+#[track_caller]
+fn entry_ids(d: &mut Daemon, leaf: &str) -> Vec<String> {
+    let context = d.ok("get_context", json!({"format": "entries", "leafId": leaf}));
+    assert!(context.get("messages").is_none(), "{context}");
+    let found = ids(&context["entryIds"]);
+    assert_eq!(ids(&context["entries"]), found);
+    for (entry, id) in context["entries"].as_array().unwrap().iter().zip(&found) {
+        assert_eq!(*entry, d.entry(id), "as stored");
+    }
+    found
+}
+
+#[test]
+fn entries_are_the_stored_ones_in_the_order_of_the_context() {
+    let log = Log::new("s1")
+        .message("s0", "", json!({"role": "system", "content": "be brief"}))
+        .user("u1", "s0", "one")
+        .assistant("a1", "u1", "two")
+        .message("s2", "a1", json!({"role": "system", "content": "be long"}))
+        .entry(
+            "thinking_level_change",
+            "t1",
+            "s2",
+            json!({"thinkingLevel": "high"}),
+        )
+        .label("l1", "t1", "u1", json!("x"))
+        .entry(
+            "context_edit",
+            "e1",
+            "l1",
+            json!({"targetId": "a1", "replacement": null}),
+        )
+        .entry(
+            "compaction",
+            "k1",
+            "e1",
+            json!({"summary": "K", "firstKeptEntryId": "a1", "tokensBefore": 9}),
+        )
+        .user("u3", "k1", "three");
+    let mut d = opened(&log);
+    assert_eq!(entry_ids(&mut d, "t1"), ["s0", "u1", "a1", "s2", "t1"]);
+    // The latest compaction first, then what it keeps without system messages, then what follows.
+    assert_eq!(
+        entry_ids(&mut d, "u3"),
+        ["k1", "a1", "t1", "l1", "e1", "u3"]
+    );
+    let entries = d.ok("get_context", json!({"format": "entries"}));
+    let agent = d.ok("get_context", json!({}));
+    for member in ["thinkingLevel", "model"] {
+        assert_eq!(entries[member], agent[member], "{member}");
+    }
+    let nothing = d.ok("get_context", json!({"format": "entries", "leafId": null}));
+    assert_eq!(nothing["entries"], json!([]));
+    assert_eq!(nothing["thinkingLevel"], "off");
+}
+
 // --- summaries and custom messages ---
 
 #[test]

@@ -51,10 +51,7 @@ const RESULTS: [(&str, &[&str]); 16] = [
     ("undo_navigation", &["oldLeafId", "newLeafId", "durability"]),
     ("redo_navigation", &["oldLeafId", "newLeafId", "durability"]),
     ("get_entries", &["entries", "leafId", "seq"]),
-    (
-        "get_context",
-        &["messages", "thinkingLevel", "model", "entryIds"],
-    ),
+    ("get_context", &["thinkingLevel", "model", "entryIds"]),
     (
         "get_tree",
         &[

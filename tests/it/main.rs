@@ -24,6 +24,7 @@ mod faults;
 mod fixture;
 mod fork;
 mod fork_faults;
+mod fork_tree;
 mod fuzz;
 mod handshake;
 mod harness;

@@ -38,7 +38,7 @@ fn source() -> Option<Both> {
     both.append(json!({"type": "compaction", "id": "c3", "summary": "S3", "firstKeptEntryId": "l5", "tokensBefore": 1}));
     both.live.chain(&["a4"]);
     both.append(
-        json!({"type": "context_edit", "targetId": "u4", "replacement": {"content": "edited"}}),
+        json!({"type": "context_edit", "targetId": "a4", "replacement": {"content": "edited"}}),
     );
     both.ok("set_leaf", json!({"leafId": "a2"}));
     // What pi appends below a record keeps the record in its path.

@@ -1,0 +1,155 @@
+//! All lines of a session under another header (`fork_session {scope:"tree"}`).
+//!
+//! Lines of version 3 are copied byte for byte, damaged ones and leaf records included; versions 1 and 2 as
+//! migrated. What follows the last line break may be in flight and is left out.
+
+use super::file::Location;
+use super::handle::Access;
+use super::ingest::{CURRENT_VERSION, Header};
+use super::{FileLog, Log, OpenFile, Opened, Store, rewrite};
+use crate::error::{Error, Kind, Result};
+use crate::tree::Tree;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 18;
+
+/// The lines of a session behind its header, as they stood when they were asked for.
+pub struct Whole {
+    lines: Lines,
+    /// Written behind them: where the session stands, if the last line does not say so.
+    leaf_record: Option<Vec<u8>>,
+}
+
+enum Lines {
+    /// These bytes of the file.
+    Stored {
+        file: Arc<File>,
+        at: u64,
+        end: u64,
+    },
+    Made(Vec<Vec<u8>>),
+}
+
+impl Whole {
+    /// `versionUnsupported` where the lines are of a later version: a header of ours would be wrong.
+    pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
+        let header = log.header();
+        let behind = header.map_or(0, |header| {
+            header.place.offset + u64::from(header.place.len)
+        });
+        let lines = match &log.store {
+            Store::File(
+                file_log @ FileLog {
+                    open: Some(open), ..
+                },
+            ) => match log.version() {
+                ..CURRENT_VERSION => Lines::Made(log.migrated(tree, behind)?),
+                CURRENT_VERSION => stored(file_log, open, behind)?,
+                _ => return Err(of_newer_version()),
+            },
+            _ => {
+                let bodies = log.bodies();
+                let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+                let lines = nodes.map(|node| bodies.read(tree.place(node)));
+                Lines::Made(lines.collect::<Result<_>>()?)
+            }
+        };
+        Ok(Self { lines, leaf_record })
+    }
+
+    /// Without lines there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        match &self.lines {
+            Lines::Stored { at, end, .. } => at >= end,
+            Lines::Made(lines) => lines.is_empty(),
+        }
+    }
+
+    /// Makes a session that is never written to disk.
+    pub fn into_memory(self, header: Header) -> Result<Opened> {
+        let mut lines = match self.lines {
+            Lines::Made(lines) => lines,
+            Lines::Stored { .. } => Vec::new(),
+        };
+        lines.extend(self.leaf_record);
+        let mut log = Log::ephemeral(header);
+        let mut tree = Tree::new();
+        log.fill(&mut tree, lines)?;
+        tree.set_leaf(tree.file_leaf());
+        Ok(Opened {
+            log,
+            tree,
+            diagnostics: Vec::new(),
+        })
+    }
+
+    /// Makes the session file, synced with its folder, and opens it.
+    pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<Opened> {
+        rewrite::replace(&at, &at, |out| {
+            out.write_all(header_line)?;
+            out.write_all(b"\n")?;
+            match &self.lines {
+                Lines::Stored { file, at, end } => copy(file, *at, *end, out)?,
+                Lines::Made(lines) => {
+                    for line in lines {
+                        out.write_all(line)?;
+                        out.write_all(b"\n")?;
+                    }
+                }
+            }
+            if let Some(record) = &self.leaf_record {
+                out.write_all(record)?;
+                out.write_all(b"\n")?;
+            }
+            Ok(())
+        })?;
+        Log::open(at)
+    }
+}
+
+fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<Lines> {
+    let file = log.file(open, Access::Read)?;
+    let mut at = behind;
+    let mut next = [0];
+    while at < log.end && file.read_at(&mut next, at).is_ok() && matches!(next, [b'\r' | b'\n']) {
+        at += 1;
+        if next == *b"\n" {
+            break;
+        }
+    }
+    let end = log.end;
+    Ok(Lines::Stored { file, at, end })
+}
+
+/// Copies whole lines; the last one gets its line break if it has none.
+fn copy(file: &File, mut at: u64, end: u64, out: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut last = b'\n';
+    while at < end {
+        let want = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+        let chunk = buffer.get_mut(..want).unwrap_or_default();
+        let got = file.read_at(chunk, at)?;
+        let read = chunk.get(..got).unwrap_or_default();
+        let Some(newest) = read.last() else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        last = *newest;
+        out.write_all(read)?;
+        at += got as u64;
+    }
+    match last {
+        b'\n' => Ok(()),
+        _ => out.write_all(b"\n"),
+    }
+}
+
+fn of_newer_version() -> Error {
+    Error::new(
+        Kind::VersionUnsupported,
+        "the session is of a newer version of the format and cannot be copied whole",
+    )
+}
