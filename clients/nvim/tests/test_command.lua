@@ -162,7 +162,7 @@ return {
       ]])
       child:command('Treelined new')
       child:sees('0 rows')
-      child:type('pihello<C-s>')
+      child:type('phello<C-s>')
       child:sees('hello ← active')
       child:type('<Esc><C-w>k<CR>1<CR>')
       child:gives('notes', { 'treelined: the move was refused' })

@@ -72,7 +72,7 @@ return {
       child:sees('talk · message · :w sends')
       child:gives(ALL, { 'says u2' })
       equal(child:lua('return vim.bo.filetype'), 'markdown')
-      child:type('A, but<CR>otherwise<C-s>')
+      child:type(', but<CR>otherwise<C-s>')
       child:sees('◉  └─ user       says u2, but otherwise ← active')
       child:gives(ALL, { '' })
       equal(child:lua('return vim.bo.modified'), false)
@@ -89,7 +89,7 @@ return {
     'the message that is the leaf goes back into the prompt too',
     function(t)
       local child = shown(t)
-      child:type('pihasty<C-s>')
+      child:type('phasty<C-s>')
       child:sees('hasty ← active')
       child:type('<Esc><C-w>kG<CR>1<CR>')
       child:gives(ALL, { 'hasty' })
@@ -126,7 +126,7 @@ return {
     'a message that others were faster than is kept; it follows theirs, or makes a branch',
     function(t)
       local child = shown(t)
-      child:type('piprecious<Esc>')
+      child:type('pprecious<Esc>')
       local said = { sessionId = child.talk.sessionId, entryId = 'u3', message = f.message('u3') }
       assert(child.client:request_sync('append_message', said))
       child:sees('says u3')
@@ -225,7 +225,7 @@ return {
     'an entry is shown in full beside the prompt',
     function(t)
       local child = shown(t)
-      child:type('ggpiunsent<Esc><C-w>kK')
+      child:type('ggpunsent<Esc><C-w>kK')
       child:sees('│says u1')
       child:sees('unsent')
       child:type('gl')
@@ -276,7 +276,7 @@ return {
       child:gives("vim.api.nvim_buf_get_name(0):match('prompt$')", 'prompt')
       equal(table.concat(child:lines(), '\n'), hostile)
       child:type('<C-s>')
-      child:gives('vim.bo.modified', false)
+      child:gives(ALL, { '' })
       local own = t.client({ command = f.command, session_dir = child.session_dir })
       assert(own:request_sync('open_session', { sessionId = id }))
       equal(assert(own:request_sync('get_leaf')).entry.message.content, hostile)
@@ -367,7 +367,7 @@ return {
     'what is written in the prompt stays there when it cannot be sent, and goes out once',
     function(t)
       local child = shown(t)
-      child:type('piprecious<Esc>')
+      child:type('pprecious<Esc>')
       vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
       child:sees('by signal 9')
       child:command('write')
@@ -420,7 +420,7 @@ return {
       child:sees('Nothing has been said yet.')
       child:sees('of mine · 0 rows')
       child:type('<CR>uLKzaza')
-      child:type('pihello<C-s>')
+      child:type('phello<C-s>')
       child:sees('◉  user       hello ← active')
       child:type('<Esc><C-w>k')
       child:command('Treelined name of another')
@@ -451,6 +451,85 @@ return {
     end,
   },
   {
+    -- Guides of up to 64 columns filled a narrow window, and no word of a deep row was seen.
+    'guides take a third of the window, and are drawn again when its width changes',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local id = assert(client:request_sync('create_session', { name = 'deep' })).session.sessionId
+      local entries = { { type = 'message', id = 'u0', message = f.message('u0') } }
+      for n = 1, 30 do
+        local parent = n == 1 and 'u0' or 'u' .. (n - 1)
+        for _, name in ipairs({ 'side', 'u' }) do
+          local said = { type = 'message', id = name .. n, parentId = parent }
+          said.message = f.message(name .. n)
+          entries[#entries + 1] = said
+        end
+      end
+      assert(client:request_sync('append_entries', { entries = entries }))
+      client:close_sync()
+      child:command('Treelined open ' .. id)
+      child:sees('← active')
+      local function columns_before_speaker()
+        local line = cursor_line(child)
+        return vim.fn.strchars(line:match('^(.-)user'))
+      end
+      local wide = columns_before_speaker()
+      assert(wide <= 3 + math.floor(child:lua('return vim.o.columns') / 3), wide)
+      f.matches(cursor_line(child), '…')
+      child:command('vertical new')
+      child:command('wincmd p')
+      child:command('vertical resize 24')
+      child:gives("vim.fn.getline('.'):find('says') ~= nil", true)
+      assert(columns_before_speaker() <= 3 + 8, columns_before_speaker())
+      child:command('only')
+      child:gives("vim.fn.strchars(vim.fn.getline('.'):match('^(.-)user'))", wide)
+    end,
+  },
+  {
+    -- The cursor was put in the middle of the window also at the end of the tree.
+    'a long tree leaves no half of the window empty',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local talk = f.converse(client)
+      local entries = {}
+      for n = 1, 60 do
+        entries[n] = { type = 'message', id = 'more' .. n, message = f.message('more' .. n) }
+      end
+      assert(client:request_sync('append_entries', { entries = entries }))
+      client:close_sync()
+      child:command('Treelined open ' .. talk.sessionId)
+      child:sees('← active')
+      for _, line in ipairs(child:screen()) do
+        assert(line ~= '~', 'the window ends in empty lines')
+      end
+    end,
+  },
+  {
+    'no highlight group of a row has a background, which would hide the cursor line',
+    function(t)
+      local child = shown(t)
+      for group in pairs(require('treelined.draw').highlights) do
+        local found = child:lua('return vim.api.nvim_get_hl_by_name(..., true)', group)
+        equal({ group, found.background }, { group, nil })
+      end
+    end,
+  },
+  {
+    'text is wrapped at words in the prompt and beside it, and the prompt is ready to be written in',
+    function(t)
+      local child = shown(t)
+      child:type('p')
+      child:gives('vim.fn.mode()', 'i')
+      child:gives('vim.wo.linebreak', true)
+      child:type('<Esc><C-w>kK<C-w>j')
+      child:gives('vim.wo.linebreak', true)
+      child:type('<C-w>k')
+      child:gives('vim.wo.linebreak', false)
+    end,
+  },
+  {
     'a deleted tree is drawn again, also by :edit, and its windows leave nothing behind',
     function(t)
       local child = shown(t)
@@ -467,10 +546,10 @@ return {
       child:sees('says a2 ← active')
       child:type('ggLnew<CR>')
       child:gives(LINE, '•  user       [new] says u1')
-      child:type('pigone<Esc>')
+      child:type('pgone<Esc>')
       child:command('bdelete!')
       child:gives("vim.fn.bufnr('prompt$')", -1)
-      child:type('piwritten<Esc>')
+      child:type('pwritten<Esc>')
       child:command('wq')
       child:sees('◉  user       written ← active')
       equal(child:lua("return vim.api.nvim_buf_get_name(0):find('prompt') == nil"), true)

@@ -17,6 +17,7 @@ local M = {}
 ---@field header? boolean say name, size and filter above the tree (before Neovim 0.8: in its status line)
 ---@field default_keys? boolean map keys in the tree and in the prompt
 ---@field tree_window? string command that makes the tree's window
+---@field prompt_insert? boolean open the prompt in insert mode
 ---@field prompt_window? string command that makes the prompt's
 ---@field entry_window? string command that makes the window of entries and summaries
 M.defaults = {
@@ -29,6 +30,7 @@ M.defaults = {
   header = true,
   default_keys = true,
   tree_window = 'edit',
+  prompt_insert = true,
   prompt_window = 'belowright 8split',
   entry_window = 'belowright 12split',
 }
@@ -48,6 +50,7 @@ local TYPES = {
   header = 'boolean',
   default_keys = 'boolean',
   tree_window = 'string',
+  prompt_insert = 'boolean',
   prompt_window = 'string',
   entry_window = 'string',
 }

@@ -14,23 +14,31 @@ local PREAMBLE =
 local SPEAKER = 10
 
 local MARKS = {
-  unicode = { path = '•', leaf = '◉', folded = '▸', active = '← active', failed = '✗' },
-  ascii = { path = '*', leaf = '@', folded = '+', active = '<- active', failed = '!' },
+  unicode = {
+    path = '•',
+    leaf = '◉',
+    folded = '▸',
+    active = '← active',
+    failed = '✗',
+    cut = '…',
+  },
+  ascii = { path = '*', leaf = '@', folded = '+', active = '<- active', failed = '!', cut = '<' },
 }
 
---- Highlight groups, and what they look like unless somebody says otherwise.
+--- Highlight groups, and the group each links to by default; '' stands for none. Groups with a background of
+--- their own would leave holes in the cursor line.
 M.highlights = {
   TreelinedActive = 'String',
-  TreelinedFolded = 'Folded',
+  TreelinedFolded = 'Special',
   TreelinedGuide = 'NonText',
   TreelinedSpeaker = 'Comment',
   TreelinedUser = 'Function',
   TreelinedSummary = 'Type',
-  TreelinedLabel = 'Todo',
-  TreelinedPreview = 'Normal',
+  TreelinedLabel = 'Special',
+  TreelinedPreview = '',
   TreelinedInactive = 'Comment',
-  TreelinedError = 'ErrorMsg',
-  TreelinedFlag = 'WarningMsg',
+  TreelinedError = 'DiagnosticError',
+  TreelinedFlag = 'DiagnosticWarn',
 }
 
 local SPEAKERS = {
@@ -79,9 +87,18 @@ local function speaker_group(node, speaker)
   return 'TreelinedSpeaker'
 end
 
+--- The end of the guides that fits into so many columns, with a mark where they are cut.
+local function cut_guides(guides, columns, mark)
+  local count = vim.fn.strchars(guides)
+  if count <= columns then
+    return guides
+  end
+  return mark .. vim.fn.strcharpart(guides, count - columns + 1)
+end
+
 --- Draws a row.
 ---@param node treelined.TreeNode
----@param look {render: 'unicode'|'ascii', folded?: boolean}
+---@param look {render: 'unicode'|'ascii', folded?: boolean, guide_columns?: integer}
 ---@return string line
 ---@return {[1]: integer, [2]: integer, [3]: string}[] highlights columns in bytes from 0, end exclusive, and group
 function M.row(node, look)
@@ -100,7 +117,8 @@ function M.row(node, look)
   add(mark, 'TreelinedActive')
   add(look.folded and marks.folded or ' ', look.folded and 'TreelinedFolded' or nil)
   add(' ')
-  add(utf8.line(node.prefix or ''), 'TreelinedGuide')
+  local guides = utf8.line(node.prefix or '')
+  add(cut_guides(guides, look.guide_columns or math.huge, marks.cut), 'TreelinedGuide')
   local speaker = M.speaker(node)
   add(padded(speaker, SPEAKER), speaker_group(node, speaker))
   if node.label then

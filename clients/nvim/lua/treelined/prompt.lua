@@ -79,13 +79,28 @@ local function buffer(session)
   return buf
 end
 
---- Shows the prompt of a session, in the window that `prompt_window` makes.
----@param session treelined.OpenSession
----@return integer buf
-function M.show(session)
+local function enter(session)
   local buf = buffer(session)
   windows.enter(session.id, 'prompt', buf, config.get().prompt_window)
   windows.set_title(buf, ('%s · message · :w sends'):format(session:title()))
+  return buf
+end
+
+--- Goes on behind what stands in the prompt.
+local function begin_to_write(buf)
+  local win = vim.api.nvim_get_current_win()
+  vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
+  if config.get().prompt_insert then
+    vim.cmd('startinsert!')
+  end
+end
+
+--- Shows the prompt of a session, in the window that `prompt_window` makes, in insert mode.
+---@param session treelined.OpenSession
+---@return integer buf
+function M.show(session)
+  local buf = enter(session)
+  begin_to_write(buf)
   return buf
 end
 
@@ -95,13 +110,14 @@ end
 ---@param images? table[]
 ---@return integer buf
 function M.put(session, text, images)
-  local buf = M.show(session)
+  local buf = enter(session)
   local before = text_of(buf)
   fill(buf, text)
   prompts[buf].images = images or {}
   show_images(buf)
   -- It is in the session: nothing is lost if Neovim ends now.
   vim.bo[buf].modified = false
+  begin_to_write(buf)
   if before ~= '' and before ~= text then
     say('the text that stood in the prompt comes back with u')
   end

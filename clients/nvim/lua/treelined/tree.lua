@@ -28,6 +28,7 @@ local SETTLE_MS = 20
 ---@field private again? table<integer, string> where windows go in the refresh after this one
 ---@field private settled fun()[] called when all that was asked for is drawn
 ---@field private drawn {[1]: integer, [2]: integer}[] rows
+---@field private columns? integer the width of the guides as they are drawn
 ---@field private is_due boolean a refresh will come
 ---@field private following table<integer, true> windows that it will take to the end of the conversation
 ---@field private followed? string where it took them last
@@ -74,14 +75,51 @@ function Tree:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
+--- The most columns that guides take: a third of the narrowest window.
+---@return integer
+function Tree:guide_columns()
+  local columns = vim.o.columns
+  for _, win in ipairs(self:windows()) do
+    columns = math.min(columns, vim.api.nvim_win_get_width(win))
+  end
+  return math.max(math.floor(columns / 3), 1)
+end
+
+--- Draws again what is drawn already, if the windows have got another width.
+function Tree:fit()
+  if self.columns == self:guide_columns() then
+    return
+  end
+  -- Replaced lines take the cursors of windows with them.
+  local views = {}
+  for _, win in ipairs(self:windows()) do
+    views[win] = vim.api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  local drawn = self.drawn
+  self.drawn = {}
+  for _, range in ipairs(drawn) do
+    self:draw(range[1], range[2])
+  end
+  for win, view in pairs(views) do
+    vim.api.nvim_win_call(win, function()
+      vim.fn.winrestview(view)
+    end)
+  end
+end
+
 --- Draws the rows from `first` to `last`; those that are not known are empty.
 function Tree:draw(first, last)
   table.insert(self.drawn, { first, last })
+  self.columns = self:guide_columns()
   local lines, highlights = {}, {}
   for row = first, last do
     local node = self.rows:get(row)
     if node then
-      local look = { render = self.settings.render, folded = self.fold[node.id] }
+      local look = {
+        render = self.settings.render,
+        folded = self.fold[node.id],
+        guide_columns = self.columns,
+      }
       lines[#lines + 1], highlights[row] = draw.row(node, look)
     else
       lines[#lines + 1] = ''
@@ -103,6 +141,9 @@ end
 function Tree:show_windows()
   if self.reloading or self.session.over then
     return
+  end
+  if self.rows.total > 0 then
+    self:fit()
   end
   for _, win in ipairs(self:windows()) do
     -- These scroll to the cursor first, as drawing will; what `getwininfo` knows is of the last drawing.
@@ -253,15 +294,17 @@ function Tree:places()
 end
 
 --- Puts a window's cursor on a row. What it shows stays where it was if the row is in it, else the row comes
---- to its middle.
+--- to its middle. No lines stay empty below the last row while there are rows above.
 ---@param anchor integer the row that what was under the cursor has now
 function Tree:stand(win, row, anchor, place)
   row = math.min(math.max(row, 1), vim.api.nvim_buf_line_count(self.buf))
-  local height = vim.api.nvim_win_get_height(win)
+  local height = vim.fn.getwininfo(win)[1].height
   local topline = math.max(anchor - place.above, 1)
   if row < topline or row >= topline + height then
     topline = math.max(row - math.floor(height / 2), 1)
   end
+  local lowest = vim.api.nvim_buf_line_count(self.buf) - height + 1
+  topline = math.max(math.min(topline, lowest), 1)
   vim.api.nvim_win_call(win, function()
     vim.fn.winrestview({ topline = topline, lnum = row, col = place.column })
   end)
@@ -426,7 +469,7 @@ end
 
 local function define_highlights()
   for group, link in pairs(draw.highlights) do
-    vim.api.nvim_set_hl(0, group, { default = true, link = link })
+    vim.api.nvim_set_hl(0, group, { default = true, link = link ~= '' and link or nil })
   end
 end
 
@@ -439,7 +482,7 @@ local function watch(tree, group)
   on({ 'CursorMoved', 'BufWinEnter' }, function()
     tree:show_windows()
   end)
-  on('WinScrolled', function()
+  on({ 'WinScrolled', 'VimResized' }, function()
     tree:show_windows()
   end, '*')
   on({ 'BufWinEnter', 'WinEnter' }, function()

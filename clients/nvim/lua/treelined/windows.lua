@@ -27,6 +27,13 @@ local function find(name)
   end
 end
 
+--- Wraps text at words, below its own indent.
+local function wrap_at_words()
+  vim.opt_local.wrap = true
+  vim.opt_local.linebreak = true
+  vim.opt_local.breakindent = true
+end
+
 --- Shows a buffer in its own window and makes that the current one.
 ---@param session_id string
 ---@param role 'prompt'|'entry'
@@ -46,6 +53,7 @@ function M.enter(session_id, role, buf, command)
   end
   vim.cmd(command)
   vim.api.nvim_set_current_buf(buf)
+  wrap_at_words()
   return vim.api.nvim_get_current_win()
 end
 
