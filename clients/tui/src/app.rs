@@ -3,14 +3,14 @@
 use crate::args::Args;
 use crate::config::{Config, Settings};
 use crate::daemon::Daemon;
-use crate::message::{Effect, Message};
+use crate::message::{Effect, Filter, Message};
 use crate::model::Model;
 use crate::terminal::{self, Terminal};
 use crate::theme::Background;
 use crate::view;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,6 +26,12 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Runs until the user quits or a signal comes. The error is for the user, and comes with the terminal
 /// given back.
 pub async fn run(args: Args) -> Result<ExitCode, String> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(
+            "stdin and stdout must be a terminal; `treelined tree SESSION` prints a tree into a pipe"
+                .to_owned(),
+        );
+    }
     let config = Config::read(args.config.as_deref())?;
     let cwd = std::env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
     let cwd = cwd.to_string_lossy().into_owned();
@@ -37,6 +43,8 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
         keymap: config.keymap()?,
         theme: terminal::theme(background),
         half: config.preview.unwrap_or(true),
+        filter: config.filter.unwrap_or(Filter::Default),
+        summary: config.summary.unwrap_or_default(),
         cwd: cwd.clone(),
     };
     let (sender, messages) = unbounded_channel();

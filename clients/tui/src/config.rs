@@ -4,6 +4,7 @@
 //! out; what is not known is an error, for a typo must not pass silently.
 
 use crate::keys::{Keymap, Remaps};
+use crate::message::Filter;
 use crate::theme::{Background, Theme};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
@@ -15,12 +16,29 @@ pub struct Config {
     pub background: Option<Background>,
     /// The preview is there from the start; true if left out.
     pub preview: Option<bool>,
+    /// Which entries are shown at first; `default` if left out.
+    pub filter: Option<Filter>,
+    /// Whether a move summarizes what is left behind; `ask` if left out.
+    pub summary: Option<Summary>,
     /// Clicks and the wheel; true if left out. Without, the terminal selects text as ever.
     pub mouse: Option<bool>,
     /// The daemon's program and its arguments.
     pub daemon: Option<Vec<String>>,
     #[serde(default)]
     pub keys: Remaps,
+}
+
+/// Whether a move summarizes what is left behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Summary {
+    /// The user is asked before each move.
+    #[default]
+    Ask,
+    /// Moves go without a summary, and without a question.
+    Never,
+    /// Moves summarize, without a question.
+    Always,
 }
 
 /// What the model needs to know of all that.
@@ -30,6 +48,9 @@ pub struct Settings {
     pub theme: Theme,
     /// The preview is there from the start.
     pub half: bool,
+    /// Which entries are shown at first.
+    pub filter: Filter,
+    pub summary: Summary,
     /// The directory whose sessions are listed first.
     pub cwd: String,
 }
@@ -71,6 +92,8 @@ mod tests {
         for (text, error) in [
             ("backgruond = \"dark\"", "backgruond"),
             ("background = \"blue\"", "blue"),
+            ("filter = \"everything\"", "everything"),
+            ("summary = \"sometimes\"", "sometimes"),
             ("[keys.tree]\nundo = 1", "undo"),
         ] {
             std::fs::write(&path, text).unwrap();
@@ -86,10 +109,13 @@ mod tests {
     #[test]
     fn a_whole_file_is_read() {
         let text = "background = \"light\"\npreview = false\nmouse = false\n\
+                    filter = \"no-tools\"\nsummary = \"never\"\n\
                     daemon = [\"treelined\", \"--summarizer\", \"outline\"]\n\
                     [keys.tree]\nundo = \"U\"\n[keys.sessions]\ntrash = [\"x\"]";
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!(config.background, Some(Background::Light));
+        assert_eq!(config.filter, Some(Filter::NoTools));
+        assert_eq!(config.summary, Some(Summary::Never));
         assert!(config.keymap().is_ok());
     }
 }

@@ -135,11 +135,13 @@ pub enum Place {
 }
 
 /// Which entries are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Filter {
     Default,
     NoTools,
     UserOnly,
+    #[serde(rename = "labeled-only")]
     Labeled,
     All,
 }

@@ -222,7 +222,7 @@ impl Model {
                     return self.tree.reload();
                 }
                 self.stood = None;
-                self.tree = TreeView::new();
+                self.tree = TreeView::new(self.settings.filter);
                 self.editor = None;
                 self.kept_draft = None;
                 self.compare = None;

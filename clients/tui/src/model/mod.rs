@@ -113,6 +113,7 @@ pub struct Notice {
 impl Model {
     /// `target`: what to open at once; the list if there is none.
     pub fn new(settings: Settings, size: (u16, u16), started: i64, target: Option<Target>) -> Self {
+        let filter = settings.filter;
         let screen = if target.is_some() {
             Screen::Tree
         } else {
@@ -128,7 +129,7 @@ impl Model {
             screen,
             sessions: SessionList::new(),
             session: None,
-            tree: TreeView::new(),
+            tree: TreeView::new(filter),
             preview: Preview::default(),
             half,
             preview_focused: false,

@@ -68,14 +68,15 @@ enum Seek {
 }
 
 impl TreeView {
-    pub fn new() -> Self {
+    /// An empty tree that will show what this filter leaves.
+    pub fn new(filter: Filter) -> Self {
         Self {
             rows: Rows::default(),
             cursor: 0,
             cursor_id: None,
             top: 0,
             height: 1,
-            filter: Filter::Default,
+            filter,
             search: Input::line(""),
             typing: false,
             folded: Vec::new(),
@@ -519,12 +520,6 @@ impl TreeView {
                 ),
             },
         })
-    }
-}
-
-impl Default for TreeView {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

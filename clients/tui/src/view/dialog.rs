@@ -18,6 +18,9 @@ use std::time::Duration;
 /// Columns a dialog likes to have.
 const COLUMNS: u16 = 64;
 
+/// Rows of the focus of a summary that are shown at a time.
+const FOCUS_ROWS: usize = 5;
+
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 pub fn draw(model: &Model, frame: &mut Frame) {
@@ -86,11 +89,20 @@ fn choose_head(model: &Model, choose: &Choose, columns: u16) -> Vec<Line<'static
     lines
 }
 
+/// The last rows of the focus, and the row and column of the cursor in them.
+fn focus_rows(choose: &Choose, columns: u16) -> Option<(Vec<String>, (usize, usize))> {
+    let focus = choose.focus.as_ref()?;
+    let (rows, (row, column)) = focus.layout(usize::from(columns).saturating_sub(4));
+    let first = row.saturating_sub(FOCUS_ROWS - 1);
+    let shown = rows.into_iter().skip(first).take(FOCUS_ROWS);
+    Some((shown.map(|row| row.text).collect(), (row - first, column)))
+}
+
 fn choose_area(model: &Model, choose: &Choose) -> (Rect, Vec<Line<'static>>) {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let head = choose_head(model, choose, columns);
-    let focus = usize::from(choose.focus.is_some());
+    let focus = focus_rows(choose, columns).map_or(0, |(rows, _)| rows.len() + 1);
     let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus);
     (area, head)
 }
@@ -111,13 +123,24 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &Choose) {
         };
         lines.push(Line::styled(format!("{text}{padding}"), style));
     }
-    let cursor = choose.focus.as_ref().map(|focus| {
-        let (line, column) = input_line(focus, columns.saturating_sub(4));
+    let focus = focus_rows(choose, u16::try_from(columns).unwrap_or(u16::MAX));
+    let cursor = focus.map(|(rows, (row, column))| {
+        let first = lines.len();
+        for (at, text) in rows.into_iter().enumerate() {
+            let pointer = if at == 0 { "  › " } else { "    " };
+            lines.push(Line::from(vec![
+                Span::styled(pointer, theme.key),
+                Span::styled(text, theme.text),
+            ]));
+        }
+        let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
         lines.push(Line::from(vec![
-            Span::styled("  › ", theme.key),
-            Span::styled(line, theme.text),
+            Span::styled("    enter", theme.key),
+            Span::styled(" summarizes   ", theme.dim),
+            Span::styled(newline, theme.key),
+            Span::styled(" new line", theme.dim),
         ]));
-        (lines.len() - 1, column + 4)
+        (first + row, column + 4)
     });
     let inner = popup::draw(frame, theme, area, "Go to", theme.active, lines);
     if let Some((row, column)) = cursor {

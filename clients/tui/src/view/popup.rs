@@ -46,7 +46,17 @@ pub fn draw(
     border: Style,
     lines: Vec<Line>,
 ) -> Rect {
-    frame.render_widget(Clear, area);
+    // What lies behind is dimmed, and one column at each side is kept free, so that it does not read as
+    // part of the box.
+    let screen = frame.area();
+    let behind = Style::reset().patch(theme.dim);
+    frame.buffer_mut().set_style(screen, behind);
+    let margin = Rect {
+        x: area.x.saturating_sub(1),
+        width: area.width + 2,
+        ..area
+    };
+    frame.render_widget(Clear, margin.intersection(screen));
     let title = format!(
         " {} ",
         crate::text::cut(title, usize::from(area.width.saturating_sub(4)))

@@ -2,6 +2,7 @@
 
 use crate::harness::Screen;
 use crate::tree::tour;
+use treelined_tui::config::Summary;
 use treelined_tui::message::{Daemon, Draft, Effect, Event, Failure, Navigation, Server};
 
 fn choosing(keys: &str) -> Screen {
@@ -79,6 +80,53 @@ fn there_are_three_ways_to_go() {
     assert!(
         matches!(screen.asked.last(), Some(Effect::Navigate(it)) if it.focus.as_deref() == Some("x"))
     );
+}
+
+/// A focus of several sentences was pressed into one line, of which only the end was seen.
+#[test]
+fn the_focus_of_a_summary_takes_several_lines() {
+    let mut screen = choosing("home");
+    screen
+        .keys("3")
+        .typed("what was tried")
+        .keys("alt+enter")
+        .typed("and why it failed");
+    screen.check("choose-focus-lines");
+    screen.keys("enter");
+    let Some(Effect::Navigate(navigate)) = screen.asked.pop() else {
+        panic!()
+    };
+    assert_eq!(
+        navigate.focus.as_deref(),
+        Some("what was tried\nand why it failed")
+    );
+}
+
+#[test]
+fn the_question_about_a_summary_can_be_answered_by_a_setting() {
+    for (summary, summarizes) in [(Summary::Never, false), (Summary::Always, true)] {
+        let mut screen = Screen::tree(80, 24, tour());
+        screen.model.settings.summary = summary;
+        screen.keys("home enter");
+        assert!(screen.model.dialog.is_none());
+        assert!(
+            matches!(screen.asked.last(), Some(Effect::Navigate(it)) if it.summarize == summarizes)
+        );
+    }
+}
+
+/// Rows of the list stood directly at the border of a dialog, as bright as its text.
+#[test]
+fn what_lies_behind_a_dialog_is_dim_and_does_not_touch_it() {
+    let screen = choosing("home");
+    for line in screen.text().lines() {
+        for border in ['┌', '└'] {
+            if let Some((before, _)) = line.split_once(border) {
+                assert!(before.is_empty() || before.ends_with(' '), "{line}");
+            }
+        }
+    }
+    screen.check_styled("choose-styled");
 }
 
 #[test]

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
-use treelined_tui::config::Settings;
+use treelined_tui::config::{Settings, Summary};
 use treelined_tui::keys::{Key, Keymap};
 use treelined_tui::message::{
-    Daemon, Effect, Message, Place, Server, Session, SessionPage, SessionRow, Target, TreePage,
-    TreeQuery,
+    Daemon, Effect, Filter, Message, Place, Server, Session, SessionPage, SessionRow, Target,
+    TreePage, TreeQuery,
 };
 use treelined_tui::model::Model;
 use treelined_tui::model::document::Document;
@@ -74,6 +74,8 @@ impl Screen {
             keymap: Keymap::default(),
             theme: Theme::dark(),
             half: true,
+            filter: Filter::Default,
+            summary: Summary::Ask,
             cwd: "/home/ada/project".into(),
         };
         Self {

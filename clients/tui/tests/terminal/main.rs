@@ -477,3 +477,17 @@ fn a_hundred_thousand_entries_scroll() {
     tmux.keys("Q");
     tmux.is_given_back();
 }
+
+/// Escape sequences went into the pipe before the program found that it was no terminal.
+#[test]
+fn without_a_terminal_nothing_is_written_to_stdout() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_treelined-tui"))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("must be a terminal"), "{said}");
+    assert!(!said.contains('\x1b'), "{said}");
+}

@@ -83,6 +83,8 @@ impl Model {
         if let Some(focus) = &mut choose.focus {
             if key.is(KeyCode::Esc) {
                 choose.focus = None;
+            } else if self.settings.keymap.action(Context::Editor, key) == Some(Action::Newline) {
+                focus.insert("\n");
             } else if key.is(KeyCode::Enter) {
                 return self.start_navigation();
             } else {
@@ -122,7 +124,7 @@ impl Model {
     pub(super) fn choose(&mut self) -> Vec<Effect> {
         match &mut self.dialog {
             Some(Dialog::Choose(choose)) if choose.selected == 2 => {
-                choose.focus = Some(Input::line(""));
+                choose.focus = Some(Input::lines(""));
                 Vec::new()
             }
             Some(Dialog::Choose(_)) => self.start_navigation(),

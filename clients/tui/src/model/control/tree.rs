@@ -1,5 +1,6 @@
 //! The keys of the tree.
 
+use crate::config::Summary;
 use crate::keys::{Action, Context, Key};
 use crate::message::{Draft, Effect, Filter, Place};
 use crate::model::compare::Comparing;
@@ -213,9 +214,12 @@ impl Model {
             is_user,
             rewind,
             abandoned: None,
-            selected: 0,
+            selected: usize::from(self.settings.summary == Summary::Always),
             focus: None,
         }));
+        if self.settings.summary != Summary::Ask {
+            return self.start_navigation();
+        }
         vec![Effect::Prepare { target, rewind }]
     }
 }
