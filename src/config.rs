@@ -534,7 +534,7 @@ fn providers(
                 ApiName::Anthropic => Api::Anthropic,
                 ApiName::OpenAi => Api::OpenAi,
             },
-            base_url: base_url.trim_end_matches('/').to_owned(),
+            base_url: url,
             key,
         };
         providers.insert(name.to_owned(), provider);
