@@ -4,7 +4,9 @@
 //! Owns the file's format (TOML; a key nobody knows is an error that names it) and its checks. Keys of
 //! model providers are never in it: it names variables of the environment.
 
-use crate::hooks::Hook;
+mod lines;
+
+use crate::hooks::{Hook, OnFailure};
 use crate::program::{self, Program};
 use crate::rpc::Config;
 use crate::schema;
@@ -14,11 +16,13 @@ use crate::summarizer::{ModelName, Summarizer};
 use crate::sync::Durability;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
+use lines::{Lines, Origin};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::Write;
+use std::fs::Metadata;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -60,18 +64,10 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// Everything that is in force.
 pub struct Settings {
     config: Config,
-    /// For [`Settings::describe`]: section, key, value, origin.
-    lines: Vec<(String, String, toml::Value, Origin)>,
+    lines: Lines,
     file: Option<PathBuf>,
-}
-
-/// Where a setting comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Flag,
-    Environment,
-    File,
-    Default,
+    /// Why nothing may be done by what the file says.
+    refused: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -111,6 +107,9 @@ struct SummarizerSection {
 #[serde(deny_unknown_fields)]
 struct CommandSection {
     argv: Vec<String>,
+    /// Variables of the environment that it gets besides the usual ones.
+    #[serde(default)]
+    env: Vec<String>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
 }
@@ -153,9 +152,37 @@ enum ApiName {
 struct HookSection {
     events: Vec<String>,
     argv: Vec<String>,
+    /// Variables of the environment that it gets besides the usual ones.
+    #[serde(default)]
+    env: Vec<String>,
+    on_failure: Option<OnFailureName>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
 }
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OnFailureName {
+    #[default]
+    Cancel,
+    Proceed,
+}
+
+/// What is built in: name, API, address, variable of the key.
+const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [
+    (
+        "anthropic",
+        ApiName::Anthropic,
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+    ),
+    (
+        "openai",
+        ApiName::OpenAi,
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+    ),
+];
 
 const LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 40;
 const MAX_FRAME_BYTES: u64 = 64 << 20;
@@ -167,13 +194,12 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 impl Settings {
     /// Reads the configuration file and weighs everything. Fails where a setting is wrong, naming it.
     pub fn resolve(flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
-        let (path, file) = read_file(flags.config.as_deref())?;
+        let Found {
+            path,
+            file,
+            refused,
+        } = read_file(flags.config.as_deref())?;
         let folder = path.as_deref().and_then(Path::parent);
-        let runs_programs = !file.hooks.is_empty() || file.summarizer.command.is_some();
-        if let Some(path) = path.as_deref().filter(|_| runs_programs) {
-            let checked = program::check_file(path);
-            checked.map_err(|why| anyhow::anyhow!("{}, and it names programs to run", why))?;
-        }
         let mut lines = Lines::default();
         let session_dir = session_dir(flags, environment, &file, folder, &mut lines)?;
         let durability = lines.pick(
@@ -209,7 +235,8 @@ impl Settings {
             MAX_QUEUED_BYTES,
         )?;
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
-        let hooks = hooks(&file.hooks, &mut lines)?;
+        let keys = key_variables(&file.summarizer.llm);
+        let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -225,62 +252,119 @@ impl Settings {
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),
             },
-            lines: lines.0,
+            lines,
             file: path,
+            refused,
         })
     }
 
-    pub fn into_config(self) -> Config {
-        self.config
+    /// Fails if the file is refused.
+    pub fn into_config(self) -> anyhow::Result<Config> {
+        match self.refused {
+            Some(why) => Err(anyhow!(why)),
+            None => Ok(self.config),
+        }
     }
 
     /// What is in force, as a configuration file that says the same, each line with where it comes
-    /// from.
+    /// from, and what is wrong.
     pub fn describe(&self) -> String {
         let mut text = match &self.file {
-            Some(path) => format!("# configuration file: {}\n", path.display()),
-            None => "# no configuration file\n".to_owned(),
+            Some(path) => format!("configuration file: {}", path.display()),
+            None => "no configuration file".to_owned(),
         };
-        let mut section = "";
-        for (of, key, value, origin) in &self.lines {
-            // Each hook is a table of its own, and begins with its events.
-            if of != section || (of == "[hooks]" && key == "events") {
-                let _ = write!(text, "\n[{of}]\n");
-                section = of;
-            }
-            let origin = match origin {
-                Origin::Flag => "command line",
-                Origin::Environment => "environment",
-                Origin::File => "file",
-                Origin::Default => "default",
-            };
-            let _ = writeln!(text, "{key} = {value} # {origin}");
+        text = lines::comment(&text);
+        if let Some(why) = &self.refused {
+            text.push_str(&lines::comment(why));
         }
+        self.lines.describe(&mut text);
         text
+    }
+
+    /// What is wrong and does not keep the daemon from running: programs that fail.
+    pub fn problems(&self) -> impl Iterator<Item = &str> {
+        self.lines.notes()
+    }
+
+    /// Everything that is wrong, and the file it stands in.
+    pub fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
+        let refused = self.refused.as_deref().into_iter();
+        (
+            self.file.as_deref(),
+            refused.chain(self.problems()).collect(),
+        )
     }
 }
 
-/// The file named, which must be there, or the one in the platform's configuration directory, which
-/// need not.
-fn read_file(named: Option<&Path>) -> anyhow::Result<(Option<PathBuf>, File)> {
-    let path = match named {
+/// The configuration file.
+struct Found {
+    path: Option<PathBuf>,
+    file: File,
+    refused: Option<String>,
+}
+
+/// Fails if the file named, or the one in its place, is there and refused.
+pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
+    let path = path_of_file(named)?;
+    match path.and_then(|path| refusal(&path)) {
+        Some(why) => Err(anyhow!(why)),
+        None => Ok(()),
+    }
+}
+
+/// Why the file is refused: whoever can write it says which programs run, and where keys are sent.
+fn refusal(path: &Path) -> Option<String> {
+    // Nothing but this process reads from it, and what wrote to it was given it.
+    let is_pipe = |metadata: Metadata| metadata.file_type().is_fifo();
+    if path.metadata().is_ok_and(is_pipe) && path.starts_with("/dev/fd") {
+        return None;
+    }
+    match program::check_file(path) {
+        // It is missing, or reading it tells what is wrong.
+        Ok(()) | Err(program::Failure::NotStarted(_)) => None,
+        Err(why) => Some(format!(
+            "the configuration file {} is refused: {why}",
+            path.display()
+        )),
+    }
+}
+
+fn path_of_file(named: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    Ok(match named {
         Some(path) => Some(std::path::absolute(path).context("--config")?),
         None => etcetera::choose_base_strategy()
             .ok()
             .map(|base| base.config_dir().join("treelined").join("config.toml")),
+    })
+}
+
+/// The file named, which must be there, or the one in the platform's configuration directory, which
+/// need not.
+fn read_file(named: Option<&Path>) -> anyhow::Result<Found> {
+    let mut found = Found {
+        path: None,
+        file: File::default(),
+        refused: None,
     };
-    let Some(path) = path else {
-        return Ok((None, File::default()));
+    let Some(path) = path_of_file(named)? else {
+        return Ok(found);
     };
+    found.refused = refusal(&path);
     let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
+        Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
-            return Ok((None, File::default()));
+            return Ok(found);
         }
-        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        Err(error) => Err(error.into()),
     };
-    let file = parse(&text).with_context(|| path.display().to_string())?;
-    Ok((Some(path), file))
+    match text.and_then(|text| parse(&text)) {
+        Ok(file) => found.file = file,
+        // That it is refused is what has to be said.
+        Err(_) if found.refused.is_some() => {}
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    }
+    found.path = Some(path);
+    Ok(found)
 }
 
 /// Errors name the line and the key, and show nothing of the line: somebody may have put a secret there.
@@ -349,7 +433,8 @@ fn summarizer(
     };
     let command = match &section.command {
         Some(command) => Some(program(
-            &command.argv,
+            (&command.argv[..], &command.env[..]),
+            &key_variables(&section.llm),
             lines.milliseconds(
                 ("summarizer.command", "timeout_ms"),
                 command.timeout_ms,
@@ -435,10 +520,9 @@ fn llm(
         providers: providers(environment, section, lines)?,
     };
     for (model, window) in &section.context_windows {
-        let key = format!("{:?}", model);
         let window = toml::Value::Integer(i64::try_from(*window)?);
         lines.push(
-            ("summarizer.llm.context_windows", &key),
+            ("summarizer.llm.context_windows", model),
             window,
             Origin::File,
         );
@@ -460,29 +544,15 @@ fn providers(
     section: &LlmSection,
     lines: &mut Lines,
 ) -> anyhow::Result<BTreeMap<String, Provider>> {
-    let built_in = [
-        (
-            "anthropic",
-            ApiName::Anthropic,
-            "https://api.anthropic.com",
-            "ANTHROPIC_API_KEY",
-        ),
-        (
-            "openai",
-            ApiName::OpenAi,
-            "https://api.openai.com/v1",
-            "OPENAI_API_KEY",
-        ),
-    ];
-    let mut names: Vec<&str> = built_in.iter().map(|(name, ..)| *name).collect();
+    let mut names: Vec<&str> = PROVIDERS.iter().map(|(name, ..)| *name).collect();
     let configured = section.providers.keys().map(String::as_str);
-    names.extend(configured.filter(|name| !built_in.iter().any(|(known, ..)| known == name)));
+    names.extend(configured.filter(|name| !PROVIDERS.iter().any(|(known, ..)| known == name)));
     let mut providers = BTreeMap::new();
     let none = ProviderSection::default();
     for name in names {
         let given = section.providers.get(name).unwrap_or(&none);
-        let known = built_in.iter().find(|(known, ..)| *known == name);
-        let of = format!("summarizer.llm.providers.{name}");
+        let known = PROVIDERS.iter().find(|(known, ..)| *known == name);
+        let of = format!("summarizer.llm.providers.{}", lines::key(name));
         let missing = |key: &str| format!("{of}.{key}: is missing");
         let api = given.api.or(known.map(|(_, api, ..)| *api));
         let api = api.with_context(|| missing("api"))?;
@@ -542,7 +612,20 @@ fn providers(
     Ok(providers)
 }
 
-fn hooks(sections: &[HookSection], lines: &mut Lines) -> anyhow::Result<Vec<Hook>> {
+/// Variables that hold keys.
+fn key_variables(section: &LlmSection) -> Vec<String> {
+    let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
+    let configured = section.providers.values();
+    let configured = configured.filter_map(|provider| provider.key_env.as_deref());
+    built_in.chain(configured).map(str::to_owned).collect()
+}
+
+fn hooks(
+    sections: &[HookSection],
+    named_in: Option<&Path>,
+    keys: &[String],
+    lines: &mut Lines,
+) -> anyhow::Result<Vec<Hook>> {
     let mut hooks = Vec::new();
     for (index, section) in sections.iter().enumerate() {
         for event in &section.events {
@@ -560,76 +643,65 @@ fn hooks(sections: &[HookSection], lines: &mut Lines) -> anyhow::Result<Vec<Hook
         let timeout = lines.milliseconds((of, "timeout_ms"), section.timeout_ms, HOOK_TIMEOUT_MS);
         let max = section.max_output_bytes;
         let max = lines.number((of, "max_output_bytes"), None, max, MAX_OUTPUT_BYTES);
-        let program = program(&section.argv, timeout, max, (of, lines));
-        let program = program.with_context(|| format!("hooks[{index}]"))?;
-        let checked = program.check_files();
-        checked.map_err(|why| anyhow::anyhow!("hooks[{index}] is refused: {why}"))?;
+        let on_failure = lines.pick(
+            (of, "on_failure"),
+            None,
+            section.on_failure,
+            OnFailureName::default(),
+            |name| format!("{name:?}").to_lowercase().into(),
+        );
+        let named = (&section.argv[..], &section.env[..]);
+        let program = program(named, keys, timeout, max, (of, lines));
         hooks.push(Hook {
             events: section.events.clone(),
-            program,
+            program: program.with_context(|| format!("hooks[{index}]"))?,
+            on_failure: match on_failure {
+                OnFailureName::Cancel => OnFailure::Cancel,
+                OnFailureName::Proceed => OnFailure::Proceed,
+            },
+            named_in: named_in.map(Path::to_owned).unwrap_or_default(),
         });
     }
     Ok(hooks)
 }
 
+/// A program that fails is no error here: it is noted, and fails when it is needed.
 fn program(
-    argv: &[String],
+    (argv, env): (&[String], &[String]),
+    keys: &[String],
     timeout: Duration,
     max_output_bytes: u64,
     (of, lines): (&str, &mut Lines),
 ) -> anyhow::Result<Program> {
     ensure!(!argv.is_empty(), "{of}.argv: names no program");
-    let shown = argv.iter().map(|argument| argument.as_str().into());
-    lines.push(
-        (of, "argv"),
-        toml::Value::Array(shown.collect()),
-        Origin::File,
-    );
-    Ok(Program {
+    for name in env {
+        let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+        ensure!(is_name, "{of}.env: {name:?} names no variable");
+    }
+    for (key, values) in [("env", env), ("argv", argv)] {
+        let values = values.iter().map(|value| value.as_str().into());
+        let origin = match key == "env" && env.is_empty() {
+            true => Origin::Default,
+            false => Origin::File,
+        };
+        lines.push((of, key), toml::Value::Array(values.collect()), origin);
+    }
+    let program = Program {
         argv: argv.to_vec(),
+        environment: program::Environment {
+            named: env.to_vec(),
+            keys: keys.to_vec(),
+        },
         timeout,
         max_output_bytes: usize::try_from(max_output_bytes)?,
-    })
-}
-
-/// What [`Settings::describe`] will say.
-#[derive(Default)]
-struct Lines(Vec<(String, String, toml::Value, Origin)>);
-
-impl Lines {
-    fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
-        self.0.push((of.to_owned(), key.to_owned(), value, origin));
-    }
-
-    fn pick<T: Copy>(
-        &mut self,
-        at: (&str, &str),
-        flag: Option<T>,
-        file: Option<T>,
-        default: T,
-        shown: impl FnOnce(T) -> toml::Value,
-    ) -> T {
-        let (value, origin) = match (flag, file) {
-            (Some(value), _) => (value, Origin::Flag),
-            (None, Some(value)) => (value, Origin::File),
-            (None, None) => (default, Origin::Default),
+    };
+    if let Err(why) = program.check() {
+        let what = match of {
+            "[hooks]" => "hook",
+            _ => "summarizer's program",
         };
-        self.push(at, shown(value), origin);
-        value
+        let name = program.name();
+        lines.note(format!("the {what} {name} fails: {why}"));
     }
-
-    fn number(
-        &mut self,
-        at: (&str, &str),
-        flag: Option<u64>,
-        file: Option<u64>,
-        default: u64,
-    ) -> u64 {
-        let shown = |value| toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
-        self.pick(at, flag, file, default, shown)
-    }
-
-    fn milliseconds(&mut self, at: (&str, &str), file: Option<u64>, default: u64) -> Duration {
-        Duration::from_millis(self.number(at, None, file, default))
-    }
+    Ok(program)
 }
