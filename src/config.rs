@@ -108,8 +108,7 @@ struct SummarizerSection {
 struct CommandSection {
     argv: Vec<String>,
     /// Variables of the environment that it gets besides the usual ones.
-    #[serde(default)]
-    env: Vec<String>,
+    env: Option<Vec<String>>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
 }
@@ -153,8 +152,7 @@ struct HookSection {
     events: Vec<String>,
     argv: Vec<String>,
     /// Variables of the environment that it gets besides the usual ones.
-    #[serde(default)]
-    env: Vec<String>,
+    env: Option<Vec<String>>,
     on_failure: Option<OnFailureName>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
@@ -433,7 +431,7 @@ fn summarizer(
     };
     let command = match &section.command {
         Some(command) => Some(program(
-            (&command.argv[..], &command.env[..]),
+            (&command.argv[..], command.env.as_deref()),
             &key_variables(&section.llm),
             lines.milliseconds(
                 ("summarizer.command", "timeout_ms"),
@@ -650,7 +648,7 @@ fn hooks(
             OnFailureName::default(),
             |name| format!("{name:?}").to_lowercase().into(),
         );
-        let named = (&section.argv[..], &section.env[..]);
+        let named = (&section.argv[..], section.env.as_deref());
         let program = program(named, keys, timeout, max, (of, lines));
         hooks.push(Hook {
             events: section.events.clone(),
@@ -667,23 +665,21 @@ fn hooks(
 
 /// A program that fails is no error here: it is noted, and fails when it is needed.
 fn program(
-    (argv, env): (&[String], &[String]),
+    (argv, env): (&[String], Option<&[String]>),
     keys: &[String],
     timeout: Duration,
     max_output_bytes: u64,
     (of, lines): (&str, &mut Lines),
 ) -> anyhow::Result<Program> {
     ensure!(!argv.is_empty(), "{of}.argv: names no program");
+    let origin = env.map_or(Origin::Default, |_| Origin::File);
+    let env = env.unwrap_or_default();
     for name in env {
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
         ensure!(is_name, "{of}.env: {name:?} names no variable");
     }
-    for (key, values) in [("env", env), ("argv", argv)] {
+    for (key, values, origin) in [("env", env, origin), ("argv", argv, Origin::File)] {
         let values = values.iter().map(|value| value.as_str().into());
-        let origin = match key == "env" && env.is_empty() {
-            true => Origin::Default,
-            false => Origin::File,
-        };
         lines.push((of, key), toml::Value::Array(values.collect()), origin);
     }
     let program = Program {

@@ -322,7 +322,7 @@ fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
     for (argv, why) in [
         ("/nowhere/guard", "could not be started"),
         (not_executable.to_str().unwrap(), "could not be started"),
-        ("/tmp", "could not be started"),
+        ("/usr", "could not be started"),
         ("guard", "is not an absolute path"),
         ("./guard", "is not an absolute path"),
         (open_to_all.as_str(), "can be written by others"),
