@@ -4,27 +4,27 @@
 //! Owns the file's format (TOML; a key nobody knows is an error that names it) and its checks. Keys of
 //! model providers are never in it: it names variables of the environment.
 
+mod file;
 mod lines;
+mod programs;
 
-use crate::hooks::{Hook, OnFailure};
-use crate::program::{self, Program};
+pub use file::check;
+
 use crate::rpc::Config;
-use crate::schema;
 use crate::summarizer::conversation::Budget;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
 use crate::summarizer::{ModelName, Summarizer};
 use crate::sync::Durability;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
+use file::Found;
 use lines::{Lines, Origin};
+use programs::{hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::Metadata;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What the command line says; `None` where it says nothing.
 #[derive(Debug, Clone, Default)]
@@ -196,7 +196,7 @@ impl Settings {
             path,
             file,
             refused,
-        } = read_file(flags.config.as_deref())?;
+        } = file::read(flags.config.as_deref())?;
         let folder = path.as_deref().and_then(Path::parent);
         let mut lines = Lines::default();
         let session_dir = session_dir(flags, environment, &file, folder, &mut lines)?;
@@ -292,92 +292,6 @@ impl Settings {
             refused.chain(self.problems()).collect(),
         )
     }
-}
-
-/// The configuration file.
-struct Found {
-    path: Option<PathBuf>,
-    file: File,
-    refused: Option<String>,
-}
-
-/// Fails if the file named, or the one in its place, is there and refused.
-pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
-    let path = path_of_file(named)?;
-    match path.and_then(|path| refusal(&path)) {
-        Some(why) => Err(anyhow!(why)),
-        None => Ok(()),
-    }
-}
-
-/// Why the file is refused: whoever can write it says which programs run, and where keys are sent.
-fn refusal(path: &Path) -> Option<String> {
-    // Nothing but this process reads from it, and what wrote to it was given it.
-    let is_pipe = |metadata: Metadata| metadata.file_type().is_fifo();
-    if path.metadata().is_ok_and(is_pipe) && path.starts_with("/dev/fd") {
-        return None;
-    }
-    match program::check_file(path) {
-        // It is missing, or reading it tells what is wrong.
-        Ok(()) | Err(program::Failure::NotStarted(_)) => None,
-        Err(why) => Some(format!(
-            "the configuration file {} is refused: {why}",
-            path.display()
-        )),
-    }
-}
-
-fn path_of_file(named: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
-    Ok(match named {
-        Some(path) => Some(std::path::absolute(path).context("--config")?),
-        None => etcetera::choose_base_strategy()
-            .ok()
-            .map(|base| base.config_dir().join("treelined").join("config.toml")),
-    })
-}
-
-/// The file named, which must be there, or the one in the platform's configuration directory, which
-/// need not.
-fn read_file(named: Option<&Path>) -> anyhow::Result<Found> {
-    let mut found = Found {
-        path: None,
-        file: File::default(),
-        refused: None,
-    };
-    let Some(path) = path_of_file(named)? else {
-        return Ok(found);
-    };
-    found.refused = refusal(&path);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
-            return Ok(found);
-        }
-        Err(error) => Err(error.into()),
-    };
-    match text.and_then(|text| parse(&text)) {
-        Ok(file) => found.file = file,
-        // That it is refused is what has to be said.
-        Err(_) if found.refused.is_some() => {}
-        Err(error) => return Err(error).with_context(|| path.display().to_string()),
-    }
-    found.path = Some(path);
-    Ok(found)
-}
-
-/// Errors name the line and the key, and show nothing of the line: somebody may have put a secret there.
-fn parse(text: &str) -> anyhow::Result<File> {
-    let line = |error: &toml::de::Error| {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        before.unwrap_or_default().matches('\n').count() + 1
-    };
-    let toml = toml::Deserializer::parse(text)
-        .map_err(|error| anyhow!("line {}: {}", line(&error), error.message()))?;
-    serde_path_to_error::deserialize(toml).map_err(|error| {
-        let key = error.path().to_string();
-        let error = error.into_inner();
-        anyhow!("line {}: {key}: {}", line(&error), error.message())
-    })
 }
 
 fn session_dir(
@@ -616,88 +530,4 @@ fn key_variables(section: &LlmSection) -> Vec<String> {
     let configured = section.providers.values();
     let configured = configured.filter_map(|provider| provider.key_env.as_deref());
     built_in.chain(configured).map(str::to_owned).collect()
-}
-
-fn hooks(
-    sections: &[HookSection],
-    named_in: Option<&Path>,
-    keys: &[String],
-    lines: &mut Lines,
-) -> anyhow::Result<Vec<Hook>> {
-    let mut hooks = Vec::new();
-    for (index, section) in sections.iter().enumerate() {
-        for event in &section.events {
-            let silent = matches!(event.as_str(), "summary_delta" | "progress" | "events_lost");
-            let is_known = schema::notification_names().any(|name| name == event) && !silent;
-            ensure!(
-                is_known,
-                "hooks[{index}].events: no event {event:?} can be listened to"
-            );
-        }
-        let events = section.events.iter().map(|event| event.as_str().into());
-        let events = toml::Value::Array(events.collect());
-        lines.push(("[hooks]", "events"), events, Origin::File);
-        let of = "[hooks]";
-        let timeout = lines.milliseconds((of, "timeout_ms"), section.timeout_ms, HOOK_TIMEOUT_MS);
-        let max = section.max_output_bytes;
-        let max = lines.number((of, "max_output_bytes"), None, max, MAX_OUTPUT_BYTES);
-        let on_failure = lines.pick(
-            (of, "on_failure"),
-            None,
-            section.on_failure,
-            OnFailureName::default(),
-            |name| format!("{name:?}").to_lowercase().into(),
-        );
-        let named = (&section.argv[..], section.env.as_deref());
-        let program = program(named, keys, timeout, max, (of, lines));
-        hooks.push(Hook {
-            events: section.events.clone(),
-            program: program.with_context(|| format!("hooks[{index}]"))?,
-            on_failure: match on_failure {
-                OnFailureName::Cancel => OnFailure::Cancel,
-                OnFailureName::Proceed => OnFailure::Proceed,
-            },
-            named_in: named_in.map(Path::to_owned).unwrap_or_default(),
-        });
-    }
-    Ok(hooks)
-}
-
-/// A program that fails is no error here: it is noted, and fails when it is needed.
-fn program(
-    (argv, env): (&[String], Option<&[String]>),
-    keys: &[String],
-    timeout: Duration,
-    max_output_bytes: u64,
-    (of, lines): (&str, &mut Lines),
-) -> anyhow::Result<Program> {
-    ensure!(!argv.is_empty(), "{of}.argv: names no program");
-    let origin = env.map_or(Origin::Default, |_| Origin::File);
-    let env = env.unwrap_or_default();
-    for name in env {
-        let is_name = !name.is_empty() && !name.contains(['=', '\0']);
-        ensure!(is_name, "{of}.env: {name:?} names no variable");
-    }
-    for (key, values, origin) in [("env", env, origin), ("argv", argv, Origin::File)] {
-        let values = values.iter().map(|value| value.as_str().into());
-        lines.push((of, key), toml::Value::Array(values.collect()), origin);
-    }
-    let program = Program {
-        argv: argv.to_vec(),
-        environment: program::Environment {
-            named: env.to_vec(),
-            keys: keys.to_vec(),
-        },
-        timeout,
-        max_output_bytes: usize::try_from(max_output_bytes)?,
-    };
-    if let Err(why) = program.check() {
-        let what = match of {
-            "[hooks]" => "hook",
-            _ => "summarizer's program",
-        };
-        let name = program.name();
-        lines.note(format!("the {what} {name} fails: {why}"));
-    }
-    Ok(program)
 }

@@ -9,23 +9,26 @@
 //! `rig` loses the first while streaming (its issue 2248), `async-openai` knows one API, `genai` brings
 //! a dozen; what is needed of two APIs are two requests and two streams of events.
 
+mod address;
 mod anthropic;
 mod events;
 mod openai;
+mod pause;
 mod secret;
 
 use super::conversation::Budget;
 use super::{ModelName, Request, Summary, Told, Usage, failed, prompt};
 use crate::error::{Error, Kind};
+use address::{endpoint, is_loopback};
 use events::Events;
 use futures_util::StreamExt;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use pause::retry_after;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use secret::Redactor;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -496,55 +499,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The address of a path of the API, with the query of `base`.
-fn endpoint(base: &Url, path: &str) -> Url {
-    let mut url = base.clone();
-    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
-    url.set_fragment(None);
-    url
-}
-
-/// Whether the server is on this machine.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-    match bare.unwrap_or(host).parse::<IpAddr>() {
-        Ok(ip) => ip.to_canonical().is_loopback() || ip.is_unspecified(),
-        Err(_) => {
-            let name = host.strip_suffix('.').unwrap_or(host);
-            name == "localhost" || name.ends_with(".localhost")
-        }
-    }
-}
-
-/// Seconds, or a date, of which what is left counts. A pause too long to be read is the longest there
-/// is; `None` if the text is neither.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(value.parse().map_or(Duration::MAX, Duration::from_secs));
-    }
-    let Some(at) = http_date(value) else {
-        return value.ends_with("GMT").then_some(Duration::MAX);
-    };
-    let left = at.duration_since(jiff::Timestamp::now());
-    Some(Duration::try_from(left).unwrap_or_default())
-}
-
-/// A date in any of the three forms that HTTP has.
-fn http_date(text: &str) -> Option<jiff::Timestamp> {
-    let rfc2822 = jiff::fmt::rfc2822::DateTimeParser::new().relaxed_weekday(true);
-    if let Ok(at) = rfc2822.parse_timestamp(text) {
-        return Some(at);
-    }
-    let forms = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
-    let civil = forms
-        .iter()
-        .find_map(|form| jiff::civil::DateTime::strptime(form, text).ok())?;
-    let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(zoned.timestamp())
-}
-
 /// `error.type` or `error.code` of a body, if it is a short identifier and so no text that might
 /// repeat a key.
 fn error_code(body: &[u8]) -> Option<String> {
@@ -585,82 +539,6 @@ fn known_window(model_id: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pauses_asked_for_are_seconds_or_dates() {
-        let after = |text: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());
-            retry_after(&headers)
-        };
-        assert_eq!(after("7"), Some(Duration::from_secs(7)));
-        assert_eq!(after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        assert!(after("Wed, 21 Oct 2099 07:28:00 GMT") > Some(Duration::from_secs(1 << 20)));
-        assert_eq!(after("soon"), None);
-        assert_eq!(after("-1"), None);
-        assert_eq!(after(""), None);
-    }
-
-    /// A pause too long to be read was taken for none, and the server asked again half a second later.
-    #[test]
-    fn a_pause_too_long_to_be_read_is_the_longest() {
-        for text in [
-            "99999999999999999999999999",
-            "Fri, 31 Dec 9999 23:59:59 GMT",
-            "Fri, 31 Dec 99999 23:59:59 GMT",
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());
-            assert_eq!(retry_after(&headers), Some(Duration::MAX), "{text}");
-        }
-    }
-
-    #[test]
-    fn dates_come_in_three_forms() {
-        let expect = "1994-11-06T08:49:37Z".parse().ok();
-        for text in [
-            "Sun, 06 Nov 1994 08:49:37 GMT",
-            "Sunday, 06-Nov-94 08:49:37 GMT",
-            "Sun Nov  6 08:49:37 1994",
-            // The day of the week is wrong.
-            "Mon, 06 Nov 1994 08:49:37 GMT",
-        ] {
-            assert_eq!(http_date(text), expect, "{text}");
-        }
-    }
-
-    /// The path was put behind the query.
-    #[test]
-    fn the_path_comes_before_the_query() {
-        for (base, expect) in [
-            ("https://h", "https://h/v1/x"),
-            ("https://h/a//", "https://h/a/v1/x"),
-            ("https://h/a?v=1&w=%2F", "https://h/a/v1/x?v=1&w=%2F"),
-            ("https://h/a/?v=1#f", "https://h/a/v1/x?v=1"),
-        ] {
-            let url = endpoint(&Url::parse(base).unwrap(), "/v1/x");
-            assert_eq!(url.as_str(), expect);
-        }
-    }
-
-    #[test]
-    fn servers_on_this_machine_are_known() {
-        let is_local = |url: &str| is_loopback(&Url::parse(url).unwrap());
-        for url in [
-            "http://localhost:1/v1",
-            "http://a.localhost.",
-            "http://127.8.9.1",
-            "http://2130706433",
-            "http://[::1]:80",
-            "http://[::ffff:127.0.0.1]",
-            "http://0.0.0.0",
-        ] {
-            assert!(is_local(url), "{url}");
-        }
-        for url in ["http://10.0.0.1", "http://localhost.example", "https://h"] {
-            assert!(!is_local(url), "{url}");
-        }
-    }
 
     #[test]
     fn only_identifiers_of_a_failure_are_repeated() {
