@@ -764,7 +764,9 @@ fn the_schema_folder_is_what_the_program_writes() {
         let files = fs::read_dir(folder)
             .unwrap()
             .map(|file| file.unwrap().path());
+        // CHANGES.md is written by hand.
         let mut texts: Vec<_> = files
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
             .map(|path| {
                 (
                     path.file_name().unwrap().to_owned(),
