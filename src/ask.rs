@@ -24,6 +24,9 @@ pub struct Asks<A> {
     decides: fn(&A) -> bool,
 }
 
+/// Fails for what is no answer to the question, and leaves it open.
+pub type Accepts<A> = Box<dyn Fn(&A) -> Result<()> + Send>;
+
 /// Who can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answerer {
@@ -58,8 +61,7 @@ struct Open<A> {
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
     answers: Vec<(Answerer, A)>,
-    /// Somebody has let the time pass.
-    is_anybody_silent: bool,
+    accepts: Accepts<A>,
     settled: oneshot::Sender<Outcome<A>>,
 }
 
@@ -77,8 +79,8 @@ pub enum Outcome<A> {
     Settled {
         /// In the order they came.
         answers: Vec<(Answerer, A)>,
-        /// Nobody is missing whose answer could have mattered.
-        in_time: bool,
+        /// Those who were waited for to the end, in vain.
+        missing: Vec<Answerer>,
     },
     /// The asker was cancelled, or the client has gone.
     Aborted,
@@ -104,6 +106,7 @@ impl<A> Asks<A> {
         waiting: Vec<Answerer>,
         timeout: Duration,
         cancel: &Cancel,
+        accepts: Accepts<A>,
     ) -> Question<A> {
         let asked = Instant::now();
         let (deadline_sender, deadline) = watch::channel(asked + timeout.min(self.max_answer));
@@ -116,7 +119,7 @@ impl<A> Asks<A> {
                 deadline: deadline_sender,
                 waiting,
                 answers: Vec::new(),
-                is_anybody_silent: false,
+                accepts,
                 settled: sender,
             };
             state.open.insert(id.clone(), open);
@@ -150,7 +153,8 @@ impl<A> Asks<A> {
                 () = tokio::time::sleep_until(deadline.into()) => {
                     let open = self.state().open.remove(&question.id);
                     if let Some(open) = open {
-                        return Outcome::Settled { answers: open.answers, in_time: false };
+                        let Open { answers, waiting: missing, .. } = open;
+                        return Outcome::Settled { answers, missing };
                     }
                     return question.settled.await.unwrap_or(Outcome::Aborted);
                 }
@@ -159,7 +163,7 @@ impl<A> Asks<A> {
     }
 
     /// Answers a question. `bytes` are the answer as it came: the same answer again is acknowledged
-    /// again, anything else is `eventNotPending`.
+    /// again, anything else is `eventNotPending`. What the question does not accept leaves it open.
     pub fn answer(&self, id: &str, by: Answerer, bytes: &str, answer: A) -> Result<()> {
         let id = EventId::new(id);
         let mut state = self.state();
@@ -177,6 +181,7 @@ impl<A> Asks<A> {
         if open.cancel.is_cancelled() {
             return Err(not_pending(&id));
         }
+        (open.accepts)(&answer)?;
         open.waiting.retain(|waiting| *waiting != by);
         let is_decided = (self.decides)(&answer) || open.waiting.is_empty();
         open.answers.push((by, answer));
@@ -191,22 +196,6 @@ impl<A> Asks<A> {
         }
         state.answered.push_back((id, by, bytes.to_owned()));
         Ok(())
-    }
-
-    /// This one has let its time pass; the others are waited for.
-    pub fn keeps_silent(&self, id: &str, by: Answerer) {
-        let id = EventId::new(id);
-        let mut state = self.state();
-        let Some(open) = state.open.get_mut(&id) else {
-            return;
-        };
-        open.waiting.retain(|waiting| *waiting != by);
-        open.is_anybody_silent = true;
-        if open.waiting.is_empty()
-            && let Some(open) = state.open.remove(&id)
-        {
-            let _nobody_asks_any_more = open.settle();
-        }
     }
 
     /// Gives the client more time from now on; returns what is left.
@@ -255,7 +244,7 @@ impl<A> Open<A> {
     fn settle(self) -> bool {
         let outcome = Outcome::Settled {
             answers: self.answers,
-            in_time: !self.is_anybody_silent,
+            missing: Vec::new(),
         };
         self.settled.send(outcome).is_ok()
     }
@@ -282,13 +271,23 @@ mod tests {
     }
 
     fn ask(asks: &Asks<u8>, id: &str, who: &[Answerer], timeout: Duration) -> Question<u8> {
-        asks.ask(EventId::new(id), who.to_vec(), timeout, &Cancel::new())
+        let accepts = Box::new(|answer: &u8| match answer {
+            0 => Err(Error::invalid_params("result", "is no answer to this")),
+            _ => Ok(()),
+        });
+        asks.ask(
+            EventId::new(id),
+            who.to_vec(),
+            timeout,
+            &Cancel::new(),
+            accepts,
+        )
     }
 
     fn in_time(answers: &[(Answerer, u8)]) -> Outcome<u8> {
         Outcome::Settled {
             answers: answers.to_vec(),
-            in_time: true,
+            missing: Vec::new(),
         }
     }
 
@@ -349,29 +348,25 @@ mod tests {
             asks.answer("e", HOOK, "", 2).unwrap();
             let expect = Outcome::Settled {
                 answers: vec![(HOOK, 2)],
-                in_time: false,
+                missing: vec![CLIENT],
             };
             assert_eq!(asks.outcome(question).await, expect);
             check_not_pending(asks.answer("e", CLIENT, "{}", 1));
         });
     }
 
+    /// An answer was taken whatever the question was, and ended it.
     #[test]
-    fn one_that_lets_its_time_pass_does_not_end_the_waiting_for_others() {
+    fn what_is_no_answer_to_the_question_leaves_it_open() {
         run(async {
             let asks = asks(MAX);
-            let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
-            asks.keeps_silent("e", HOOK);
-            check_not_pending(asks.answer("e", HOOK, "", 2));
-            asks.answer("e", CLIENT, "", 1).unwrap();
-            let expect = |answers: &[(Answerer, u8)]| Outcome::Settled {
-                answers: answers.to_vec(),
-                in_time: false,
-            };
-            assert_eq!(asks.outcome(question).await, expect(&[(CLIENT, 1)]));
-            let alone = ask(&asks, "f", &[HOOK], MAX);
-            asks.keeps_silent("f", HOOK);
-            assert_eq!(asks.outcome(alone).await, expect(&[]));
+            let question = ask(&asks, "e", &[CLIENT], MAX);
+            let refused = asks.answer("e", CLIENT, "0", 0).unwrap_err();
+            assert_eq!(refused.kind, Kind::InvalidParams);
+            check_not_pending(asks.answer("f", CLIENT, "0", 0));
+            asks.answer("e", CLIENT, "1", 1).unwrap();
+            assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 1)]));
+            check_not_pending(asks.answer("e", CLIENT, "0", 0));
         });
     }
 
@@ -380,7 +375,8 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let cancel = Cancel::new();
-            let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel);
+            let accepts = Box::new(|_: &u8| Ok(()));
+            let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel, accepts);
             cancel.cancel();
             check_not_pending(asks.answer("f", CLIENT, "{}", 1));
             assert_eq!(asks.outcome(question).await, Outcome::Aborted);

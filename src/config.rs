@@ -4,23 +4,27 @@
 //! Owns the file's format (TOML; a key nobody knows is an error that names it) and its checks. Keys of
 //! model providers are never in it: it names variables of the environment.
 
-use crate::hooks::Hook;
-use crate::program::{self, Program};
+mod file;
+mod lines;
+mod programs;
+
+pub use file::check;
+
 use crate::rpc::Config;
-use crate::schema;
 use crate::summarizer::conversation::Budget;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
 use crate::summarizer::{ModelName, Summarizer};
 use crate::sync::Durability;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
+use file::Found;
+use lines::{Lines, Origin};
+use programs::{hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What the command line says; `None` where it says nothing.
 #[derive(Debug, Clone, Default)]
@@ -60,18 +64,10 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// Everything that is in force.
 pub struct Settings {
     config: Config,
-    /// For [`Settings::describe`]: section, key, value, origin.
-    lines: Vec<(String, String, toml::Value, Origin)>,
+    lines: Lines,
     file: Option<PathBuf>,
-}
-
-/// Where a setting comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Flag,
-    Environment,
-    File,
-    Default,
+    /// Why nothing may be done by what the file says.
+    refused: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -111,6 +107,8 @@ struct SummarizerSection {
 #[serde(deny_unknown_fields)]
 struct CommandSection {
     argv: Vec<String>,
+    /// Variables of the environment that it gets besides the usual ones.
+    env: Option<Vec<String>>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
 }
@@ -153,9 +151,36 @@ enum ApiName {
 struct HookSection {
     events: Vec<String>,
     argv: Vec<String>,
+    /// Variables of the environment that it gets besides the usual ones.
+    env: Option<Vec<String>>,
+    on_failure: Option<OnFailureName>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
 }
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OnFailureName {
+    #[default]
+    Cancel,
+    Proceed,
+}
+
+/// What is built in: name, API, address, variable of the key.
+const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [
+    (
+        "anthropic",
+        ApiName::Anthropic,
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+    ),
+    (
+        "openai",
+        ApiName::OpenAi,
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+    ),
+];
 
 const LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 40;
 const MAX_FRAME_BYTES: u64 = 64 << 20;
@@ -167,13 +192,12 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 impl Settings {
     /// Reads the configuration file and weighs everything. Fails where a setting is wrong, naming it.
     pub fn resolve(flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
-        let (path, file) = read_file(flags.config.as_deref())?;
+        let Found {
+            path,
+            file,
+            refused,
+        } = file::read(flags.config.as_deref())?;
         let folder = path.as_deref().and_then(Path::parent);
-        let runs_programs = !file.hooks.is_empty() || file.summarizer.command.is_some();
-        if let Some(path) = path.as_deref().filter(|_| runs_programs) {
-            let checked = program::check_file(path);
-            checked.map_err(|why| anyhow::anyhow!("{}, and it names programs to run", why))?;
-        }
         let mut lines = Lines::default();
         let session_dir = session_dir(flags, environment, &file, folder, &mut lines)?;
         let durability = lines.pick(
@@ -209,7 +233,8 @@ impl Settings {
             MAX_QUEUED_BYTES,
         )?;
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
-        let hooks = hooks(&file.hooks, &mut lines)?;
+        let keys = key_variables(&file.summarizer.llm);
+        let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -225,77 +250,48 @@ impl Settings {
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),
             },
-            lines: lines.0,
+            lines,
             file: path,
+            refused,
         })
     }
 
-    pub fn into_config(self) -> Config {
-        self.config
+    /// Fails if the file is refused.
+    pub fn into_config(self) -> anyhow::Result<Config> {
+        match self.refused {
+            Some(why) => Err(anyhow!(why)),
+            None => Ok(self.config),
+        }
     }
 
     /// What is in force, as a configuration file that says the same, each line with where it comes
-    /// from.
+    /// from, and what is wrong.
     pub fn describe(&self) -> String {
         let mut text = match &self.file {
-            Some(path) => format!("# configuration file: {}\n", path.display()),
-            None => "# no configuration file\n".to_owned(),
+            Some(path) => format!("configuration file: {}", path.display()),
+            None => "no configuration file".to_owned(),
         };
-        let mut section = "";
-        for (of, key, value, origin) in &self.lines {
-            // Each hook is a table of its own, and begins with its events.
-            if of != section || (of == "[hooks]" && key == "events") {
-                let _ = write!(text, "\n[{of}]\n");
-                section = of;
-            }
-            let origin = match origin {
-                Origin::Flag => "command line",
-                Origin::Environment => "environment",
-                Origin::File => "file",
-                Origin::Default => "default",
-            };
-            let _ = writeln!(text, "{key} = {value} # {origin}");
+        text = lines::comment(&text);
+        if let Some(why) = &self.refused {
+            text.push_str(&lines::comment(why));
         }
+        self.lines.describe(&mut text);
         text
     }
-}
 
-/// The file named, which must be there, or the one in the platform's configuration directory, which
-/// need not.
-fn read_file(named: Option<&Path>) -> anyhow::Result<(Option<PathBuf>, File)> {
-    let path = match named {
-        Some(path) => Some(std::path::absolute(path).context("--config")?),
-        None => etcetera::choose_base_strategy()
-            .ok()
-            .map(|base| base.config_dir().join("treelined").join("config.toml")),
-    };
-    let Some(path) = path else {
-        return Ok((None, File::default()));
-    };
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
-            return Ok((None, File::default()));
-        }
-        Err(error) => return Err(error).with_context(|| path.display().to_string()),
-    };
-    let file = parse(&text).with_context(|| path.display().to_string())?;
-    Ok((Some(path), file))
-}
+    /// What is wrong and does not keep the daemon from running: programs that fail.
+    pub fn problems(&self) -> impl Iterator<Item = &str> {
+        self.lines.notes()
+    }
 
-/// Errors name the line and the key, and show nothing of the line: somebody may have put a secret there.
-fn parse(text: &str) -> anyhow::Result<File> {
-    let line = |error: &toml::de::Error| {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        before.unwrap_or_default().matches('\n').count() + 1
-    };
-    let toml = toml::Deserializer::parse(text)
-        .map_err(|error| anyhow!("line {}: {}", line(&error), error.message()))?;
-    serde_path_to_error::deserialize(toml).map_err(|error| {
-        let key = error.path().to_string();
-        let error = error.into_inner();
-        anyhow!("line {}: {key}: {}", line(&error), error.message())
-    })
+    /// Everything that is wrong, and the file it stands in.
+    pub fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
+        let refused = self.refused.as_deref().into_iter();
+        (
+            self.file.as_deref(),
+            refused.chain(self.problems()).collect(),
+        )
+    }
 }
 
 fn session_dir(
@@ -349,7 +345,8 @@ fn summarizer(
     };
     let command = match &section.command {
         Some(command) => Some(program(
-            &command.argv,
+            (&command.argv[..], command.env.as_deref()),
+            &key_variables(&section.llm),
             lines.milliseconds(
                 ("summarizer.command", "timeout_ms"),
                 command.timeout_ms,
@@ -435,10 +432,9 @@ fn llm(
         providers: providers(environment, section, lines)?,
     };
     for (model, window) in &section.context_windows {
-        let key = format!("{:?}", model);
         let window = toml::Value::Integer(i64::try_from(*window)?);
         lines.push(
-            ("summarizer.llm.context_windows", &key),
+            ("summarizer.llm.context_windows", model),
             window,
             Origin::File,
         );
@@ -460,29 +456,15 @@ fn providers(
     section: &LlmSection,
     lines: &mut Lines,
 ) -> anyhow::Result<BTreeMap<String, Provider>> {
-    let built_in = [
-        (
-            "anthropic",
-            ApiName::Anthropic,
-            "https://api.anthropic.com",
-            "ANTHROPIC_API_KEY",
-        ),
-        (
-            "openai",
-            ApiName::OpenAi,
-            "https://api.openai.com/v1",
-            "OPENAI_API_KEY",
-        ),
-    ];
-    let mut names: Vec<&str> = built_in.iter().map(|(name, ..)| *name).collect();
+    let mut names: Vec<&str> = PROVIDERS.iter().map(|(name, ..)| *name).collect();
     let configured = section.providers.keys().map(String::as_str);
-    names.extend(configured.filter(|name| !built_in.iter().any(|(known, ..)| known == name)));
+    names.extend(configured.filter(|name| !PROVIDERS.iter().any(|(known, ..)| known == name)));
     let mut providers = BTreeMap::new();
     let none = ProviderSection::default();
     for name in names {
         let given = section.providers.get(name).unwrap_or(&none);
-        let known = built_in.iter().find(|(known, ..)| *known == name);
-        let of = format!("summarizer.llm.providers.{name}");
+        let known = PROVIDERS.iter().find(|(known, ..)| *known == name);
+        let of = format!("summarizer.llm.providers.{}", lines::key(name));
         let missing = |key: &str| format!("{of}.{key}: is missing");
         let api = given.api.or(known.map(|(_, api, ..)| *api));
         let api = api.with_context(|| missing("api"))?;
@@ -534,7 +516,7 @@ fn providers(
                 ApiName::Anthropic => Api::Anthropic,
                 ApiName::OpenAi => Api::OpenAi,
             },
-            base_url: base_url.trim_end_matches('/').to_owned(),
+            base_url: url,
             key,
         };
         providers.insert(name.to_owned(), provider);
@@ -542,94 +524,10 @@ fn providers(
     Ok(providers)
 }
 
-fn hooks(sections: &[HookSection], lines: &mut Lines) -> anyhow::Result<Vec<Hook>> {
-    let mut hooks = Vec::new();
-    for (index, section) in sections.iter().enumerate() {
-        for event in &section.events {
-            let silent = matches!(event.as_str(), "summary_delta" | "progress" | "events_lost");
-            let is_known = schema::notification_names().any(|name| name == event) && !silent;
-            ensure!(
-                is_known,
-                "hooks[{index}].events: no event {event:?} can be listened to"
-            );
-        }
-        let events = section.events.iter().map(|event| event.as_str().into());
-        let events = toml::Value::Array(events.collect());
-        lines.push(("[hooks]", "events"), events, Origin::File);
-        let of = "[hooks]";
-        let timeout = lines.milliseconds((of, "timeout_ms"), section.timeout_ms, HOOK_TIMEOUT_MS);
-        let max = section.max_output_bytes;
-        let max = lines.number((of, "max_output_bytes"), None, max, MAX_OUTPUT_BYTES);
-        let program = program(&section.argv, timeout, max, (of, lines));
-        let program = program.with_context(|| format!("hooks[{index}]"))?;
-        let checked = program.check_files();
-        checked.map_err(|why| anyhow::anyhow!("hooks[{index}] is refused: {why}"))?;
-        hooks.push(Hook {
-            events: section.events.clone(),
-            program,
-        });
-    }
-    Ok(hooks)
-}
-
-fn program(
-    argv: &[String],
-    timeout: Duration,
-    max_output_bytes: u64,
-    (of, lines): (&str, &mut Lines),
-) -> anyhow::Result<Program> {
-    ensure!(!argv.is_empty(), "{of}.argv: names no program");
-    let shown = argv.iter().map(|argument| argument.as_str().into());
-    lines.push(
-        (of, "argv"),
-        toml::Value::Array(shown.collect()),
-        Origin::File,
-    );
-    Ok(Program {
-        argv: argv.to_vec(),
-        timeout,
-        max_output_bytes: usize::try_from(max_output_bytes)?,
-    })
-}
-
-/// What [`Settings::describe`] will say.
-#[derive(Default)]
-struct Lines(Vec<(String, String, toml::Value, Origin)>);
-
-impl Lines {
-    fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
-        self.0.push((of.to_owned(), key.to_owned(), value, origin));
-    }
-
-    fn pick<T: Copy>(
-        &mut self,
-        at: (&str, &str),
-        flag: Option<T>,
-        file: Option<T>,
-        default: T,
-        shown: impl FnOnce(T) -> toml::Value,
-    ) -> T {
-        let (value, origin) = match (flag, file) {
-            (Some(value), _) => (value, Origin::Flag),
-            (None, Some(value)) => (value, Origin::File),
-            (None, None) => (default, Origin::Default),
-        };
-        self.push(at, shown(value), origin);
-        value
-    }
-
-    fn number(
-        &mut self,
-        at: (&str, &str),
-        flag: Option<u64>,
-        file: Option<u64>,
-        default: u64,
-    ) -> u64 {
-        let shown = |value| toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
-        self.pick(at, flag, file, default, shown)
-    }
-
-    fn milliseconds(&mut self, at: (&str, &str), file: Option<u64>, default: u64) -> Duration {
-        Duration::from_millis(self.number(at, None, file, default))
-    }
+/// Variables that hold keys.
+fn key_variables(section: &LlmSection) -> Vec<String> {
+    let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
+    let configured = section.providers.values();
+    let configured = configured.filter_map(|provider| provider.key_env.as_deref());
+    built_in.chain(configured).map(str::to_owned).collect()
 }

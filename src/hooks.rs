@@ -4,6 +4,8 @@
 
 use crate::program::{Failure, Program};
 use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -16,6 +18,18 @@ pub struct Hook {
     /// Names of notifications.
     pub events: Vec<String>,
     pub program: Program,
+    pub on_failure: OnFailure,
+    /// The configuration file that names it.
+    pub named_in: PathBuf,
+}
+
+/// What a before event is taken to be answered with by a hook that fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// A guard that is missing does not open the gate.
+    #[default]
+    Cancel,
+    Proceed,
 }
 
 /// The configured hooks, in the order of the configuration.
@@ -106,12 +120,15 @@ impl Hooks {
 }
 
 impl Hook {
-    /// Runs the program with one event on its stdin, as a line, and gives its stdout. Its files are looked at
-    /// again: they may have changed.
+    /// Runs the program with one event on its stdin, as a line, and gives its stdout.
     pub async fn run(&self, message: &[u8]) -> Result<Vec<u8>, Failure> {
-        self.program.check_files()?;
         let line = [message, b"\n"].concat();
         self.program.run(&line, &|_| {}).await
+    }
+
+    pub fn log_failure(&self, failure: &impl fmt::Display) {
+        let (hook, named_in) = (self.program.name(), self.named_in.display());
+        tracing::warn!(hook, %named_in, "a hook failed: {failure}");
     }
 }
 
@@ -134,10 +151,7 @@ async fn serve(running: Arc<Running>) {
             return;
         };
         if let Err(failure) = running.hook.run(&event).await {
-            tracing::warn!(
-                hook = running.hook.program.name(),
-                "a hook failed: {failure}"
-            );
+            running.hook.log_failure(&failure);
         }
     }
 }

@@ -5,5 +5,8 @@ use std::process::ExitCode;
 use treelined::cli::Arguments;
 
 fn main() -> ExitCode {
-    treelined::cli::run(Arguments::parse())
+    match Arguments::try_parse() {
+        Ok(arguments) => treelined::cli::run(arguments),
+        Err(error) => treelined::cli::refuse(error),
+    }
 }

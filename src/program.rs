@@ -1,11 +1,14 @@
 //! Running a program of the user's: argv without a shell, input on stdin, an answer on stdout, within
-//! a time and a size. Knows neither what is said nor what it is for.
+//! a time and a size, with a small environment. Refuses to run what somebody else could change. Knows
+//! neither what is said nor what it is for.
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,10 +19,39 @@ use tokio::process::{Child, Command};
 pub struct Program {
     /// The program and its arguments, passed as they are.
     pub argv: Vec<String>,
+    pub environment: Environment,
     pub timeout: Duration,
     /// Longest output, in bytes.
     pub max_output_bytes: usize,
 }
+
+/// Which of the daemon's variables a program gets besides [`USUAL`] ones. Everything else may be a
+/// secret of another program's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Passed, whatever they are.
+    pub named: Vec<String>,
+    /// Hold keys: not passed unless they are named.
+    pub keys: Vec<String>,
+}
+
+/// Variables that every program gets; what ends with `*` is a prefix.
+const USUAL: [&str; 11] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "XDG_*",
+    "TREELINED_*",
+];
+
+/// Links that are followed on the way to a file; more are taken for a circle.
+const MAX_LINKS: usize = 40;
 
 /// Why a program gave no answer.
 #[derive(Debug)]
@@ -31,8 +63,25 @@ pub enum Failure {
     Unreadable(io::Error),
     /// `None`: ended by a signal.
     Exited(Option<i32>),
-    /// A file of it that others may write, and why that is so.
+    /// A file of it that somebody else could change, and why that is so.
     Unsafe(String),
+}
+
+impl Environment {
+    /// The variables that are passed, of all those there are.
+    fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        all.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name)))
+            .collect()
+    }
+
+    fn passes(&self, name: &str) -> bool {
+        let is_usual = |usual: &&str| match usual.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == *usual,
+        };
+        let is_in = |names: &[String]| names.iter().any(|known| known == name);
+        is_in(&self.named) || (USUAL.iter().any(is_usual) && !is_in(&self.keys))
+    }
 }
 
 impl Program {
@@ -45,7 +94,8 @@ impl Program {
 
     /// Runs it in a process group of its own and gives its stdout; `heard` gets that as it comes.
     /// Dropping the future kills the group, as do a time or a size that is over. Its stderr goes
-    /// nowhere. It is done when it has exited and closed its stdout.
+    /// nowhere. It is done when it has exited and closed its stdout. Its files are checked each time,
+    /// since they may have changed.
     pub async fn run(
         &self,
         input: &[u8],
@@ -55,8 +105,11 @@ impl Program {
             .argv
             .split_first()
             .ok_or_else(|| Failure::NotStarted(io::ErrorKind::InvalidInput.into()))?;
+        self.check()?;
         let child = Command::new(program)
             .args(arguments)
+            .env_clear()
+            .envs(self.environment.of(std::env::vars_os()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -72,16 +125,23 @@ impl Program {
         }
     }
 
-    /// Fails if somebody else could change what is run: each argument that names a file by an absolute
-    /// path, the program itself first, and the folders above.
-    pub fn check_files(&self) -> Result<(), Failure> {
+    /// Fails if it cannot be started, or if somebody else could change what is run: the program itself,
+    /// each argument that names a file by an absolute path, and the folders and links on the way there.
+    pub fn check(&self) -> Result<(), Failure> {
         for (index, argument) in self.argv.iter().enumerate() {
             let path = Path::new(argument);
-            if index == 0 && !path.is_absolute() {
-                let why = format!("{argument} is not an absolute path");
-                return Err(Failure::Unsafe(why));
-            }
-            if path.is_absolute() && (index == 0 || path.exists()) {
+            if index == 0 {
+                if !path.is_absolute() {
+                    let why = format!("{argument} is not an absolute path");
+                    return Err(Failure::Unsafe(why));
+                }
+                check_file(path)?;
+                let metadata = path.metadata().map_err(Failure::NotStarted)?;
+                if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
+                    let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+                    return Err(Failure::NotStarted(denied));
+                }
+            } else if path.is_absolute() && path.is_file() {
                 check_file(path)?;
             }
         }
@@ -89,22 +149,66 @@ impl Program {
     }
 }
 
-/// Fails if others may write the file, or put another one in its place.
+/// Fails if somebody else could write the file, or put another one in its place: each folder and each
+/// link on the way there must belong to this user or to root, and nobody else may write the folders. In
+/// a sticky folder nobody else can replace what is ours.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
-    let real = path.canonicalize().map_err(Failure::NotStarted)?;
-    let own = rustix::process::geteuid().as_raw();
-    for (level, at) in real.ancestors().enumerate() {
-        let metadata = at.metadata().map_err(Failure::NotStarted)?;
+    let mut at = PathBuf::from("/");
+    check_owner(&at, &at.symlink_metadata().map_err(Failure::NotStarted)?)?;
+    let mut links = 0;
+    let mut left = parts_of(path);
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&part);
+        let metadata = next.symlink_metadata().map_err(Failure::NotStarted)?;
+        check_owner(&next, &metadata)?;
+        if metadata.is_symlink() {
+            links += 1;
+            if links > MAX_LINKS {
+                let circle = io::Error::from(rustix::io::Errno::LOOP);
+                return Err(Failure::NotStarted(circle));
+            }
+            let target = next.read_link().map_err(Failure::NotStarted)?;
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            left.extend(parts_of(&target));
+            continue;
+        }
         let mode = metadata.permissions().mode();
-        let is_sticky_folder = level > 0 && mode & 0o1000 != 0;
-        if mode & 0o022 != 0 && !is_sticky_folder {
-            let why = format!("{} can be written by others", at.display());
+        let is_sticky_folder = metadata.is_dir() && mode & 0o1000 != 0 && !left.is_empty();
+        // What is written to a device, /dev/null for one, is not read back from it.
+        let is_device = metadata.file_type().is_char_device();
+        if mode & 0o022 != 0 && !is_sticky_folder && !is_device {
+            let shown = next.display();
+            let why = format!("{shown} can be written by others; chmod go-w ends that");
             return Err(Failure::Unsafe(why));
         }
-        if metadata.uid() != own && metadata.uid() != 0 {
-            let why = format!("{} belongs to somebody else", at.display());
-            return Err(Failure::Unsafe(why));
-        }
+        at = next;
+    }
+    Ok(())
+}
+
+/// Last first, without the root.
+fn parts_of(path: &Path) -> Vec<OsString> {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsStr::new("..").to_owned()),
+        _ => None,
+    });
+    let mut parts: Vec<OsString> = parts.collect();
+    parts.reverse();
+    parts
+}
+
+fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
+    let own = rustix::process::geteuid().as_raw();
+    if metadata.uid() != own && metadata.uid() != 0 {
+        let why = format!("{} belongs to another user", path.display());
+        return Err(Failure::Unsafe(why));
     }
     Ok(())
 }
@@ -178,8 +282,49 @@ impl fmt::Display for Failure {
             Failure::TooMuchOutput(max) => write!(f, "it wrote more than {max} bytes"),
             Failure::Unreadable(error) => write!(f, "its output could not be read: {error}"),
             Failure::Exited(Some(code)) => write!(f, "it exited with code {code}"),
-            Failure::Exited(None) => write!(f, "it was ended by a signal"),
+            Failure::Exited(None) => f.write_str("it was ended by a signal"),
             Failure::Unsafe(why) => f.write_str(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs inherited the whole environment, with the keys of model providers in it. A prefix alone
+    /// does not do: a key may be kept in `TREELINED_KEY`.
+    #[test]
+    fn only_usual_and_named_variables_are_passed_and_no_keys() {
+        let environment = Environment {
+            named: vec!["MINE".into(), "NAMED_KEY".into()],
+            keys: vec!["TREELINED_KEY".into(), "NAMED_KEY".into()],
+        };
+        let all = [
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LC_ALL",
+            "TZ",
+            "TMPDIR",
+            "XDG_X",
+            "TREELINED_LOG",
+            "MINE",
+            "NAMED_KEY",
+            // Not these.
+            "TREELINED_KEY",
+            "ANTHROPIC_API_KEY",
+            "LD_PRELOAD",
+            "PATHS",
+            "LC",
+            "MINE2",
+            "http_proxy",
+        ];
+        let all = all.map(|name| (OsString::from(name), OsString::from("x")));
+        let passed = environment.of(all.clone().into_iter());
+        assert_eq!(passed, all.get(..13).unwrap());
     }
 }

@@ -4,8 +4,10 @@
 #
 #   bookmark-failing-tests.sh SESSION_ID
 #
-# Needs treelined and jq. A test run is a shell command that names a test runner, called by the
-# assistant as a tool or by the user. The leaf stays where it stood.
+# Needs treelined and jq. A test run is a shell command that starts a test runner, called by the
+# assistant as a tool or by the user; a search for tests, a commit about them or a file that names them
+# is none. It has failed if its output says so, or if the exit code can only be its own. The leaf stays
+# where it stood.
 set -eu
 
 session=${1:?usage: bookmark-failing-tests.sh SESSION_ID}
@@ -38,23 +40,97 @@ done
 leaf=$(jq -c 'select(.id == "page") | .result.leafId' "$work/answers")
 
 # Failed test runs without a label, as requests for one.
-jq -sc --arg session "$session" '
-    def is_test: test("\\b(test|pytest|jest|vitest|rspec|ctest)\\b");
-    def labeled: map(select(.type == "label")) | reduce .[] as $l ({}; .[$l.targetId] = $l.label);
-    # Calls by id: what each tool call ran.
-    def commands: map(select(.type == "message" and .message.role == "assistant")
-        | .message.content | arrays[] | select(.type == "toolCall" and .arguments.command?)
-        | {key: .id, value: .arguments.command}) | from_entries;
-    commands as $commands | labeled as $labels | .[]
-    | select(.type == "message" and ($labels[.id] // "") == "")
-    | . as $entry | .message
-    | if .role == "toolResult" and .isError then $commands[.toolCallId] // empty
-      elif .role == "bashExecution" and (.exitCode // 0) != 0 then .command
-      else empty end
-    | select(is_test)
-    | {jsonrpc: "2.0", id: $entry.id, method: "append_label",
-       params: {sessionId: $session, targetId: $entry.id, label: "failed: \(gsub("\\s+"; " ")[:60])"}}
-' "$work/entries" >"$work/labels"
+cat >"$work/failed.jq" <<'END'
+# Words and operators of a shell command; here-documents, comments and redirections are left out.
+def tokens:
+  gsub("\\\\\n"; " ")
+  | gsub("<<-?[ \t]*(?<q>['\"]?)(?<end>\\w+)\\k<q>(?<rest>[^\n]*)\n(?:[^\n]*\n)*?[ \t]*\\k<end>(?=\n|$)"; .rest)
+  | [match("(?<none>#[^\n]*|[0-9]*[<>]+&?[ \t]*[^\\s;&|<>()]*)"
+      + "|(?<next>&&|\\|\\||\\|&?|[;&\n()]+)"
+      + "|(?<word>(?:[^\\s;&|<>()'\"\\\\]|\\\\.|'[^']*'|\"(?:[^\"\\\\]|\\\\.)*\")+)"; "g")
+    | .captures | map(select(.string != null)) | .[0] // empty];
+
+# Its simple commands: their words, and the operator behind them.
+def commands: reduce tokens[] as $token ([];
+    if $token.name == "word" then
+      if length == 0 or .[-1].next then . + [{words: [$token.string]}]
+      else .[:-1] + [.[-1] | .words += [$token.string]] end
+    elif $token.name == "next" and length > 0 then
+      .[:-1] + [.[-1] | .next = (.next // $token.string)]
+    else . end);
+
+# A simple command without assignments, and without programs whose arguments are the program.
+def bare: map(gsub("\\s"; "_")) | join(" ")
+  | sub("^(?:(?:\\w+=\\S*|sudo(?: -\\S+)*|env|time|nohup|exec|command|if|then|else|do|while|until|!|\\{"
+      + "|timeout(?: -\\S+)* \\S+|(?:npx|bunx|pnpx)(?: -\\S+)*|(?:pnpm|yarn|npm) (?:exec|dlx)(?: --)?"
+      + "|bundle exec|(?:poetry|uv|pipenv|pdm|hatch) run|python[0-9.]*(?: -[A-Za-z])* -m|python[0-9.]*) )+"; "")
+  | sub("^\\S*/(?=[\\w.-]+( |$))"; "./");
+
+def is_test_run:
+  "(?>(?: (?:\\+\\S+|-[CfpF] \\S+|-\\S+))*)" as $options
+  | bare
+  | test("^(?:\\./)?(?:"
+      + "(?:cargo|go|deno|dotnet|swift|mix|flutter|dart|lein|stack|cabal|sbt|rails|composer|manage\\.py)\($options) (?:t|test)"
+      + "|cargo\($options) (?:nextest\($options) run|miri test)|zig build test|node\($options) --test"
+      + "|(?:npm|pnpm|yarn|bun)\($options)(?: run| run-script)?\($options) (?:t|tst|tests?(?:[:_-]\\S*)?)"
+      + "|(?:make|just|task|ninja|rake|gradlew?|mvnw?|bazel|nx|turbo)\($options)(?: [\\w-]+)*? (?:\\S*:)?(?:tests?(?:[_-]\\S*)?|spec|verify|[a-z]+Test)"
+      + "|(?:make|ninja|gradlew?)\($options) check"
+      + "|pytest|py\\.test|unittest|nose2|tox|nox|jest|vitest|mocha|ava|karma|cypress run|playwright test"
+      + "|rspec|ctest|phpunit|bats|gotestsum|prove)(?: |$)"
+      + "|^(?:(?:ba|z)?sh (?:\\S*/)?|\\./)(?:run[_-])?tests?(?:\\.\\w+)?(?: |$)")
+    and (test(" (?:-h|--help|--version|--no-run|--list|--list-?[tT]ests|--collect-only|--co)(?: |$)") | not);
+
+# The test runs in a command, also in one that a shell is given as an argument.
+def runs: commands as $commands
+  | $commands | to_entries[]
+  | (.value.words | bare) as $bare
+  | if $bare | test("^(?:\\./)?(?:ba|z|da)?sh (?:-\\S+ )*-\\w*c ") then
+      .value.words | last | ltrimstr("'") | rtrimstr("'") | ltrimstr("\"") | rtrimstr("\"") | runs
+    elif .value.words | is_test_run then
+      # Whether the exit code of the whole can only be this run's, or that of what came before it.
+      {run: (.value.words | join(" ") | sub("^(?:(?:if|then|else|do|while|until|!|\\{) )+"; "")), is_last: (.key == ($commands | length) - 1),
+       is_masked: ($commands[.key:-1] | any(.next | test("^&&$") | not))}
+    else empty end;
+
+def says_failed: test("test result: FAILED|(?:^|[^\\d.])[1-9]\\d* (?:tests? |examples? |specs? )?fail(?:ed|ing|ures?)?\\b"
+    + "|\\bfail(?:ed|ures?|s)?[:=] ?[1-9]|(?:^|\n)(?:not ok \\d|--- FAIL|FAIL(?:ED)?\\b|# fail [1-9]|ℹ fail [1-9])|FAILURES!|error: test failed"; "i");
+def says_passed: test("test result: ok|\\b[1-9]\\d* (?:tests? |examples? |specs? )?pass(?:ed|ing)?\\b|(?:^|\n)(?:OK|PASS|ok)\\b|\\b0 fail"; "i");
+def never_ran: test("command not found|: not found|Command (?:was )?(?:aborted|timed out|cancelled)"; "i");
+
+# The failed test run among these, if one is: by what was printed, else by the exit code, if it is a run's.
+def failed($output; $exit_failed): map(select(
+    if $output | says_failed then $exit_failed or .is_masked
+    elif $output | never_ran then false
+    elif .is_masked or (.is_last | not) and ($output | says_passed) then false
+    else $exit_failed end)) | first // empty | .run;
+
+def text: if type == "string" then . else [.[]? | .text? // empty] | join("\n") end;
+def command: .command // .cmd // empty
+  | if type == "array" then if .[1:2] == ["-c"] or .[1:2] == ["-lc"] then .[2] // "" else join(" ") end
+    elif type == "string" then . else empty end;
+def labeled: map(select(.type == "label")) | reduce .[] as $l ({}; .[$l.targetId] = $l.label);
+# Calls by id: what each tool call ran.
+def called: map(select(.type == "message" and .message.role == "assistant")
+    | .message.content | arrays[] | select(.type == "toolCall" and (.arguments | type) == "object")
+    | {key: .id, value: (.arguments | command)}) | from_entries;
+
+called as $called | labeled as $labels | .[]
+| select(.type == "message" and ($labels[.id] // "") == "")
+| . as $entry | .message
+| if .role == "toolResult" then
+    (.content | text) as $output
+    | (.details | if type == "object" then .exitCode // .exit_code else null end) as $code
+    | ($called[.toolCallId // ""] // empty)
+    | [runs] | failed($output; $entry.message.isError == true or ($code // 0) != 0
+        or ($output | test("exit(?:ed with)? (?:code|status):? [1-9]"; "i")))
+  elif .role == "bashExecution" and (.cancelled | not) then
+    (.output // "") as $output | (.exitCode // 0) as $code
+    | .command | [runs] | failed($output; $code != 0)
+  else empty end
+| {jsonrpc: "2.0", id: $entry.id, method: "append_label",
+   params: {sessionId: $session, targetId: $entry.id, label: "failed: \(gsub("\\s+"; " ")[:60])"}}
+END
+jq -sc --arg session "$session" -f "$work/failed.jq" "$work/entries" >"$work/labels"
 
 if [ ! -s "$work/labels" ]; then
     echo "nothing to bookmark"

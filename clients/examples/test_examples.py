@@ -59,8 +59,8 @@ def call(call_id: str, command: str) -> types.Message:
     return {"role": "assistant", "content": [block]}
 
 
-def result(call_id: str, *, failed: bool) -> types.Message:
-    block = {"type": "text", "text": "what it printed"}
+def result(call_id: str, *, failed: bool, said: str = "what it printed") -> types.Message:
+    block = {"type": "text", "text": said}
     known = {"role": "toolResult", "toolCallId": call_id, "toolName": "bash", "isError": failed}
     return {**known, "content": [block]}
 
@@ -103,6 +103,68 @@ def test_failed_test_runs_are_bookmarked_once(env: dict[str, str], client: Clien
         "run": "failed: pytest -x",
     }
     assert client.get_leaf()["leafId"] == "a1"
+
+
+CARGO_FAILED = "running 3 tests\ntest result: FAILED. 2 passed; 1 failed; 0 ignored"
+CARGO_PASSED = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 0 ignored"
+
+# Command, whether the call failed, its output, and what is bookmarked.
+RUNS: list[tuple[str, bool, str, str | None]] = [
+    # What only speaks of tests.
+    ("grep -rn test src", True, "", None),
+    ("grep -rn 'cargo test' . && ls", True, "", None),
+    ('git commit -m "cargo test && npm test"', True, "nothing to commit", None),
+    ("test -f Cargo.toml", True, "", None),
+    ("cat > t.sh <<'END'\ncargo test\nEND", True, "read-only", None),
+    ("# cargo test\nls nowhere", True, "", None),
+    ("npm install jest", True, "404", None),
+    ("cargo test --no-run", True, "error[E0425]", None),
+    ("pytest --collect-only", True, "1 error", None),
+    ("make -C test all", True, "", None),
+    # Test runs, however they are started.
+    (
+        "cd a && CI=1 cargo +nightly test -p b",
+        True,
+        "",
+        "CI=1 cargo +nightly test -p b",
+    ),
+    ("bash -lc 'go vet ./... && go test ./...'", True, "", "go test ./..."),
+    ("timeout 60 npx --yes vitest run", True, "", "timeout 60 npx --yes vitest run"),
+    ("python3 -m pytest tests/", True, "", "python3 -m pytest tests/"),
+    ("./gradlew :app:test", True, "", "./gradlew :app:test"),
+    ("./run_tests.sh --fast", True, "", "./run_tests.sh --fast"),
+    # The exit code is not the run's own: the output tells.
+    ("cargo test 2>&1 | tail -5", False, CARGO_FAILED, "cargo test"),
+    ("cargo test | grep nothing", True, "", None),
+    ("cargo test; grep -n x y", True, CARGO_PASSED, None),
+    ("cargo test && grep -n x y", True, CARGO_PASSED, None),
+    ("cargo test || true", False, CARGO_FAILED, "cargo test"),
+    ("pytest -q | tail -1", False, "5 passed in 0.1s", None),
+    # It has not run, or has not failed.
+    ("pytest", True, "sh: pytest: command not found", None),
+    ("cargo test", True, "Command aborted", None),
+    ("npm test", False, "a test says: 1 failed", None),
+]
+
+
+def test_only_test_runs_that_failed_are_bookmarked(env: dict[str, str], client: Client) -> None:
+    """A search for tests that found nothing was bookmarked as a failed test run."""
+    session = client.create_session()["session"]["sessionId"]
+    append(client, u1=text("user", "make it green"))
+    expected = ""
+    for number, (command, failed, said, run_of_tests) in enumerate(RUNS):
+        append(client, **{f"c{number}": call(f"k{number}", command)})
+        append(client, **{f"r{number}": result(f"k{number}", failed=failed, said=said)})
+        if run_of_tests is not None:
+            expected += f"r{number}  failed: {run_of_tests}\n"
+    shell = {"role": "bashExecution", "output": "", "exitCode": 1}
+    append(
+        client,
+        grep={**shell, "command": "grep -rn pytest ."},
+        cancelled={**shell, "command": "pytest", "cancelled": True},
+    )
+    client.close_session()
+    assert run(env, HERE / "bookmark-failing-tests.sh", session) == expected
 
 
 def test_bookmarking_tells_what_went_wrong(env: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 //!
 //! Owns the sentence for each kind of damage. Looks only, unless asked to repair: opening never writes.
 
+use super::Options;
 use super::doctor_repair;
 use super::screen::{Screen, Style};
 use super::tree::count;
@@ -41,7 +42,7 @@ enum Finding {
     Unreadable,
 }
 
-pub fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
+pub fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     if doctor.repair {
         super::small_runtime()?.block_on(async { super::outlive_the_size_limit() })?;
     }
@@ -69,6 +70,7 @@ pub fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
         }
         writeln!(screen)?;
     }
+    configuration(&mut screen, options)?;
     let well = damaged + unreadable == 0;
     let mut summary = vec![format!("{sound} sound")];
     if damaged > 0 {
@@ -87,6 +89,32 @@ pub fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// What is wrong with the configuration and its programs, if anything is. The files are no worse for it.
+fn configuration(screen: &mut Screen, options: &Options) -> io::Result<()> {
+    let settings = options.settings();
+    let (path, complaints) = match &settings {
+        Ok(settings) => {
+            let (path, complaints) = settings.complaints();
+            let complaints = complaints.into_iter().map(str::to_owned).collect();
+            (path, complaints)
+        }
+        Err(error) => (None, vec![format!("{error:#}")]),
+    };
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    let path = path.map_or("configuration".to_owned(), |path| {
+        path.display().to_string()
+    });
+    let shown = screen.style(Style::Bold, &terminal::line(&path));
+    writeln!(screen, "{shown}")?;
+    for complaint in complaints {
+        let name = screen.style(Style::Red, "configuration");
+        writeln!(screen, "  {name}: {}", terminal::line(&complaint))?;
+    }
+    writeln!(screen)
 }
 
 fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {

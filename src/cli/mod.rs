@@ -19,7 +19,7 @@ mod serve;
 mod story;
 mod tree;
 
-use crate::config::{DurabilityName, Flags, Settings, SummarizerName};
+use crate::config::{self, DurabilityName, Flags, Settings, SummarizerName};
 use crate::rpc::Config;
 use crate::terminal;
 use anyhow::Context;
@@ -27,9 +27,10 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rustix::process::Signal;
 use serde_json::json;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -118,18 +119,7 @@ pub enum Command {
 /// Runs what the arguments ask for.
 pub fn run(arguments: Arguments) -> ExitCode {
     log_to_stderr();
-    let options = &arguments.options;
-    let outcome = match &arguments.command {
-        None | Some(Command::Serve) => serve::run(options),
-        Some(Command::Call(call)) => call::run(options, call),
-        Some(Command::Tree(tree)) => tree::run(options, tree),
-        Some(Command::Doctor(doctor)) => doctor::run(doctor),
-        Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
-        Some(Command::Schema(schema)) => documents::schema(schema),
-        Some(Command::Completions(completions)) => documents::completions(completions),
-        Some(Command::Config) => print_config(options),
-        Some(Command::Demo) => demo::run(options),
-    };
+    let outcome = outcome(&arguments);
     outcome.unwrap_or_else(|error| {
         if is_unread(&error) {
             return ExitCode::SUCCESS;
@@ -140,6 +130,47 @@ pub fn run(arguments: Arguments) -> ExitCode {
         let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
         ExitCode::FAILURE
     })
+}
+
+fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let options = &arguments.options;
+    // Nothing is done by what somebody else may have written, and nothing in spite of it.
+    if !matches!(
+        arguments.command,
+        Some(Command::Config | Command::Doctor(_))
+    ) {
+        config::check(options.config.as_deref())?;
+    }
+    match &arguments.command {
+        None | Some(Command::Serve) => serve::run(options),
+        Some(Command::Call(call)) => call::run(options, call),
+        Some(Command::Tree(tree)) => tree::run(options, tree),
+        Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
+        Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
+        Some(Command::Schema(schema)) => documents::schema(schema),
+        Some(Command::Completions(completions)) => documents::completions(completions),
+        Some(Command::Config) => print_config(options),
+        Some(Command::Demo) => demo::run(options),
+    }
+}
+
+/// Says what is wrong with the arguments, or shows the help that they ask for. What they hold themselves
+/// is shown without controls.
+pub fn refuse(error: clap::Error) -> ExitCode {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let shown: Vec<_> = arguments.iter().map(|text| terminal::line(text)).collect();
+    let is_plain = shown.iter().all(|text| matches!(text, Cow::Borrowed(_)));
+    let error = match is_plain {
+        true => error,
+        false => Arguments::try_parse_from(shown.iter().map(|text| &**text))
+            .err()
+            .unwrap_or(error),
+    };
+    // There is nowhere else to say it.
+    let _unsaid = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// Whoever read our output has stopped, `head` for instance: nothing is wrong.
@@ -188,16 +219,33 @@ fn log_to_stderr() {
         .from_env_lossy();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| Log)
+        .with_ansi(false)
         .with_target(false)
         .without_time()
         .init();
 }
 
+/// Standard error, for one line at a time, shown without controls: a line may hold a path, or what a
+/// program has said.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let text = terminal::line(text.trim_end());
+        writeln!(io::stderr().lock(), "{text}")?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Options {
     fn config(&self) -> anyhow::Result<Config> {
-        Ok(self.settings()?.into_config())
+        self.settings()?.into_config()
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {

@@ -12,6 +12,7 @@ use anyhow::Context;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,7 +44,13 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     if std::io::stdin().is_terminal() {
         introduce();
     }
-    let config = options.config()?;
+    let settings = options.settings()?;
+    let (file, problems) = settings.complaints();
+    for problem in problems {
+        let file = file.map(Path::display);
+        tracing::warn!(file = file.map(tracing::field::display), "{problem}");
+    }
+    let config = settings.into_config()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()

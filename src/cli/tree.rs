@@ -62,6 +62,7 @@ struct Opened {
 #[serde(rename_all = "camelCase")]
 struct Session {
     session_id: String,
+    path: Option<String>,
     cwd: String,
     name: Option<String>,
     leaf_id: Option<String>,
@@ -118,20 +119,14 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
         notes.push("before the first entry ← active".to_owned());
     }
     if hidden > 0 {
-        let all = matches!(tree.filter, Filter::All) && tree.query.is_none();
-        let how = if all {
-            ""
-        } else {
-            "; --filter all shows everything"
-        };
-        notes.push(format!(
-            "{} not shown{how}",
-            count(hidden, "entry", "entries")
-        ));
+        let entries = count(hidden, "entry", "entries");
+        notes.push(format!("{entries} not shown{}", how_to_show(tree)));
     }
     if !diagnostics.is_empty() {
         let found = count(diagnostics.len() as u64, "diagnostic", "diagnostics");
-        notes.push(format!("{found}: see treelined doctor"));
+        let path = session.path.as_deref().unwrap_or("FILE");
+        let path = terminal::line(path);
+        notes.push(format!("{found}: see treelined doctor {path}"));
     }
     if !notes.is_empty() {
         writeln!(screen)?;
@@ -147,6 +142,16 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     }
     screen.flush()?;
     Ok(())
+}
+
+/// What would show the entries that are not shown.
+fn how_to_show(tree: &Tree) -> &'static str {
+    match (tree.filter, &tree.query) {
+        (Filter::All, None) => "",
+        (Filter::All, Some(_)) => "; without --query all are",
+        (_, None) => "; --filter all shows everything",
+        (_, Some(_)) => "; --filter all without --query shows everything",
+    }
 }
 
 fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Result<Page> {

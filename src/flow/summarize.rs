@@ -51,6 +51,7 @@ pub fn request(
             .custom_instructions
             .filter(|text| !text.trim().is_empty()),
         replace_instructions: wishes.replace_instructions,
+        context: Vec::new(),
         entries,
         files,
     }

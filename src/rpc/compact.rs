@@ -4,7 +4,7 @@
 use super::append::{commit, expected};
 use super::convert;
 use super::method::Reply;
-use super::question::{self, ANSWER_TIMEOUT, Asking};
+use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::read::{self, INLINE_BYTES};
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing};
@@ -21,6 +21,7 @@ use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 pub async fn prepare_compaction(
     call: Arc<Call>,
@@ -30,8 +31,12 @@ pub async fn prepare_compaction(
     let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
     let (turn, prepared) = prepare(turn, keep).await?;
     drop(turn);
+    let wishes = Wishes {
+        custom_instructions: params.custom_instructions,
+        replace_instructions: false,
+    };
     Reply::of(&wire::PrepareCompactionResult {
-        preparation: prepared.preparation(params.custom_instructions, u64::MAX),
+        preparation: prepared.preparation(&wishes, u64::MAX),
     })
 }
 
@@ -43,13 +48,21 @@ pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Rep
     let busy = open.session.begin(Activity::Compaction {
         abort: abort.clone(),
     })?;
-    let compactor = Compactor {
+    let mut compactor = Compactor {
         call,
         open,
         abort,
         keep: params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS),
         expected: expected(&params),
-        custom_instructions: params.custom_instructions,
+        answer_timeout: params
+            .answer_timeout_ms
+            .map_or(ANSWER_TIMEOUT, Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
+        wishes: Wishes {
+            custom_instructions: params.custom_instructions,
+            replace_instructions: params.replace_instructions.unwrap_or_default(),
+        },
+        context: Vec::new(),
         written: AtomicU64::new(0),
     };
     let compacted = compactor.run(turn, busy).await;
@@ -59,13 +72,35 @@ pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Rep
     compacted
 }
 
+/// What the answers come to.
+enum Asked {
+    /// A compaction.
+    Given(Box<Compaction>),
+    Nothing,
+    Refused(Refusal),
+}
+
+fn refused(Refusal { reason, by }: Refusal) -> Result<Reply> {
+    Reply::of(&wire::CompactResult {
+        cancelled: true,
+        reason: Some(reason),
+        by,
+        compaction_entry: None,
+        durability: wire::Durability::None,
+    })
+}
+
 struct Compactor {
     call: Arc<Call>,
     open: Arc<OpenSession>,
     abort: Cancel,
     keep: u64,
     expected: Option<Option<String>>,
-    custom_instructions: Option<String>,
+    answer_timeout: Duration,
+    on_no_answer: wire::OnNoAnswer,
+    wishes: Wishes,
+    /// What the answers add for the summarizer.
+    context: Vec<String>,
     /// Characters of summaries so far.
     written: AtomicU64,
 }
@@ -102,11 +137,7 @@ async fn prepare(turn: Turn, keep: u64) -> Result<(Turn, Prepared)> {
 
 impl Prepared {
     /// Names the entries instead where they have more than `max_bytes` together.
-    fn preparation(
-        &self,
-        custom_instructions: Option<String>,
-        max_bytes: u64,
-    ) -> wire::CompactionPreparation {
+    fn preparation(&self, wishes: &Wishes, max_bytes: u64) -> wire::CompactionPreparation {
         let plan = &self.plan;
         let prefix = plan.turn_prefix.as_ref();
         let all = plan.history.iter().chain(prefix.into_iter().flatten());
@@ -128,7 +159,9 @@ impl Prepared {
             is_split_turn: plan.turn_prefix.is_some(),
             previous_summary: plan.previous_summary.clone(),
             previous_compactions: plan.previous_compactions.clone(),
-            custom_instructions,
+            model: self.model.as_ref().map(summaries::wire_model),
+            custom_instructions: wishes.custom_instructions.clone(),
+            replace_instructions: Some(wishes.replace_instructions),
             tokens_before: self.tokens_before,
             file_ops: wire::FileOps {
                 read_files: plan.files.read_files.clone(),
@@ -139,8 +172,8 @@ impl Prepared {
 }
 
 impl Compactor {
-    async fn run(&self, mut turn: Turn, busy: Busy) -> Result<Reply> {
-        let server = &self.call.server;
+    async fn run(&mut self, mut turn: Turn, busy: Busy) -> Result<Reply> {
+        let server = Arc::clone(&self.call.server);
         // Without `initialize` later requests wait, so that a script means what it says.
         let busy = match server.client() {
             None => {
@@ -159,8 +192,9 @@ impl Compactor {
             }
         };
         let compaction = match self.ask(&prepared).await? {
-            Some(given) => given,
-            None => self.summarize(&prepared).await?,
+            Asked::Given(given) => *given,
+            Asked::Nothing => self.summarize(&prepared).await?,
+            Asked::Refused(refusal) => return refused(refusal),
         };
         let turn = match held {
             Some(turn) => turn,
@@ -171,15 +205,15 @@ impl Compactor {
         compacted
     }
 
-    /// Tells everyone, and waits for those who answer. A cancel is `cancelled`.
-    async fn ask(&self, prepared: &Prepared) -> Result<Option<Compaction>> {
+    /// Tells everyone, and waits for those who answer. Overrides change what is wanted.
+    async fn ask(&mut self, prepared: &Prepared) -> Result<Asked> {
         let server = &self.call.server;
         let asking = Asking {
             server,
             open: &self.open,
             event: BeforeEvent::SessionBeforeCompact,
             navigation_id: None,
-            timeout: ANSWER_TIMEOUT,
+            timeout: self.answer_timeout,
             abort: &self.abort,
             takes_summary: true,
         };
@@ -189,16 +223,25 @@ impl Compactor {
             seq: put.seq,
             event_id: put.event_id,
             timeout_ms: put.timeout_ms,
-            preparation: prepared.preparation(self.custom_instructions.clone(), max_bytes),
+            preparation: prepared.preparation(&self.wishes, max_bytes),
+            model: prepared.model.as_ref().map(summaries::wire_model),
             reason: CompactionReason::Manual,
         });
-        let decision = decided.await?;
-        if decision.cancelled {
-            let mut error = Error::cancelled();
-            error.message = "the compaction was cancelled by an answer".into();
-            return Err(error);
+        let mut decision = decided.await?;
+        if let Some(refusal) = decision.refusal(self.on_no_answer) {
+            return Ok(Asked::Refused(refusal));
         }
-        Ok(decision.compaction.map(|given| Compaction {
+        if decision.custom_instructions.is_some() {
+            self.wishes.custom_instructions = decision.custom_instructions;
+        }
+        if let Some(replace) = decision.replace_instructions {
+            self.wishes.replace_instructions = replace;
+        }
+        self.context = decision.context;
+        let Some(given) = decision.compaction else {
+            return Ok(Asked::Nothing);
+        };
+        Ok(Asked::Given(Box::new(Compaction {
             summary: given.summary,
             first_kept_entry_id: given
                 .first_kept_entry_id
@@ -207,7 +250,7 @@ impl Compactor {
             usage: None,
             from_hook: true,
             ..prepared.compaction()
-        }))
+        })))
     }
 
     /// The configured summarizer: the turns before the cut, and the beginning of the turn that is
@@ -261,14 +304,19 @@ impl Compactor {
             model: prepared.model.as_ref(),
             abort: &self.abort,
         };
-        let wishes = Wishes {
-            custom_instructions: self.custom_instructions.clone(),
-            replace_instructions: false,
+        // The prefix of a turn is added to a summary that has it already.
+        let is_first = subject == Subject::Context || prepared.plan.history.is_empty();
+        let context = if is_first {
+            self.context.clone()
+        } else {
+            Vec::new()
         };
+        let wishes = self.wishes.clone();
         let (files, model) = (prepared.plan.files.clone(), prepared.model.clone());
         let written = writing.write(move |summarizer| summarizer::Request {
             subject,
             files,
+            context,
             ..summarize::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
         });
         let (_, summary) = written.await?;
@@ -314,7 +362,10 @@ impl Compactor {
         };
         let (entry, _) = commit(&self.call, &self.open, turn, plan, then).await?;
         Reply::of(&wire::CompactResult {
-            compaction_entry: convert::raw(&entry?.unwrap_or_default()),
+            cancelled: false,
+            reason: None,
+            by: None,
+            compaction_entry: Some(convert::raw(&entry?.unwrap_or_default())),
             durability: convert::durability(self.open.session.syncer.durability()),
         })
     }

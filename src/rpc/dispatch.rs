@@ -102,6 +102,8 @@ impl Drop for Counted {
 const MAX_RUNNING: usize = 4096;
 /// Results up to this size, in bytes, are copied into their response.
 const SMALL: usize = 64 << 10;
+/// Longest name of a method that an error repeats, in characters.
+const MAX_ECHO: usize = 100;
 /// How often a reader that waits looks whether it may go on.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -203,7 +205,9 @@ impl Dispatcher {
 
     fn request(&self, request: Request<'_>, more: bool) {
         let Request { id, method, params } = request;
-        tracing::debug!(%method, "request");
+        // What a client calls something else is not for a log.
+        let known = || self.methods.knows(&method).then_some(&*method);
+        tracing::debug!(method = known().unwrap_or("unknown"), "request");
         let is_gathered = GATHERED.contains(&&*method) && self.gathers(more);
         if !is_gathered {
             self.settle();
@@ -220,7 +224,8 @@ impl Dispatcher {
         }
         if !self.methods.knows(&method) {
             if let Some(raw_id) = raw_id {
-                let error = Error::new(Kind::MethodNotFound, format!("no method {method:?}"));
+                let named: String = method.chars().take(MAX_ECHO).collect();
+                let error = Error::new(Kind::MethodNotFound, format!("no method {named:?}"));
                 self.refuse(raw_id, &error);
             }
             return;

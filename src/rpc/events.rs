@@ -1,6 +1,7 @@
 //! `answer_event`: answers to before events (protocol.md §5). Waits for nothing.
 
 use super::method::Reply;
+use super::question::Given;
 use super::server::Call;
 use crate::ask::Answerer;
 use crate::error::Result;
@@ -15,7 +16,11 @@ pub async fn answer_event(call: Arc<Call>, params: wire::AnswerEventParams) -> R
     let (event_id, reply) = params.reply()?;
     let timeout_ms = match reply {
         EventReply::Answer(answer) => {
-            asks.answer(&event_id, Answerer::Client, &spelled, *answer)?;
+            let given = Given {
+                answer: *answer,
+                is_failure: false,
+            };
+            asks.answer(&event_id, Answerer::Client, &spelled, given)?;
             None
         }
         EventReply::Extend(by) => {

@@ -2,7 +2,7 @@
 
 use super::convert;
 use super::method::Reply;
-use super::question::{self, ANSWER_TIMEOUT, Asking};
+use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Result};
 use crate::flow::fork::{self, End, Position};
@@ -92,11 +92,13 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let close_calls = scope == wire::ForkScope::Tree || params.close_tool_calls.unwrap_or_default();
     let source = Source::read(&turn, end, entry, close_calls)?;
     drop(turn);
-    if !ask(&call, &open, &source).await? {
+    if let Some(Refusal { reason, by }) = ask(&call, &open, &source).await? {
         return Reply::of(&wire::ForkSessionResult {
             session: None,
             editor_text: None,
             cancelled: true,
+            reason: Some(reason),
+            by,
             durability: wire::Durability::None,
         });
     }
@@ -153,6 +155,8 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         session: Some(session),
         editor_text,
         cancelled: false,
+        reason: None,
+        by: None,
         durability: convert::durability(if is_written {
             durability
         } else {
@@ -234,8 +238,8 @@ impl Source {
     }
 }
 
-/// Asks the clients; false if one cancels.
-async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<bool> {
+/// Asks the clients and the hooks, which may refuse.
+async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Option<Refusal>> {
     let asking = Asking {
         server: &call.server,
         open,
@@ -256,7 +260,7 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<bo
             Position::At => wire::ForkPosition::At,
         },
     });
-    Ok(!decided.await?.cancelled)
+    Ok(decided.await?.refusal(wire::OnNoAnswer::Proceed))
 }
 
 /// What a fork has left to do once it is answered.

@@ -129,7 +129,7 @@ impl Navigator {
         let old = &preparation.plan.old_leaf_id;
         let given = match self.ask(&preparation, abort).await {
             Ok(given) => given,
-            Err(reason) => return unmoved(reason, true, old, old),
+            Err(refusal) => return refused(refusal, old),
         };
         let worthless = self.request.wants_summary && !preparation.plan.worth_summarizing;
         let summary = match given {
@@ -256,7 +256,7 @@ impl Navigator {
         &mut self,
         prepared: &Preparation,
         abort: &Cancel,
-    ) -> std::result::Result<Option<BranchSummary>, NavigationReason> {
+    ) -> std::result::Result<Option<BranchSummary>, Refusal> {
         let request = &self.request;
         let asking = Asking {
             server: &self.call.server,
@@ -275,12 +275,9 @@ impl Navigator {
             timeout_ms: put.timeout_ms,
             preparation: self.preparation(prepared),
         });
-        let decision = decided.await.map_err(|_| NavigationReason::Aborted)?;
-        if decision.cancelled {
-            return Err(NavigationReason::CancelledByClient);
-        }
-        if decision.is_silent && self.request.on_no_answer == wire::OnNoAnswer::Cancel {
-            return Err(NavigationReason::NoAnswer);
+        let mut decision = decided.await.map_err(|_| Refusal::Aborted)?;
+        if let Some(refusal) = decision.refusal(request.on_no_answer) {
+            return Err(Refusal::Answered(refusal));
         }
         let request = &mut self.request;
         if decision.custom_instructions.is_some() {
@@ -390,6 +387,7 @@ impl Navigator {
             Ok(wire::Navigation {
                 cancelled: false,
                 reason,
+                by: None,
                 editor_text: draft.map(|draft| draft.text.clone()),
                 editor_images: images
                     .map(|images| images.iter().map(|image| convert::raw(image)).collect()),
@@ -406,6 +404,24 @@ impl Navigator {
     }
 }
 
+/// What ends a navigation while its question is open.
+enum Refusal {
+    Aborted,
+    Answered(question::Refusal),
+}
+
+fn refused(refusal: Refusal, leaf_id: &Option<EntryId>) -> Result<Reply> {
+    let (reason, by) = match refusal {
+        Refusal::Aborted => (NavigationReason::Aborted, None),
+        Refusal::Answered(question::Refusal { reason, by }) => (reason.into(), by),
+    };
+    let navigation = wire::Navigation {
+        by,
+        ..unchanged(reason, true, leaf_id, leaf_id)
+    };
+    Reply::of(&wire::NavigateTreeResult::Navigation(Box::new(navigation)))
+}
+
 /// A navigation that changed nothing.
 pub(super) fn unmoved(
     reason: NavigationReason,
@@ -413,18 +429,27 @@ pub(super) fn unmoved(
     old_leaf_id: &Option<EntryId>,
     new_leaf_id: &Option<EntryId>,
 ) -> Result<Reply> {
-    Reply::of(&wire::NavigateTreeResult::Navigation(Box::new(
-        wire::Navigation {
-            cancelled,
-            reason: Some(reason),
-            editor_text: None,
-            editor_images: None,
-            old_leaf_id: id_text(old_leaf_id),
-            new_leaf_id: id_text(new_leaf_id),
-            summary_entry: None,
-            label_entry: None,
-            from_hook: None,
-            durability: wire::Durability::None,
-        },
-    )))
+    let navigation = unchanged(reason, cancelled, old_leaf_id, new_leaf_id);
+    Reply::of(&wire::NavigateTreeResult::Navigation(Box::new(navigation)))
+}
+
+fn unchanged(
+    reason: NavigationReason,
+    cancelled: bool,
+    old_leaf_id: &Option<EntryId>,
+    new_leaf_id: &Option<EntryId>,
+) -> wire::Navigation {
+    wire::Navigation {
+        cancelled,
+        reason: Some(reason),
+        by: None,
+        editor_text: None,
+        editor_images: None,
+        old_leaf_id: id_text(old_leaf_id),
+        new_leaf_id: id_text(new_leaf_id),
+        summary_entry: None,
+        label_entry: None,
+        from_hook: None,
+        durability: wire::Durability::None,
+    }
 }

@@ -1,17 +1,19 @@
 //! Before events: putting a question to everyone, and what the answers come to (protocol.md §5).
 //!
-//! Any cancel wins, then the first summary; of the overrides the first of each counts.
+//! Any cancel wins, then the first summary; of the overrides the first of each counts. A hook that
+//! fails, or whose time passes, has answered as its `on_failure` says.
 
 use super::notify;
 use super::server::{OpenSession, Server};
 use crate::ask::{Answerer, Outcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::hooks::Hook;
+use crate::hooks::{Hook, OnFailure};
 use crate::id::{self, EventId};
 use crate::program;
-use crate::wire::{self, BeforeEvent, EventOutcome, notification};
+use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
 use serde::Serialize;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -31,6 +33,14 @@ pub(super) struct Asking<'a> {
     pub takes_summary: bool,
 }
 
+/// An answer as it counts.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    pub answer: wire::EventAnswer,
+    /// It stands in for one that a hook failed to give.
+    pub is_failure: bool,
+}
+
 /// What every before event says of itself.
 #[derive(Clone)]
 pub(super) struct Put {
@@ -44,14 +54,37 @@ pub(super) struct Put {
 /// What the answers come to.
 #[derive(Debug, Default)]
 pub(super) struct Decision {
-    pub cancelled: bool,
+    /// An answer, or a hook that failed, says that it shall not happen.
+    refusal: Option<Refusal>,
     /// Somebody did not answer in time, and nobody's answer decided.
-    pub is_silent: bool,
+    is_silent: bool,
     pub summary: Option<wire::GivenSummary>,
     pub compaction: Option<wire::GivenCompaction>,
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
+    /// Of all answers, in their order.
+    pub context: Vec<String>,
+}
+
+/// Why what was asked about does not happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub reason: CancelReason,
+    /// The hook that failed.
+    pub by: Option<String>,
+}
+
+impl Decision {
+    /// Whether it is called off, silence included.
+    pub fn refusal(&mut self, on_no_answer: OnNoAnswer) -> Option<Refusal> {
+        let is_silent = self.is_silent && on_no_answer == OnNoAnswer::Cancel;
+        let silence = is_silent.then_some(Refusal {
+            reason: CancelReason::NoAnswer,
+            by: None,
+        });
+        self.refusal.take().or(silence)
+    }
 }
 
 impl Server {
@@ -92,8 +125,10 @@ pub(super) async fn put<P: Serialize>(
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
     // Recorded before it is sent: the answer may be there at once.
     let question = (!answerers.is_empty()).then(|| {
+        let event = asking.event;
+        let accepts = Box::new(move |given: &Given| given.answer.check(event));
         let asks = &server.asks;
-        asks.ask(event_id.clone(), answerers, timeout, asking.abort)
+        asks.ask(event_id.clone(), answerers, timeout, asking.abort, accepts)
     });
     let said = |seq: u64, timeout_ms: u64| Put {
         session_id: asking.open.id.to_string(),
@@ -116,22 +151,42 @@ pub(super) async fn put<P: Serialize>(
         let waited = hook.program.timeout.min(timeout);
         let params = params(said(asking.open.seq(), waited.as_millis() as u64));
         let message = notify::message(asking.event.name(), &params).unwrap_or_default();
-        let (server, event_id) = (Arc::clone(server), event_id.clone());
+        let (server, event_id, event) = (Arc::clone(server), event_id.clone(), asking.event);
         running.spawn(async move {
-            let (asks, by) = (&server.asks, Answerer::Hook(number));
-            match answer_of(&hook, &message).await {
-                // Too late is late: the question is over.
-                Some(answer) => {
-                    let _late = asks.answer(event_id.as_str(), by, "", answer);
-                }
-                None => asks.keeps_silent(event_id.as_str(), by),
-            }
+            let given = match answer_of(&hook, &message, event).await {
+                Ok(answer) => Given {
+                    answer,
+                    is_failure: false,
+                },
+                Err(failure) => failed(&hook, &failure),
+            };
+            let by = Answerer::Hook(number);
+            // Too late is late: the question is over.
+            let _late = server.asks.answer(event_id.as_str(), by, "", given);
         });
     }
     let (outcome, by, decided) = match server.asks.outcome(question).await {
         Outcome::Aborted => (EventOutcome::Aborted, None, Err(Error::cancelled())),
-        Outcome::Settled { answers, in_time } => {
-            let (outcome, by, decision) = decide(answers, in_time, asking.takes());
+        Outcome::Settled {
+            mut answers,
+            missing,
+        } => {
+            let mut in_time = true;
+            for by in missing {
+                match by.hook().and_then(|number| server.hooks.hook(number)) {
+                    Some(hook) => {
+                        let late = Failure::Program(program::Failure::TimedOut(timeout));
+                        answers.push((by, failed(hook, &late)));
+                    }
+                    None => in_time = false,
+                }
+            }
+            let (outcome, by, mut decision) = decide(answers, in_time, asking.takes());
+            if let Some(refusal) = &mut decision.refusal
+                && refusal.reason == CancelReason::HookFailed
+            {
+                refusal.by = by.and_then(|by| server.answerer_name(by));
+            }
             (outcome, by, Ok(decision))
         }
     };
@@ -150,27 +205,63 @@ pub(super) async fn put<P: Serialize>(
     decided
 }
 
-/// What a hook says: an object as in `answer_event`, or nothing; `None` if its time passed. One that
-/// fails otherwise has no opinion, as a client that has gone.
-async fn answer_of(hook: &Hook, message: &[u8]) -> Option<wire::EventAnswer> {
-    let hook_name = hook.program.name();
-    let output = match hook.run(message).await {
-        Ok(output) => output,
-        Err(failure) => {
-            tracing::warn!(hook = hook_name, "a hook failed: {failure}");
-            let is_silent = matches!(failure, program::Failure::TimedOut(_));
-            return (!is_silent).then(wire::EventAnswer::default);
-        }
-    };
+/// Why a hook gave no answer.
+enum Failure {
+    Program(program::Failure),
+    /// Its output is not an answer; where, if it is not one to any event.
+    NotAnAnswer {
+        line: usize,
+        column: usize,
+    },
+    /// A member of the answer answers another event.
+    OtherEvent(Error),
+}
+
+/// What a hook says: an object as in `answer_event`, or nothing.
+async fn answer_of(
+    hook: &Hook,
+    message: &[u8],
+    event: BeforeEvent,
+) -> std::result::Result<wire::EventAnswer, Failure> {
+    let output = hook.run(message).await.map_err(Failure::Program)?;
     if let b"" | b"null" | b"[]" = output.trim_ascii() {
-        return Some(wire::EventAnswer::default());
+        return Ok(wire::EventAnswer::default());
     }
-    let answer = serde_json::from_slice(&output);
-    Some(answer.unwrap_or_else(|error| {
-        let at = (error.line(), error.column());
-        tracing::warn!(hook = hook_name, ?at, "a hook's answer is not one");
-        wire::EventAnswer::default()
-    }))
+    let answer: wire::EventAnswer =
+        serde_json::from_slice(&output).map_err(|error| Failure::NotAnAnswer {
+            line: error.line(),
+            column: error.column(),
+        })?;
+    answer.check(event).map_err(Failure::OtherEvent)?;
+    Ok(answer)
+}
+
+/// What counts in place of the answer of a hook that failed.
+fn failed(hook: &Hook, failure: &Failure) -> Given {
+    hook.log_failure(failure);
+    let answer = wire::EventAnswer {
+        cancel: (hook.on_failure == OnFailure::Cancel).then_some(true),
+        ..wire::EventAnswer::default()
+    };
+    Given {
+        answer,
+        is_failure: true,
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Program(failure) => failure.fmt(f),
+            Failure::NotAnAnswer { line, column } => {
+                write!(
+                    f,
+                    "its output is not an answer (line {line}, column {column})"
+                )
+            }
+            Failure::OtherEvent(error) => f.write_str(&error.message),
+        }
+    }
 }
 
 /// What an answer can bring besides an opinion.
@@ -193,16 +284,20 @@ impl Asking<'_> {
 
 /// The outcome, whose answer it came to, and the decision.
 fn decide(
-    answers: Vec<(Answerer, wire::EventAnswer)>,
+    answers: Vec<(Answerer, Given)>,
     in_time: bool,
     takes: Takes,
 ) -> (EventOutcome, Option<Answerer>, Decision) {
     let mut decision = Decision::default();
     let (mut canceller, mut author) = (None, None);
     let last = answers.last().map(|(by, _)| *by);
-    for (by, answer) in answers {
+    for (by, Given { answer, is_failure }) in answers {
         if answer.cancel == Some(true) {
-            canceller = canceller.or(Some(by));
+            let reason = match is_failure {
+                true => CancelReason::HookFailed,
+                false => CancelReason::CancelledByClient,
+            };
+            canceller = canceller.or(Some((by, reason)));
         }
         let gives = match takes {
             Takes::Summary => answer.summary.is_some(),
@@ -219,11 +314,12 @@ fn decide(
         let replace = &mut decision.replace_instructions;
         *replace = replace.or(answer.replace_instructions);
         decision.label = decision.label.take().or(answer.label);
+        decision.context.extend(answer.context.unwrap_or_default());
     }
-    decision.cancelled = canceller.is_some();
+    decision.refusal = canceller.map(|(_, reason)| Refusal { reason, by: None });
     decision.is_silent = !in_time && canceller.is_none() && author.is_none();
     let (outcome, by) = match (canceller, author) {
-        (Some(by), _) => (EventOutcome::Cancelled, Some(by)),
+        (Some((by, _)), _) => (EventOutcome::Cancelled, Some(by)),
         (None, Some(by)) => (EventOutcome::Summary, Some(by)),
         (None, None) if !in_time => (EventOutcome::Timeout, None),
         (None, None) => (EventOutcome::Proceed, last),
@@ -238,8 +334,11 @@ mod tests {
     const CLIENT: Answerer = Answerer::Client;
     const HOOK: Answerer = Answerer::Hook(0);
 
-    fn answer(json: &str) -> wire::EventAnswer {
-        serde_json::from_str(json).unwrap()
+    fn answer(json: &str) -> Given {
+        Given {
+            answer: serde_json::from_str(json).unwrap(),
+            is_failure: json.contains("\"cancel\":true }"),
+        }
     }
 
     #[track_caller]
@@ -261,7 +360,30 @@ mod tests {
             (HOOK, r#"{"cancel":true}"#),
         ];
         let decision = check(&answers, true, (EventOutcome::Cancelled, Some(HOOK)));
-        assert!(decision.cancelled);
+        let refusal = decision.refusal.unwrap();
+        assert_eq!(refusal.reason, CancelReason::CancelledByClient);
+    }
+
+    #[test]
+    fn the_first_cancel_says_why_and_silence_counts_only_if_nobody_cancels() {
+        let failed = (HOOK, r#"{"cancel":true }"#);
+        let mut decision = check(&[failed], false, (EventOutcome::Cancelled, Some(HOOK)));
+        let refusal = decision.refusal(OnNoAnswer::Cancel).unwrap();
+        assert_eq!(refusal.reason, CancelReason::HookFailed);
+        let mut decision = check(&[(HOOK, "{}")], false, (EventOutcome::Timeout, None));
+        assert_eq!(decision.refusal(OnNoAnswer::Proceed), None);
+        let refusal = decision.refusal(OnNoAnswer::Cancel).unwrap();
+        assert_eq!(refusal.reason, CancelReason::NoAnswer);
+    }
+
+    #[test]
+    fn the_context_of_all_answers_is_joined_in_their_order() {
+        let answers = [
+            (HOOK, r#"{"context":["a","b"]}"#),
+            (CLIENT, r#"{"context":["c"]}"#),
+        ];
+        let decision = check(&answers, true, (EventOutcome::Proceed, Some(CLIENT)));
+        assert_eq!(decision.context, ["a", "b", "c"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::follow::Watched;
 use super::lane::{Gathering, Lane};
 use super::notify::Notices;
+use super::question::Given;
 use super::tree::LastView;
 use super::turns::ClientTurn;
 use crate::ask::Asks;
@@ -52,7 +53,7 @@ pub struct Server {
     pub store: Store,
     pub source: Arc<dyn Source>,
     pub outbox: Arc<Outbox>,
-    pub asks: Asks<wire::EventAnswer>,
+    pub asks: Asks<Given>,
     pub hooks: Hooks,
     pub instance_id: String,
     /// What the client has said of itself in `initialize`.
@@ -153,7 +154,7 @@ impl Server {
             config,
             source,
             outbox,
-            asks: Asks::new(MAX_ANSWER, |answer| answer.cancel == Some(true)),
+            asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             client: OnceLock::new(),
             sessions: Mutex::default(),
             registry: Arc::default(),

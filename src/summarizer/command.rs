@@ -37,8 +37,8 @@ pub async fn summarize(
     Ok(Summary { text, usage: None })
 }
 
-/// `{subject, conversation, previousSummary?, customInstructions?, replaceInstructions, readFiles,
-/// modifiedFiles, prompt:{system, user}, entries}`.
+/// `{subject, conversation, previousSummary?, customInstructions?, replaceInstructions, context?,
+/// readFiles, modifiedFiles, prompt:{system, user}, entries}`.
 fn input(request: &Request) -> Vec<u8> {
     let prompt = prompt::prompt(request);
     let mut input = b"{\"subject\":".to_vec();
@@ -56,6 +56,10 @@ fn input(request: &Request) -> Vec<u8> {
     }
     let replace = format!(",\"replaceInstructions\":{}", request.replace_instructions);
     input.extend_from_slice(replace.as_bytes());
+    if !request.context.is_empty() {
+        input.extend_from_slice(b",\"context\":");
+        super::push_strings(&mut input, &request.context);
+    }
     for (name, paths) in [
         ("readFiles", &request.files.read_files),
         ("modifiedFiles", &request.files.modified_files),

@@ -9,18 +9,22 @@
 //! `rig` loses the first while streaming (its issue 2248), `async-openai` knows one API, `genai` brings
 //! a dozen; what is needed of two APIs are two requests and two streams of events.
 
+mod address;
 mod anthropic;
 mod events;
 mod openai;
+mod pause;
 mod secret;
 
 use super::conversation::Budget;
 use super::{ModelName, Request, Summary, Told, Usage, failed, prompt};
 use crate::error::{Error, Kind};
+use address::{endpoint, is_loopback};
 use events::Events;
 use futures_util::StreamExt;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, redirect};
+use pause::retry_after;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use secret::Redactor;
 use std::collections::BTreeMap;
@@ -35,6 +39,8 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 const MAX_FAILURE_BYTES: usize = 16 << 10;
 /// Longest pause that a server may ask for before it is asked again.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// Longest pause that is passed on, in milliseconds: every client can represent it.
+const MAX_TOLD_MS: u64 = (1 << 53) - 1;
 /// Pause before the second attempt; doubled for each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -66,8 +72,8 @@ pub struct Settings {
 #[derive(Debug, Clone)]
 pub struct Provider {
     pub api: Api,
-    /// Without a slash at its end.
-    pub base_url: String,
+    /// What the paths of the API are put behind. Its query goes along.
+    pub base_url: Url,
     /// `None` where none is needed.
     pub key: Option<Key>,
 }
@@ -91,21 +97,27 @@ pub struct Key {
 #[derive(Debug, Clone)]
 pub struct Llm {
     client: Client,
+    /// For servers on this machine, which no proxy can reach as this machine; `None` if there are none.
+    direct: Option<Client>,
     settings: Arc<Settings>,
 }
 
 impl Llm {
     /// Fails if the client cannot be set up.
     pub fn new(settings: Settings) -> Result<Self, reqwest::Error> {
-        let client = Client::builder()
-            .connect_timeout(settings.connect_timeout)
-            // A key goes where it was meant to go.
-            .redirect(redirect::Policy::none())
-            .user_agent(concat!("treelined/", env!("CARGO_PKG_VERSION")))
-            .pool_max_idle_per_host(0)
-            .build()?;
+        let builder = || {
+            Client::builder()
+                .connect_timeout(settings.connect_timeout)
+                // A key goes where it was meant to go.
+                .redirect(redirect::Policy::none())
+                .user_agent(concat!("treelined/", env!("CARGO_PKG_VERSION")))
+                .pool_max_idle_per_host(0)
+        };
+        let mut urls = settings.providers.values().map(|it| &it.base_url);
+        let direct = urls.any(is_loopback).then(|| builder().no_proxy().build());
         Ok(Self {
-            client,
+            client: builder().build()?,
+            direct: direct.transpose()?,
             settings: Arc::new(settings),
         })
     }
@@ -235,8 +247,10 @@ impl Llm {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let url = format!("{}{path}", provider.base_url);
-        let send = self.client.post(url).headers(headers).body(body).send();
+        let url = endpoint(&provider.base_url, path);
+        let direct = self.direct.as_ref().filter(|_| is_loopback(&url));
+        let client = direct.unwrap_or(&self.client);
+        let send = client.post(url).headers(headers).body(body).send();
         let response = self
             .within_idle(send)
             .await?
@@ -454,7 +468,8 @@ impl Failure {
             details.insert("status".to_owned(), status.as_u16().into());
         }
         let after = self.retry_after();
-        error.retry_after_ms = after.and_then(|after| u64::try_from(after.as_millis()).ok());
+        let after = after.and_then(|after| u64::try_from(after.as_millis()).ok());
+        error.retry_after_ms = after.filter(|after| *after <= MAX_TOLD_MS);
         error
     }
 }
@@ -482,17 +497,6 @@ impl fmt::Display for Failure {
             Failure::BadKey => f.write_str("the key cannot be sent"),
         }
     }
-}
-
-/// Seconds, or a date, of which what is left counts.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
-    let left = at.duration_since(jiff::Timestamp::now());
-    Some(Duration::try_from(left).unwrap_or_default())
 }
 
 /// `error.type` or `error.code` of a body, if it is a short identifier and so no text that might
@@ -535,19 +539,6 @@ fn known_window(model_id: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pauses_asked_for_are_seconds_or_dates() {
-        let after = |text: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());
-            retry_after(&headers)
-        };
-        assert_eq!(after("7"), Some(Duration::from_secs(7)));
-        assert_eq!(after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
-        assert!(after("Wed, 21 Oct 2099 07:28:00 GMT") > Some(Duration::from_secs(1 << 20)));
-        assert_eq!(after("soon"), None);
-    }
 
     #[test]
     fn only_identifiers_of_a_failure_are_repeated() {

@@ -38,6 +38,8 @@ pub struct Request {
     pub custom_instructions: Option<String>,
     /// The custom instructions replace the usual structure instead of adding to it.
     pub replace_instructions: bool,
+    /// What clients have added to be taken into account.
+    pub context: Vec<String>,
     /// Every entry, in file order, one JSON object each, with context edits applied: those left out
     /// are missing, the edits themselves too. Not cut to the budget.
     pub entries: Vec<Vec<u8>>,

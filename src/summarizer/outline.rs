@@ -16,6 +16,8 @@ const GOAL: usize = 200;
 const REQUEST: usize = 90;
 const REQUESTS: usize = 4;
 const FOCUS: usize = 140;
+/// Pieces of what clients have added.
+const CONTEXTS: usize = 3;
 const FILES: usize = 120;
 const TOOLS: usize = 120;
 const ERROR: usize = 90;
@@ -231,6 +233,7 @@ impl Record {
 fn push_focus(out: &mut String, request: &Request) {
     out.push_str("\n## Constraints & Preferences\n");
     match &request.custom_instructions {
+        None if !request.context.is_empty() => {}
         None => out.push_str(NOTHING),
         Some(focus) if request.replace_instructions => {
             let focus = one_line(focus, FOCUS);
@@ -239,6 +242,9 @@ fn push_focus(out: &mut String, request: &Request) {
             ));
         }
         Some(focus) => out.push_str(&format!("- Focus: {}\n", one_line(focus, FOCUS))),
+    }
+    for context in request.context.iter().take(CONTEXTS) {
+        out.push_str(&format!("- Context: {}\n", one_line(context, FOCUS)));
     }
 }
 

@@ -24,6 +24,12 @@ pub fn prompt(request: &Request) -> Prompt {
     user.push_str("<conversation>\n");
     user.push_str(&request.conversation);
     user.push_str("\n</conversation>\n\n");
+    if !request.context.is_empty() {
+        user.push_str(CONTEXT);
+        user.push_str("\n\n<context>\n");
+        user.push_str(&request.context.join("\n\n"));
+        user.push_str("\n</context>\n\n");
+    }
     let instructions = request.custom_instructions.as_deref();
     match instructions.filter(|_| request.replace_instructions) {
         Some(instructions) => user.push_str(instructions),
@@ -47,6 +53,8 @@ it as context, and carry over what still matters:";
 const UPDATE: &str = "What came before this part of the conversation was summarized earlier, and \
 your summary takes that one's place. Keep what it says and still holds, move what has been \
 finished, and add what is new:";
+
+const CONTEXT: &str = "Take this into account too. It is not part of the conversation:";
 
 const SYSTEM: &str = "You summarize conversations between a user and an AI assistant, for an \
 assistant that will work on without having seen them. What you are given is a record, not \
@@ -165,6 +173,12 @@ mod tests {
             added.ends_with("\n\nAdditional focus: List the files."),
             "{added}"
         );
+
+        request.context = vec!["a fact".into(), "another".into()];
+        let user = prompt(&request).user;
+        let context = "</conversation>\n\nTake this into account too. It is not part of the \
+                       conversation:\n\n<context>\na fact\n\nanother\n</context>\n\n";
+        assert!(user.contains(context) && has_structure(&user), "{user}");
 
         request.previous_summary = Some("before".into());
         let user = prompt(&request).user;

@@ -2,7 +2,10 @@
 
 use super::append::Durability;
 use super::entry::Entry;
+use super::event::CancelReason;
+use super::navigate::OnNoAnswer;
 use super::params::{Count, Raw, count};
+use super::read::Model;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,10 +34,19 @@ mutation_params! {
     CompactParams {
         /// What the summary shall dwell on.
         custom_instructions: Option<String>,
+        /// `customInstructions` replace the usual structure of a summary.
+        replace_instructions: Option<bool>,
         /// Tokens to keep, estimated; 20000 if left out.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         keep_recent_tokens: Option<u64>,
+        /// Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most
+        /// `limits.maxAnswerMs`.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        answer_timeout_ms: Option<u64>,
+        /// What silence means; `proceed` if left out.
+        on_no_answer: Option<OnNoAnswer>,
     }
 }
 
@@ -42,10 +54,19 @@ mutation_params! {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactResult {
-    /// The new entry.
-    #[schemars(with = "Entry")]
-    pub compaction_entry: Raw,
-    /// What the write was given.
+    /// Nothing was changed, for the `reason` given.
+    pub cancelled: bool,
+    /// Why nothing changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<CancelReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The new entry; left out if cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Entry>")]
+    pub compaction_entry: Option<Raw>,
+    /// What the write was given; `none` if cancelled.
     pub durability: Durability,
 }
 
@@ -79,9 +100,15 @@ pub struct CompactionPreparation {
     pub previous_summary: Option<String>,
     /// The compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
+    /// The model at the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
     /// What the summary shall dwell on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
+    /// `customInstructions` replace the usual structure of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_instructions: Option<bool>,
     /// Tokens of the context so far, estimated.
     pub tokens_before: u64,
     /// The files it is about.

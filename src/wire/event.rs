@@ -52,7 +52,7 @@ impl AnswerEventParams {
 }
 
 /// A client's opinion; of each member the first client that gives one counts, a `cancel` before
-/// anything else.
+/// anything else. A member that answers another event is refused.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventAnswer {
@@ -61,15 +61,51 @@ pub struct EventAnswer {
     /// To `session_before_tree`: the summary, if one is wanted.
     #[serde(default, deserialize_with = "optional_object")]
     pub summary: Option<GivenSummary>,
-    /// To `session_before_tree`: in place of the instructions given.
+    /// To `session_before_tree` and `session_before_compact`: in place of the instructions given.
     pub custom_instructions: Option<String>,
-    /// To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
+    /// To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual
+    /// structure of a summary.
     pub replace_instructions: Option<bool>,
     /// To `session_before_tree`: in place of the label given.
     pub label: Option<String>,
     /// To `session_before_compact`: the compaction.
     #[serde(default, deserialize_with = "optional_object")]
     pub compaction: Option<GivenCompaction>,
+    /// To `session_before_compact`: what the summarizer is told besides the conversation. That of all
+    /// answers counts, in their order.
+    pub context: Option<Vec<String>>,
+}
+
+impl EventAnswer {
+    /// Fails with `invalidParams` if a member answers another event.
+    pub fn check(&self, event: BeforeEvent) -> Result<(), Error> {
+        use BeforeEvent::{SessionBeforeCompact as Compact, SessionBeforeTree as Tree};
+        let members: [(&str, bool, &[BeforeEvent]); 6] = [
+            ("summary", self.summary.is_some(), &[Tree]),
+            ("label", self.label.is_some(), &[Tree]),
+            (
+                "customInstructions",
+                self.custom_instructions.is_some(),
+                &[Tree, Compact],
+            ),
+            (
+                "replaceInstructions",
+                self.replace_instructions.is_some(),
+                &[Tree, Compact],
+            ),
+            ("compaction", self.compaction.is_some(), &[Compact]),
+            ("context", self.context.is_some(), &[Compact]),
+        ];
+        for (name, is_given, of) in members {
+            if is_given && !of.contains(&event) {
+                let of: Vec<&str> = of.iter().map(|event| event.name()).collect();
+                let (event, of) = (event.name(), of.join(" and "));
+                let reason = format!("does not answer {event}; it is a member of answers to {of}");
+                return Err(Error::invalid_params(format!("result.{name}"), reason));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A compaction that a client made itself.
@@ -162,11 +198,23 @@ impl BeforeEvent {
     }
 }
 
+/// Why what was asked about did not happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CancelReason {
+    /// A client or a hook answered `cancel`.
+    CancelledByClient,
+    /// Nobody answered in time, and `onNoAnswer` was `cancel`.
+    NoAnswer,
+    /// A hook failed whose `on_failure` is `cancel`; `by` names it.
+    HookFailed,
+}
+
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventOutcome {
-    /// A client answered `cancel`.
+    /// A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
     Cancelled,
     /// A client gave the summary.
     Summary,

@@ -1,6 +1,7 @@
 //! Forking a session into a new file (protocol.md §3, storage.md §5).
 
 use super::append::Durability;
+use super::event::CancelReason;
 use super::session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,8 +54,14 @@ pub struct ForkSessionResult {
     /// The text of the user message that was forked before, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
-    /// A client refused: nothing was made.
+    /// Nothing was made, for the `reason` given.
     pub cancelled: bool,
+    /// Why nothing was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<CancelReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// `none` if nothing was written.
     pub durability: Durability,
 }

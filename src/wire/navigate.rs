@@ -3,7 +3,7 @@
 
 use super::append::Durability;
 use super::entry::{ContentBlock, Entry};
-use super::event::TreePreparation;
+use super::event::{CancelReason, TreePreparation};
 use super::params::{Count, Nullable, Raw, count, nullable, optional_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,6 +126,9 @@ pub struct Navigation {
     /// Why nothing changed, or no summary was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// The text of the user message that was gone to, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
@@ -162,10 +165,22 @@ pub enum NavigationReason {
     CancelledByClient,
     /// Nobody answered in time, and `onNoAnswer` was `cancel`.
     NoAnswer,
+    /// A hook failed whose `on_failure` is `cancel`; `by` names it.
+    HookFailed,
     /// By `abort_navigation`, a cancelled request, or the end of the connection.
     Aborted,
     /// The leaf moved, but the branch left behind holds only labels and settings.
     NothingToSummarize,
+}
+
+impl From<CancelReason> for NavigationReason {
+    fn from(reason: CancelReason) -> Self {
+        match reason {
+            CancelReason::CancelledByClient => Self::CancelledByClient,
+            CancelReason::NoAnswer => Self::NoAnswer,
+            CancelReason::HookFailed => Self::HookFailed,
+        }
+    }
 }
 
 /// What a navigation would summarize.
@@ -303,6 +318,9 @@ pub struct MergeBranchResult {
     /// Why nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Left out if cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]

@@ -10,6 +10,7 @@ use super::failure::ErrorObject;
 use super::fork::ForkPosition;
 use super::navigate::MoveCause;
 use super::params::{Raw, RequestId};
+use super::read::Model;
 use super::session::Diagnostic;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -79,7 +80,7 @@ pub struct EventResolved {
     pub navigation_id: Option<String>,
     /// How it ended.
     pub outcome: EventOutcome,
-    /// The client whose answer decided.
+    /// The client or the hook whose answer, or failure, decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -130,6 +131,9 @@ pub struct SessionBeforeCompact {
     pub timeout_ms: u64,
     /// What is about to be summarized and kept.
     pub preparation: CompactionPreparation,
+    /// The model at the leaf, as in `preparation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
     /// Why.
     pub reason: CompactionReason,
 }
@@ -158,7 +162,7 @@ pub struct SessionCompact {
     pub from_hook: Option<bool>,
 }
 
-/// A compaction came to nothing.
+/// A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCompactFailed {

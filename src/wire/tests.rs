@@ -407,6 +407,7 @@ fn absent_members_are_left_out_of_results_and_null_positions_are_not() {
     let result = NavigateTreeResult::Navigation(Box::new(Navigation {
         cancelled: true,
         reason: Some(NavigationReason::Aborted),
+        by: None,
         editor_text: None,
         editor_images: None,
         old_leaf_id: Some("a".into()),

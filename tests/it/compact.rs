@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::config::{self, script};
 use crate::harness::*;
 use crate::real_input::real;
 
@@ -345,33 +346,158 @@ fn without_a_first_kept_entry_the_prepared_one_counts_and_an_unknown_one_is_refu
     }
 }
 
+/// A cancel of the client's came back as the error of a cancelled request, and as a failure.
 #[test]
-fn a_cancel_a_cancelled_request_and_a_missing_summarizer_are_told_and_change_nothing() {
+fn a_cancelled_compaction_is_no_failure() {
     let mut d = asked();
     talk(&mut d);
     let id = d.send("compact", json!({"keepRecentTokens": 200}));
     let event = d.notification("session_before_compact");
     d.answer(&event, json!({"cancel": true}));
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
-    assert_eq!(d.response(&id).unwrap_err().code, -32800);
-    let failed = d.notification("session_compact_failed");
-    assert_eq!(failed["error"]["data"]["kind"], "cancelled");
+    let expect = json!({"cancelled": true, "reason": "cancelledByClient", "durability": "none"});
+    assert_eq!(d.response(&id).unwrap(), expect);
 
+    let params = json!({"keepRecentTokens": 200, "answerTimeoutMs": 50, "onNoAnswer": "cancel"});
+    let id = d.send("compact", params);
+    let event = d.notification("session_before_compact");
+    assert_eq!(event["timeoutMs"], 50);
+    assert_eq!(d.notification("event_resolved")["outcome"], "timeout");
+    let expect = json!({"cancelled": true, "reason": "noAnswer", "durability": "none"});
+    assert_eq!(d.response(&id).unwrap(), expect);
+    d.no_notification("session_compact_failed");
+    assert_eq!(d.leaf(), "a4");
+    assert_eq!(file_lines(&d.home.only_file()).len(), 9);
+}
+
+#[test]
+fn a_cancelled_request_and_a_missing_summarizer_are_told_and_change_nothing() {
+    let mut d = asked();
+    talk(&mut d);
     let id = d.send("compact", json!({"keepRecentTokens": 200}));
     d.notification("session_before_compact");
     d.ok("$/cancel_request", json!({"requestId": id}));
     assert_eq!(d.notification("event_resolved")["outcome"], "aborted");
-    assert_eq!(d.response(&id).unwrap_err().kind, "cancelled");
+    let error = d.response(&id).unwrap_err();
+    assert_eq!((error.kind.as_str(), error.code), ("cancelled", -32800));
     d.notification("session_compact_failed");
 
-    let id = d.send("compact", json!({"keepRecentTokens": 200}));
-    let event = d.notification("session_before_compact");
-    d.answer(&event, json!({}));
-    d.notification("event_resolved");
+    // Silence lets it happen, if not said otherwise.
+    let params = json!({"keepRecentTokens": 200, "answerTimeoutMs": 50});
+    let id = d.send("compact", params);
+    d.notification("session_before_compact");
+    assert_eq!(d.notification("event_resolved")["outcome"], "timeout");
     assert_eq!(d.response(&id).unwrap_err().kind, "summarizerUnavailable");
     d.notification("session_compact_failed");
     assert_eq!(d.leaf(), "a4");
     assert_eq!(file_lines(&d.home.only_file()).len(), 9);
+}
+
+/// Answers changed nothing of how the summary is made, and the question did not say which model is in use.
+#[test]
+fn answers_change_what_the_summarizer_is_asked() {
+    let home = Home::new();
+    let heard = home.files().join("requests");
+    let body = format!("cat >> {}; echo text", heard.display());
+    let program = script(&home, "summarize", &body);
+    let hook = "echo '{\"context\":[\"of the hook\"],\"customInstructions\":\"late\"}'";
+    let hook = script(
+        &home,
+        "hook",
+        &format!(
+            "while [ ! -e {}.go ]; do sleep 0.02; done; {hook}",
+            heard.display()
+        ),
+    );
+    let text = format!(
+        "[summarizer]\nuse = \"command\"\n[summarizer.command]\nargv = [{program:?}]\n\
+         [[hooks]]\nevents = [\"session_before_compact\"]\nargv = [{hook:?}]\n"
+    );
+    let mut d = Daemon::start_in(&home, &["--config", &config::file(&home, &text)], &[]);
+    d.ignore_bookkeeping();
+    d.init(json!({"answers": {"session_before_compact": {}}}));
+    d.create();
+    talk(&mut d);
+    let params = json!({
+        "keepRecentTokens": 100, "customInstructions": "asked", "replaceInstructions": false,
+    });
+    let id = d.send("compact", params);
+    let event = d.notification("session_before_compact");
+    let model = json!({"provider": "prov", "modelId": "mod"});
+    assert_eq!(event["model"], model);
+    assert_eq!(event["preparation"]["model"], model);
+    assert_eq!(event["preparation"]["customInstructions"], "asked");
+    assert_eq!(event["preparation"]["replaceInstructions"], false);
+    d.answer(
+        &event,
+        json!({"customInstructions": "answered", "replaceInstructions": true, "context": ["one", "two"]}),
+    );
+    std::fs::write(format!("{}.go", heard.display()), "").unwrap();
+    let result = d.response(&id).unwrap();
+    d.notification("event_resolved");
+    d.notification("session_compact");
+    assert_eq!(result["cancelled"], false);
+    assert!(result.get("reason").is_none(), "{result}");
+    let requests = std::fs::read_to_string(heard).unwrap();
+    let requests: Vec<Json> = requests.lines().map(|line| parse(line).unwrap()).collect();
+    assert_eq!(requests.len(), 2, "the history, and the turn that is cut");
+    for request in &requests {
+        assert_eq!(request["customInstructions"], "answered");
+        assert_eq!(request["replaceInstructions"], true);
+    }
+    assert_eq!(requests[0]["context"], json!(["one", "two", "of the hook"]));
+    assert!(requests[1].get("context").is_none(), "once is enough");
+}
+
+/// A member of an answer to another event was taken, and ignored, and the question was over.
+#[test]
+fn a_member_of_another_event_is_refused_and_the_question_stays_open() {
+    let mut d = Daemon::start();
+    d.ignore_bookkeeping();
+    for name in ["session_before_fork", "session_before_compact"] {
+        d.ignore(name);
+    }
+    let events = [
+        "session_before_tree",
+        "session_before_fork",
+        "session_before_compact",
+    ];
+    d.init(json!({"answers": {events[0]: {}, events[1]: {}, events[2]: {}}}));
+    d.create();
+    talk(&mut d);
+    let members = [
+        ("summary", json!({"summary": "S"}), &events[..1]),
+        ("label", json!("l"), &events[..1]),
+        ("customInstructions", json!("i"), &[events[0], events[2]]),
+        ("replaceInstructions", json!(false), &[events[0], events[2]]),
+        ("compaction", json!({"summary": "S"}), &events[2..]),
+        ("context", json!([]), &events[2..]),
+    ];
+    for (method, event, params) in [
+        ("navigate_tree", events[0], json!({"targetId": "a1"})),
+        ("fork_session", events[1], json!({})),
+        ("compact", events[2], json!({"keepRecentTokens": 200})),
+    ] {
+        let id = d.send(method, params);
+        let asked = d.notification(event);
+        for (member, value, of) in &members {
+            let result = json!({"cancel": true, *member: value});
+            if of.contains(&event) {
+                continue;
+            }
+            let answer = json!({"eventId": asked["eventId"], "result": result});
+            let error = d.err_kind("answer_event", answer, "invalidParams");
+            assert_eq!(error.details("field"), &json!(format!("result.{member}")));
+            let unknown = json!({"eventId": "nothing", "result": result});
+            d.err_kind("answer_event", unknown, "eventNotPending");
+        }
+        d.still_waits(&id);
+        d.answer(&asked, json!({"cancel": true}));
+        assert_eq!(d.response(&id).unwrap()["cancelled"], true, "{method}");
+        d.notification("event_resolved");
+        let late = json!({"eventId": asked["eventId"], "result": {"context": []}});
+        d.err_kind("answer_event", late, "eventNotPending");
+    }
 }
 
 #[test]

@@ -204,45 +204,257 @@ fn the_daemon_serves_with_what_the_file_says() {
     assert_eq!(appended["durability"], "always");
 }
 
-#[test]
-fn hooks_that_others_may_write_are_refused() {
-    let home = Home::new();
-    let hook = script(&home, "hook", "exit 0");
-    let path = file(
-        &home,
-        &format!("[[hooks]]\nevents = [\"session_tree\"]\nargv = [{hook:?}]\n"),
-    );
-    let config = || home.run(&["--config", &path, "config"], &[], "");
-    config().clean();
-    let chmod = |path: &str, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    for mode in [0o777, 0o720, 0o702] {
-        chmod(&hook, mode).unwrap();
-        let output = config();
-        assert_eq!(output.code, Some(1), "{mode:o}");
-        assert!(
-            output.stderr.contains("can be written by others"),
-            "{}",
-            output.stderr
-        );
-    }
-    chmod(&hook, 0o700).unwrap();
-    config().clean();
-    // Whoever may write the file that names it may as well write it.
-    chmod(&path, 0o666).unwrap();
-    assert_eq!(config().code, Some(1));
-    chmod(&path, 0o600).unwrap();
-    // Whoever may write the folder may put another one in its place.
-    let folder = home.files();
-    let folder = folder.to_str().unwrap();
-    chmod(folder, 0o777).unwrap();
-    assert_eq!(config().code, Some(1));
-    chmod(folder, 0o700).unwrap();
-    config().clean();
+fn chmod(path: &str, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
 
-    for argv in ["[\"hook\"]", "[]", "[\"/nowhere/hook\"]"] {
-        let text = format!("[[hooks]]\nevents = [\"session_tree\"]\nargv = {argv}\n");
-        let output = home.run(&["--config", &file(&home, &text), "config"], &[], "");
-        assert_eq!(output.code, Some(1), "{argv}");
+/// A configuration file that others may write was accepted unless it named programs, with its `base_url`:
+/// the key went wherever they wanted. It is refused by every command but those that show what is wrong.
+#[test]
+fn a_file_that_others_may_write_is_refused_by_every_command() {
+    let home = Home::new();
+    let path = file(&home, "durability = \"always\"\n");
+    let v1 = home.file("v1.jsonl", include_bytes!("../data/v1.jsonl"));
+    let v1 = v1.to_str().unwrap();
+    chmod(&path, 0o666);
+    let out = home.files().join("out");
+    let schema = ["schema", "--out", out.to_str().unwrap()];
+    let commands: [&[&str]; 9] = [
+        &[],
+        &["serve"],
+        &["call", "list_sessions"],
+        &["tree", v1],
+        &["migrate", v1],
+        &["demo"],
+        &schema,
+        &["completions", "bash"],
+        &["--session-dir", "/d", "--durability", "os", "serve"],
+    ];
+    for command in commands {
+        let output = home.run(&[&["--config", &path], command].concat(), &[], "");
+        assert_eq!(output.code, Some(1), "{command:?}");
+        assert_eq!(output.text(), "", "{command:?}");
+        for part in [
+            "is refused",
+            "config.toml",
+            "can be written by others",
+            "chmod go-w",
+        ] {
+            assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
+        }
+    }
+    let described = home.run(&["--config", &path, "config"], &[], "").clean();
+    let described = described.text();
+    assert!(described.contains("is refused"), "{described}");
+    let doctor = home
+        .run(&["--config", &path, "doctor", v1], &[], "")
+        .clean();
+    let doctor = doctor.text();
+    assert!(doctor.contains("is refused"), "{doctor}");
+
+    chmod(&path, 0o600);
+    home.run(&["--config", &path, "call", "list_sessions"], &[], "")
+        .clean();
+}
+
+/// Whoever may write a folder on the way, or has set a link there, may put another file in its place.
+#[test]
+fn a_file_that_others_may_replace_is_refused() {
+    let home = Home::new();
+    let path = file(&home, "");
+    let folder = home.files().join("open");
+    fs::create_dir(&folder).unwrap();
+    let link = folder.join("link.toml");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let code = |path: &str| home.run(&["--config", path, "serve"], &[], "").code;
+    let (folder, link) = (folder.to_str().unwrap(), link.to_str().unwrap());
+    for (mode, expect) in [(0o700, 0), (0o777, 1), (0o1777, 0), (0o770, 1)] {
+        chmod(folder, mode);
+        assert_eq!(code(link), Some(expect), "a link in a folder of {mode:o}");
+        assert_eq!(code(&path), Some(0));
+    }
+    chmod(folder, 0o700);
+    let files = home.files();
+    chmod(files.to_str().unwrap(), 0o777);
+    assert_eq!(code(link), Some(1), "what the link points to");
+    chmod(files.to_str().unwrap(), 0o700);
+
+    // Only root can give a file away.
+    for given_away in [path.as_str(), link] {
+        if std::os::unix::fs::lchown(given_away, Some(54321), None).is_ok() {
+            let output = home.run(&["--config", link, "serve"], &[], "");
+            assert_eq!(output.code, Some(1), "{given_away}");
+            let why = "belongs to another user";
+            assert!(output.stderr.contains(why), "{}", output.stderr);
+            std::os::unix::fs::lchown(given_away, Some(0), None).unwrap();
+        }
+    }
+    assert_eq!(code(link), Some(0));
+    assert_eq!(code("/dev/null"), Some(0));
+}
+
+/// Every file of a program is checked before each run, and so is every link and folder on the way there.
+#[test]
+fn programs_that_others_may_change_are_shown_and_not_run() {
+    let home = Home::new();
+    let ran = home.files().join("ran");
+    let body = format!("touch {}; echo text", ran.display());
+    let program = script(&home, "program", &body);
+    let folder = home.files().join("open");
+    fs::create_dir(&folder).unwrap();
+    chmod(folder.to_str().unwrap(), 0o777);
+    let link = folder.join("link");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    let above = folder.join("../program");
+    let open = script(&home, "other", &body);
+    chmod(&open, 0o770);
+    let why = "can be written by others";
+    for (argv, why) in [
+        (vec![open.as_str()], why),
+        (vec![link.to_str().unwrap()], why),
+        (vec![above.to_str().unwrap()], why),
+        (vec![&program, open.as_str()], why),
+        (vec!["program"], "is not an absolute path"),
+        (vec!["./program"], "is not an absolute path"),
+    ] {
+        let text = format!(
+            "[summarizer]\nuse = \"command\"\n[summarizer.command]\nargv = {argv:?}\n\
+             [[hooks]]\nevents = [\"session_opened\", \"session_tree\"]\nargv = {argv:?}\n"
+        );
+        let path = file(&home, &text);
+        let described = home.run(&["--config", &path, "config"], &[], "").clean();
+        let described = described.text();
+        assert_eq!(described.matches(why).count(), 2, "{argv:?}: {described}");
+        let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
+        d.ignore_bookkeeping();
+        d.let_complain();
+        d.init(json!({}));
+        d.create();
+        d.chain(&["u1", "a1", "u2"]);
+        let params = json!({"targetId": "a1", "summarize": true});
+        let error = d.err_kind("navigate_tree", params, "summarizerFailed");
+        assert!(error.message.contains(why), "{argv:?}: {}", error.message);
+        d.said();
+        assert!(!ran.exists(), "{argv:?}");
+    }
+}
+
+/// Programs inherited the whole environment, with all keys in it.
+#[test]
+fn programs_get_a_small_environment() {
+    let home = Home::new();
+    let (summarizer, hook) = (home.files().join("s.env"), home.files().join("h.env"));
+    let write = |to: &Path| format!("env > {0}.new; mv {0}.new {0}; echo text", to.display());
+    let text = format!(
+        "[summarizer]\nuse = \"command\"\n\
+         [summarizer.command]\nargv = [{:?}]\nenv = [\"FOR_SUMMARIES\", \"TEST_API_KEY\"]\n\
+         [summarizer.llm.providers.x]\napi = \"openai\"\nbase_url = \"http://h\"\n\
+         key_env = \"TREELINED_KEY\"\n\
+         [[hooks]]\nevents = [\"session_tree\"]\nargv = [{:?}]\nenv = [\"FOR_HOOKS\", \"UNSET\"]\n",
+        script(&home, "summarize", &write(&summarizer)),
+        script(&home, "hook", &write(&hook)),
+    );
+    let given = [
+        ("LC_ALL", "C"),
+        ("TZ", "UTC"),
+        ("XDG_CACHE_HOME", "/c"),
+        ("TREELINED_MINE", "m"),
+    ];
+    let named = [
+        ("TEST_API_KEY", "k1"),
+        ("FOR_SUMMARIES", "s"),
+        ("FOR_HOOKS", "h"),
+    ];
+    let secret = [
+        ("ANTHROPIC_API_KEY", "k2"),
+        ("OPENAI_API_KEY", "k3"),
+        ("TREELINED_KEY", "k4"),
+        ("AWS_SESSION_TOKEN", "k5"),
+        ("LD_DEBUG_OUTPUT", "/dev/null"),
+    ];
+    let path = file(&home, &text);
+    let env = [&given[..], &named, &secret].concat();
+    let mut d = Daemon::start_in(&home, &["--config", &path], &env);
+    d.ignore_bookkeeping();
+    d.init(json!({}));
+    d.create();
+    d.chain(&["u1", "a1", "u2"]);
+    let params = json!({"targetId": "a1", "summarize": true});
+    d.ok("navigate_tree", params);
+    for (file, own) in [(summarizer, &named[..2]), (hook, &named[2..])] {
+        eventually("the program has run", || file.exists());
+        let text = fs::read_to_string(&file).unwrap();
+        let names = |of: &[(&str, &str)]| -> Vec<bool> {
+            let line = |(name, value): &(&str, &str)| format!("{name}={value}");
+            of.iter()
+                .map(|it| text.lines().any(|found| found == line(it)))
+                .collect()
+        };
+        assert_eq!(names(&given), [true; 4], "{text}");
+        assert_eq!(names(own), vec![true; own.len()], "{text}");
+        assert_eq!(names(&secret), [false; 5], "{text}");
+        let others: Vec<_> = named
+            .iter()
+            .filter(|it| !own.contains(it))
+            .copied()
+            .collect();
+        assert_eq!(names(&others), vec![false; others.len()], "{text}");
+        assert!(text.lines().any(|line| line.starts_with("PATH=")), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("HOME=")), "{text}");
+    }
+}
+
+/// What a file or an argument says was printed as it is: C1 controls and marks that turn the direction of
+/// writing reached the terminal.
+#[test]
+fn settings_and_errors_are_shown_without_controls() {
+    let evil = "a\u{9b}2J\u{202e}b\u{1b}[31m";
+    let text = format!(
+        "session_dir = \"/s/{}\"\n[summarizer]\nuse = \"llm\"\n\
+         [summarizer.llm.context_windows]\n{key} = 5\n\
+         [summarizer.llm.providers.{key}]\napi = \"openai\"\nbase_url = \"http://h\"\nkey_env = {key}\n\
+         [[hooks]]\nevents = []\nargv = [{key}]\n",
+        "\\u009B\\u202E\\u001B",
+        key = "\"a\\u009B2J\\u202Eb\\u001B[31m\"",
+    );
+    let home = Home::new();
+    let folder = home.files().join(evil);
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("config.toml");
+    fs::write(&path, &text).unwrap();
+    let path = path.to_str().unwrap();
+    let is_bad = |char: char| char != '\n' && treelined::terminal::is_control(char);
+    let unset = [("TREELINED_SESSION_DIR", "")];
+    let output = home.run(&["--config", path, "config"], &unset, "").clean();
+    let described = output.text();
+    assert!(!described.contains(is_bad), "{described:?}");
+    let again = home.run(
+        &["--config", &file(&home, &described), "config"],
+        &unset,
+        "",
+    );
+    assert!(again.clean().text().contains("\\u009B"));
+
+    fs::write(path, format!("x = \"{evil}\"")).unwrap();
+    let session = home.file("s.jsonl", include_bytes!("../data/v3.jsonl"));
+    let session = session.to_str().unwrap();
+    let arguments: [&[&str]; 10] = [
+        &["--config", path, "config"],
+        &["--config", path, "doctor", session],
+        &["--config", path],
+        &[evil],
+        &["--summarizer", evil],
+        &["--max-frame-bytes", evil],
+        &["call", "list_sessions", evil],
+        &["call", evil],
+        &["tree", evil],
+        &["doctor", evil],
+    ];
+    for arguments in arguments {
+        let output = home.run(arguments, &[], "");
+        let shown = output.text() + &output.stderr;
+        assert!(shown.contains("2J"), "{arguments:?}: {shown:?}");
+        assert!(!shown.contains(is_bad), "{arguments:?}: {shown:?}");
     }
 }
 

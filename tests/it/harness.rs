@@ -686,6 +686,14 @@ impl Daemon {
         self.complains = true;
     }
 
+    /// Ends the daemon and gives what it has said on stderr.
+    #[track_caller]
+    pub fn said(&mut self) -> String {
+        self.close_stdin();
+        assert_eq!(self.exited(), Some(0));
+        self.stderr_text()
+    }
+
     pub fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
     }

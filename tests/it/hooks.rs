@@ -1,6 +1,7 @@
 //! Programs that answer before events and hear of what has happened, next to a client that answers.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -159,76 +160,224 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     assert_eq!(result["labelEntry"]["label"], "of the hook");
 }
 
+/// How a hook can fail: its script, and what is said of it.
+const FAILURES: [(&str, &str); 9] = [
+    ("exit 3", "it exited with code 3"),
+    ("echo '{}'; exit 1", "it exited with code 1"),
+    ("kill -9 $$", "it was ended by a signal"),
+    ("echo '{\"cancle\":true}'", "its output is not an answer"),
+    ("echo sure", "its output is not an answer"),
+    (
+        "echo '{\"compaction\":{\"summary\":\"S\"}}'",
+        "result.compaction: does not answer session_before_tree",
+    ),
+    ("sleep 60", "it took longer than 1s"),
+    (
+        "head -c 2000000 /dev/zero",
+        "it wrote more than 1048576 bytes",
+    ),
+    ("chmod go+w \"$0\"; exit 1", "it exited with code 1"),
+];
+
+/// A daemon with one hook, which fails, and more in its table.
+fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
+    let hook = script(home, "guard", body);
+    let timeout_ms = if body == "sleep 60" { 1000 } else { 20_000 };
+    let text = format!(
+        "[[hooks]]\nevents = [{events}]\nargv = [{hook:?}]\ntimeout_ms = {timeout_ms}\n{more}\n"
+    );
+    let mut d = Daemon::start_in(home, &["--config", &file(home, &text)], &[]);
+    d.ignore_bookkeeping();
+    d.let_complain();
+    d
+}
+
+/// A guard that crashed let every move through, even where the caller had asked for a cancel if nobody
+/// answers. A guard that is missing does not open the gate, whatever the caller says; what asks nobody
+/// remains the way out.
 #[test]
-fn a_hook_that_fails_has_no_opinion_and_says_why_on_stderr() {
-    for (body, why) in [
-        ("exit 3", "it exited with code 3"),
-        ("echo '{\"cancle\":true}'", "a hook's answer is not one"),
-        ("sleep 60", "it took longer than 2s"),
-        (
-            "head -c 2000000 /dev/zero",
-            "it wrote more than 1048576 bytes",
-        ),
-    ] {
+fn a_hook_that_fails_cancels_whatever_the_caller_says_of_silence() {
+    for (body, why) in FAILURES {
         let home = Home::new();
-        let hook = script(&home, "hook", body);
-        let timeout_ms = if body == "sleep 60" { 2000 } else { 20_000 };
-        let path = file(
-            &home,
-            &format!(
-                "[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{hook:?}]\ntimeout_ms = {timeout_ms}\n"
-            ),
+        let mut d = failing(&home, BEFORE_TREE, body, "");
+        d.init(json!({}));
+        talk(&mut d);
+        for on_no_answer in ["proceed", "cancel"] {
+            let params = json!({"targetId": "a1", "onNoAnswer": on_no_answer});
+            let result = d.ok("navigate_tree", params);
+            let expect = json!({
+                "cancelled": true, "reason": "hookFailed", "by": "guard",
+                "oldLeafId": "a2", "newLeafId": "a2", "durability": "none",
+            });
+            assert_eq!(result, expect, "{body}");
+            let resolved = d.notification("event_resolved");
+            assert_eq!(resolved["outcome"], "cancelled", "{body}");
+            assert_eq!(resolved["by"], "guard", "{body}");
+        }
+        d.ok("set_leaf", json!({"leafId": "a1"}));
+        d.ok("branch", json!({"entryId": "u1"}));
+        d.ok("undo_navigation", json!({}));
+        assert_eq!(d.leaf(), "a1", "{body}");
+        let said = d.said();
+        assert!(
+            said.contains(why) && said.contains("guard"),
+            "{body}: {said}"
         );
-        let lines = [
-            request(&json!(1), "create_session", &json!({})),
-            request(
-                &json!(2),
-                "append_message",
-                &json!({"message": user("x"), "entryId": "u1"}),
-            ),
-            request(
-                &json!(3),
-                "append_message",
-                &json!({"message": user("x"), "entryId": "u2"}),
-            ),
-            request(&json!(4), "navigate_tree", &json!({"targetId": "u1"})),
-        ];
-        let input = lines.join("\n");
-        let output = home.run(&["--config", &path], &[], input);
-        assert_eq!(output.code, Some(0), "{body}");
-        let answer = output.responses()["4"].clone();
-        assert_eq!(answer["result"]["cancelled"], false, "{body}: {answer}");
-        assert!(output.stderr.contains(why), "{body}: {}", output.stderr);
+        assert!(
+            said.contains("config.toml"),
+            "the file that names it: {said}"
+        );
     }
 }
 
 #[test]
-fn a_hook_that_lets_its_time_pass_is_silent_and_one_that_says_nothing_is_not() {
-    for (body, reason, outcome) in [
-        ("sleep 60", json!("noAnswer"), "timeout"),
-        ("echo null", Json::Null, "proceed"),
-        ("echo '[]'", Json::Null, "proceed"),
-    ] {
+fn a_hook_that_fails_lets_it_happen_where_the_configuration_says_so() {
+    for (body, why) in FAILURES {
         let home = Home::new();
-        let hook = script(&home, "hook", body);
-        let timeout_ms = if outcome == "timeout" { 1000 } else { 20_000 };
-        let text = format!(
-            "[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{hook:?}]\ntimeout_ms = {timeout_ms}\n"
-        );
-        let path = file(&home, &text);
-        let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
-        d.ignore_bookkeeping();
-        if outcome == "timeout" {
-            d.let_complain();
-        }
+        let mut d = failing(&home, BEFORE_TREE, body, "on_failure = \"proceed\"");
         d.init(json!({}));
         talk(&mut d);
-        let result = d.ok(
-            "navigate_tree",
-            json!({"targetId": "a1", "onNoAnswer": "cancel"}),
+        let params = json!({"targetId": "a1", "onNoAnswer": "cancel"});
+        let result = d.ok("navigate_tree", params);
+        assert_eq!(result["cancelled"], false, "{body}: {result}");
+        assert!(result.get("by").is_none(), "{result}");
+        let resolved = d.notification("event_resolved");
+        assert_eq!(resolved["outcome"], "proceed", "{body}");
+        assert_eq!(resolved["by"], "guard", "{body}");
+        assert_eq!(d.leaf(), "a1");
+        let said = d.said();
+        assert!(said.contains(why), "{body}: {said}");
+    }
+}
+
+/// A hook that had not answered at the caller's deadline was silent, so that a caller with little time
+/// passed every guard.
+#[test]
+fn a_caller_with_little_time_does_not_get_past_a_hook() {
+    let home = Home::new();
+    let mut d = failing(&home, BEFORE_TREE, "sleep 30", "");
+    d.init(json!({"answers": {"session_before_tree": {}}}));
+    talk(&mut d);
+    let params = json!({"targetId": "a1", "answerTimeoutMs": 100, "onNoAnswer": "proceed"});
+    let id = d.send("navigate_tree", params);
+    let event = d.notification("session_before_tree");
+    d.answer(&event, json!({}));
+    let result = d.response(&id).unwrap();
+    assert_eq!(
+        (&result["reason"], &result["by"]),
+        (&json!("hookFailed"), &json!("guard"))
+    );
+    assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
+}
+
+/// A client that keeps silent is silent beside a hook that fails and lets it happen, too.
+#[test]
+fn the_silence_of_a_client_counts_beside_a_hook_that_fails() {
+    let home = Home::new();
+    let mut d = failing(&home, BEFORE_TREE, "exit 1", "on_failure = \"proceed\"");
+    d.init(json!({"answers": {"session_before_tree": {}}}));
+    talk(&mut d);
+    let params = json!({"targetId": "a1", "answerTimeoutMs": 300, "onNoAnswer": "cancel"});
+    assert_eq!(d.ok("navigate_tree", params)["reason"], "noAnswer");
+    assert_eq!(d.notification("event_resolved")["outcome"], "timeout");
+}
+
+#[test]
+fn forks_and_compactions_are_cancelled_by_a_hook_that_fails() {
+    let home = Home::new();
+    let events = "\"session_before_fork\", \"session_before_compact\"";
+    let mut d = failing(&home, events, "exit 1", "");
+    d.ignore("session_before_fork");
+    d.ignore("session_before_compact");
+    d.init(json!({}));
+    talk(&mut d);
+    let params = [
+        ("fork_session", json!({})),
+        ("compact", json!({"keepRecentTokens": 1})),
+    ];
+    for (method, params) in params {
+        let result = d.ok(method, params);
+        let expect = json!({
+            "cancelled": true, "reason": "hookFailed", "by": "guard", "durability": "none",
+        });
+        assert_eq!(result, expect, "{method}");
+        let resolved = d.notification("event_resolved");
+        assert_eq!(
+            (&resolved["outcome"], &resolved["by"]),
+            (&json!("cancelled"), &json!("guard"))
         );
-        assert_eq!(result["reason"], reason, "{body}");
-        assert_eq!(d.notification("event_resolved")["outcome"], outcome);
+    }
+    assert_eq!(d.leaf(), "a2");
+}
+
+/// What could not be started, or could be changed by others, kept the daemon from starting, and every
+/// command with it.
+#[test]
+fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
+    let home = Home::new();
+    let text = |argv: &str| format!("[[hooks]]\nevents = [{BEFORE_TREE}]\nargv = [{argv:?}]\n");
+    let not_executable = home.file("text", b"no program");
+    let open_to_all = script(&home, "open", "exit 0");
+    fs::set_permissions(&open_to_all, fs::Permissions::from_mode(0o722)).unwrap();
+    for (argv, why) in [
+        ("/nowhere/guard", "could not be started"),
+        (not_executable.to_str().unwrap(), "could not be started"),
+        ("/usr", "could not be started"),
+        ("guard", "is not an absolute path"),
+        ("./guard", "is not an absolute path"),
+        (open_to_all.as_str(), "can be written by others"),
+    ] {
+        let path = file(&home, &text(argv));
+        let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
+        d.ignore_bookkeeping();
+        d.let_complain();
+        d.init(json!({}));
+        talk(&mut d);
+        let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
+        assert_eq!(result["reason"], "hookFailed", "{argv}");
+        d.notification("event_resolved");
+        let said = d.said();
+        assert!(said.contains(why), "{argv}: {said}");
+
+        let listed = home.run(&["--config", &path, "call", "list_sessions"], &[], "");
+        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+        let described = home.run(&["--config", &path, "config"], &[], "").clean();
+        let described = described.text();
+        assert!(described.contains(why), "{described}");
+        let session = home.session_files().remove(0);
+        let session = session.to_str().unwrap();
+        let doctor = home
+            .run(&["--config", &path, "doctor", session], &[], "")
+            .clean();
+        let doctor = doctor.text();
+        assert!(doctor.contains(why) && doctor.contains(&path), "{doctor}");
+    }
+}
+
+#[test]
+fn a_hook_that_fails_afterwards_is_logged_with_the_file_that_names_it() {
+    let home = Home::new();
+    let mut d = failing(&home, "\"session_tree\"", "exit 9", "");
+    d.init(json!({}));
+    talk(&mut d);
+    d.ok("set_leaf", json!({"leafId": "a1"}));
+    let said = d.said();
+    for part in ["guard", "config.toml", "it exited with code 9"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn a_hook_that_says_nothing_has_no_opinion() {
+    for body in ["true", "echo null", "echo '[]'", "echo '{}'"] {
+        let home = Home::new();
+        let mut d = hooked(&home, &[(BEFORE_TREE, body)], &[]);
+        d.init(json!({}));
+        talk(&mut d);
+        let params = json!({"targetId": "a1", "onNoAnswer": "cancel"});
+        let result = d.ok("navigate_tree", params);
+        assert_eq!(result["cancelled"], false, "{body}");
+        assert_eq!(d.notification("event_resolved")["outcome"], "proceed");
     }
 }
 

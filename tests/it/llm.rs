@@ -178,9 +178,13 @@ fn timed(api: &str, port: u16, (idle, total): (u64, u64), more: &str) -> String 
 const ENVIRONMENT: [(&str, &str); 2] = [("TEST_KEY", KEY), ("NO_PROXY", "127.0.0.1")];
 
 fn asking(config: &str) -> Daemon {
+    asking_in(config, &ENVIRONMENT)
+}
+
+fn asking_in(config: &str, environment: &[(&str, &str)]) -> Daemon {
     let home = Home::new();
     let path = file(&home, config);
-    let mut d = Daemon::start_in(&home, &["--config", &path], &ENVIRONMENT);
+    let mut d = Daemon::start_in(&home, &["--config", &path], environment);
     d.ignore_bookkeeping();
     d.ignore("summary_delta");
     d.ignore("progress");
@@ -324,6 +328,60 @@ fn a_compaction_records_what_both_summaries_took_and_shows_progress() {
         let request = server.requests.recv().unwrap();
         let prompt = request.body["messages"][0]["content"].as_str().unwrap();
         assert!(prompt.ends_with("Additional focus: mind this"), "{prompt}");
+    }
+}
+
+/// A proxy was asked to reach a server on this machine, which it cannot, and was told what was meant for it.
+#[test]
+fn a_server_on_this_machine_is_asked_without_a_proxy_and_others_through_it() {
+    let proxy = Server::says(stream_response(&openai_events(TEXT, "stop"), true));
+    let server = Server::says(stream_response(&openai_events(TEXT, "stop"), true));
+    let address = format!("http://127.0.0.1:{}", proxy.port);
+    let environment = [
+        ("TEST_KEY", KEY),
+        ("NO_PROXY", ""),
+        ("no_proxy", ""),
+        ("HTTP_PROXY", &address),
+        ("http_proxy", &address),
+        ("ALL_PROXY", &address),
+    ];
+    let config = configured("openai", server.port, "");
+    for host in ["127.0.0.1", "localhost"] {
+        succeeds(&mut asking_in(
+            &config.replace("127.0.0.1", host),
+            &environment,
+        ));
+    }
+    assert_eq!((server.count(), proxy.count()), (2, 0));
+
+    let elsewhere = config.replace("127.0.0.1", "model.invalid");
+    succeeds(&mut asking_in(&elsewhere, &environment));
+    assert_eq!((server.count(), proxy.count()), (2, 1));
+    let head = proxy.requests.recv().unwrap().head;
+    assert!(head.starts_with("POST http://model.invalid:"), "{head}");
+}
+
+/// The path of the API was put behind the query.
+#[test]
+fn the_query_of_a_base_url_goes_along() {
+    let server = Server::says(stream_response(&openai_events(TEXT, "stop"), true));
+    let config =
+        configured("openai", server.port, "").replace("/v1/\"", "/v1/?api-version=1&x=%2F\"");
+    succeeds(&mut asking(&config));
+    let head = server.requests.recv().unwrap().head;
+    let expect = "POST /v1/chat/completions?api-version=1&x=%2F HTTP/1.1\r\n";
+    assert!(head.starts_with(expect), "{head}");
+}
+
+/// A `Retry-After` too large to be read was taken for none: the server was asked again half a second later.
+#[test]
+fn a_pause_too_long_to_be_read_is_not_cut_short() {
+    for after in ["99999999999999999999", "Fri, 31 Dec 99999 23:59:59 GMT"] {
+        let headers = format!("retry-after: {after}\r\n");
+        let server = Server::says(status_response("429 Slow Down", &headers, ""));
+        let error = fails(&configured("openai", server.port, ""), "rateLimited");
+        assert!(error.data.get("retryAfterMs").is_none(), "{error:?}");
+        assert_eq!(server.count(), 1, "{after}");
     }
 }
 

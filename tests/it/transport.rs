@@ -869,3 +869,25 @@ fn logs_go_to_stderr_and_never_hold_content() {
     // `lines` refuses whatever is not protocol.
     assert!(output.lines().len() >= 4);
 }
+
+/// At the level of `debug` the method of a request stood in the log as the client had spelled it: whole,
+/// however long, and with its escapes.
+#[test]
+fn a_log_holds_no_method_that_is_none() {
+    let evil = format!("\u{9b}2J\u{202e}\u{1b}[31m{}", "x".repeat(100_000));
+    let lines = [
+        request(&json!(1), "list_sessions", &json!({})),
+        request(&json!(2), &evil, &json!({})),
+    ];
+    let output = Home::new().run(&[], &[("TREELINED_LOG", "trace")], lines.join("\n"));
+    assert_eq!(output.code, Some(0));
+    let log = &output.stderr;
+    assert!(
+        log.contains("list_sessions") && log.contains("unknown"),
+        "{log}"
+    );
+    assert!(!log.contains("2J") && log.len() < 10_000, "{log}");
+    let error = output.responses()["2"]["error"].clone();
+    assert_eq!(error["data"]["kind"], "methodNotFound");
+    assert!(error["message"].as_str().unwrap().len() < 1000);
+}

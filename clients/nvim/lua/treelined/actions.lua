@@ -31,6 +31,7 @@ local WITHOUT, WITH, FOCUS = 'No summary', 'Summarize', 'Summarize with focus…
 local REASONS = {
   cancelledByClient = 'the move was refused',
   noAnswer = 'the move was not answered in time',
+  hookFailed = 'a hook failed, and nothing was moved; `treelined config` may say why',
   aborted = 'the move was aborted',
   alreadyThere = 'the conversation stands here already',
   nothingToSummarize = 'moved; there was nothing to summarize',

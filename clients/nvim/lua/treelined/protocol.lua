@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
+  schema_hash = 'sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

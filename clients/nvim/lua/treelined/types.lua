@@ -117,6 +117,9 @@
 --- What keeps a session busy.
 ---@alias treelined.BusyBy 'turn'|'compaction'|'navigation'
 
+--- Why what was asked about did not happen.
+---@alias treelined.CancelReason 'cancelledByClient'|'noAnswer'|'hookFailed'
+
 --- Cancels a request that waits; a notification, or a request.
 ---@class treelined.CancelRequestParams
 ---@field requestId treelined.RequestId The id of the request; an unknown one is ignored.
@@ -158,15 +161,21 @@
 
 --- Replaces the older part of the context by a summary, by appending a compaction entry.
 ---@class treelined.CompactParams
+---@field answerTimeoutMs? integer Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
 ---@field customInstructions? string What the summary shall dwell on.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 ---@field keepRecentTokens? integer Tokens to keep, estimated; 20000 if left out.
+---@field onNoAnswer? treelined.OnNoAnswer What silence means; `proceed` if left out.
+---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 
 --- The result of `compact`.
 ---@class treelined.CompactResult
----@field compactionEntry treelined.Entry The new entry.
----@field durability treelined.Durability What the write was given.
+---@field by? string The hook that failed, if that is the reason.
+---@field cancelled boolean Nothing was changed, for the `reason` given.
+---@field compactionEntry? treelined.Entry The new entry; left out if cancelled.
+---@field durability treelined.Durability What the write was given; `none` if cancelled.
+---@field reason? treelined.CancelReason Why nothing changed.
 
 --- A summary in place of what stands before `firstKeptEntryId` on the path.
 ---@class treelined.CompactionEntry
@@ -190,8 +199,10 @@
 ---@field fileOps treelined.FileOps The files it is about.
 ---@field firstKeptEntryId string The first entry that stays in the context.
 ---@field isSplitTurn boolean The cut is inside a turn.
+---@field model? treelined.Model The model at the leaf.
 ---@field previousCompactions string[] The compactions on the path, newest first.
 ---@field previousSummary? string The summary of the compaction before, which is updated.
+---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
 ---@field tokensBefore integer Tokens of the context so far, estimated.
 ---@field truncated? boolean True if ids stand for entries.
 ---@field turnPrefix? treelined.Entry[] The part of a split turn that is summarized separately.
@@ -341,13 +352,14 @@
 ---@field data treelined.ErrorData For programs.
 ---@field message string For people.
 
---- A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else.
+--- A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused.
 ---@class treelined.EventAnswer
 ---@field cancel? boolean True: it shall not happen.
 ---@field compaction? treelined.GivenCompaction To `session_before_compact`: the compaction.
----@field customInstructions? string To `session_before_tree`: in place of the instructions given.
+---@field context? string[] To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order.
+---@field customInstructions? string To `session_before_tree` and `session_before_compact`: in place of the instructions given.
 ---@field label? string To `session_before_tree`: in place of the label given.
----@field replaceInstructions? boolean To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
+---@field replaceInstructions? boolean To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
 ---@field summary? treelined.GivenSummary To `session_before_tree`: the summary, if one is wanted.
 
 --- How a question ended.
@@ -355,7 +367,7 @@
 
 --- A question is over: prompts for it can be dismissed.
 ---@class treelined.EventResolved
----@field by? string The client whose answer decided.
+---@field by? string The client or the hook whose answer, or failure, decided.
 ---@field event treelined.BeforeEvent What was asked.
 ---@field eventId string Names the question in `answer_event`.
 ---@field navigationId? string The navigation that asked, if it was one.
@@ -392,9 +404,11 @@
 
 --- The result of `fork_session`.
 ---@class treelined.ForkSessionResult
----@field cancelled boolean A client refused: nothing was made.
+---@field by? string The hook that failed, if that is the reason.
+---@field cancelled boolean Nothing was made, for the `reason` given.
 ---@field durability treelined.Durability `none` if nothing was written.
 ---@field editorText? string The text of the user message that was forked before, for the editor.
+---@field reason? treelined.CancelReason Why nothing was made.
 ---@field session? treelined.Session The new session, open; left out if cancelled.
 
 --- The children of an entry, in file order.
@@ -618,6 +632,7 @@
 
 --- The result of `merge_branch`.
 ---@class treelined.MergeBranchResult
+---@field by? string The hook that failed, if that is the reason.
 ---@field cancelled boolean Nothing was changed, for the `reason` given.
 ---@field durability treelined.Durability What the write was given.
 ---@field reason? treelined.NavigationReason Why nothing changed.
@@ -680,6 +695,7 @@
 
 --- How a navigation ended.
 ---@class treelined.Navigation
+---@field by? string The hook that failed, if that is the reason.
 ---@field cancelled boolean Nothing was changed, for the `reason` given.
 ---@field durability treelined.Durability `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] Its images.
@@ -692,7 +708,7 @@
 ---@field summaryEntry? treelined.Entry The branch_summary, if one was made.
 
 --- Why a navigation changed nothing, or made no summary.
----@alias treelined.NavigationReason 'alreadyThere'|'cancelledByClient'|'noAnswer'|'aborted'|'nothingToSummarize'
+---@alias treelined.NavigationReason 'alreadyThere'|'cancelledByClient'|'noAnswer'|'hookFailed'|'aborted'|'nothingToSummarize'
 
 --- A node of the nested form.
 ---@class treelined.NestedNode
@@ -832,6 +848,7 @@
 --- A compaction is about to happen. Answered by `answer_event`.
 ---@class treelined.SessionBeforeCompact
 ---@field eventId string Names the question in `answer_event`.
+---@field model? treelined.Model The model at the leaf, as in `preparation`.
 ---@field preparation treelined.CompactionPreparation What is about to be summarized and kept.
 ---@field reason treelined.CompactionReason Why.
 ---@field seq integer The number of this notification.
@@ -873,7 +890,7 @@
 ---@field seq integer The number of this notification.
 ---@field sessionId string The session.
 
---- A compaction came to nothing.
+--- A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
 ---@class treelined.SessionCompactFailed
 ---@field error treelined.ErrorObject As the request was answered.
 ---@field reason treelined.CompactionReason Why it was tried.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
+SCHEMA_HASH = "sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1077,7 +1077,10 @@ class AsyncMethods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
         keep_recent_tokens: int | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CompactResult:
@@ -1087,7 +1090,13 @@ class AsyncMethods(ABC):
 
         `custom_instructions`: What the summary shall dwell on.
 
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
         `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
 
         `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
@@ -1097,7 +1106,10 @@ class AsyncMethods(ABC):
             {
                 "sessionId": session_id,
                 "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
                 "keepRecentTokens": keep_recent_tokens,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,
@@ -2299,7 +2311,10 @@ class Methods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
         keep_recent_tokens: int | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CompactResult:
@@ -2309,7 +2324,13 @@ class Methods(ABC):
 
         `custom_instructions`: What the summary shall dwell on.
 
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
         `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
 
         `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
@@ -2319,7 +2340,10 @@ class Methods(ABC):
             {
                 "sessionId": session_id,
                 "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
                 "keepRecentTokens": keep_recent_tokens,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,

@@ -16,6 +16,14 @@ BeginTurnResult = dict[str, Any]
 BusyBy = Literal["turn", "compaction", "navigation"]
 """What keeps a session busy."""
 
+CancelReason = Literal["cancelledByClient", "noAnswer", "hookFailed"]
+"""Why what was asked about did not happen.
+
+`cancelledByClient`: A client or a hook answered `cancel`.
+`noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
+`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
+"""
+
 CancelRequestResult = dict[str, Any]
 """The result of `$/cancel_request`."""
 
@@ -145,7 +153,7 @@ ErrorKind = Literal[
 EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 """How a question ended.
 
-`cancelled`: A client answered `cancel`.
+`cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
 `summary`: A client gave the summary.
 `proceed`: All have answered.
 `timeout`: Not all have answered in time.
@@ -166,13 +174,14 @@ MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
 """What moved the leaf."""
 
 NavigationReason = Literal[
-    "alreadyThere", "cancelledByClient", "noAnswer", "aborted", "nothingToSummarize"
+    "alreadyThere", "cancelledByClient", "noAnswer", "hookFailed", "aborted", "nothingToSummarize"
 ]
 """Why a navigation changed nothing, or made no summary.
 
 `alreadyThere`: The leaf stands at the target; not cancelled.
 `cancelledByClient`: A client answered `cancel`.
 `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
+`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
 `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
@@ -537,19 +546,34 @@ class CompactParams(TypedDict, total=False):
     """The session; may be left out while exactly one is open."""
     customInstructions: str | None
     """What the summary shall dwell on."""
+    replaceInstructions: bool | None
+    """`customInstructions` replace the usual structure of a summary."""
     keepRecentTokens: int | None
     """Tokens to keep, estimated; 20000 if left out."""
+    answerTimeoutMs: int | None
+    """Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`."""
+    onNoAnswer: OnNoAnswer | None
+    """What silence means; `proceed` if left out."""
     expectedLeafId: str | None
     """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
 
 
-class CompactResult(TypedDict):
+class _CompactResult(TypedDict):
+    cancelled: bool
+    """Nothing was changed, for the `reason` given."""
+    durability: Durability
+    """What the write was given; `none` if cancelled."""
+
+
+class CompactResult(_CompactResult, total=False):
     """The result of `compact`."""
 
+    reason: CancelReason
+    """Why nothing changed."""
+    by: str
+    """The hook that failed, if that is the reason."""
     compactionEntry: Entry
-    """The new entry."""
-    durability: Durability
-    """What the write was given."""
+    """The new entry; left out if cancelled."""
 
 
 class _CompactionEntry(TypedDict):
@@ -610,8 +634,12 @@ class CompactionPreparation(_CompactionPreparation, total=False):
     """True if ids stand for entries."""
     previousSummary: str
     """The summary of the compaction before, which is updated."""
+    model: Model
+    """The model at the leaf."""
     customInstructions: str
     """What the summary shall dwell on."""
+    replaceInstructions: bool
+    """`customInstructions` replace the usual structure of a summary."""
 
 
 class ContextEditEntry(TypedDict):
@@ -819,20 +847,22 @@ class ErrorObject(TypedDict):
 
 
 class EventAnswer(TypedDict, total=False):
-    """A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else."""
+    """A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused."""
 
     cancel: bool | None
     """True: it shall not happen."""
     summary: GivenSummary | None
     """To `session_before_tree`: the summary, if one is wanted."""
     customInstructions: str | None
-    """To `session_before_tree`: in place of the instructions given."""
+    """To `session_before_tree` and `session_before_compact`: in place of the instructions given."""
     replaceInstructions: bool | None
-    """To `session_before_tree`: `customInstructions` replace the usual structure of a summary."""
+    """To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary."""
     label: str | None
     """To `session_before_tree`: in place of the label given."""
     compaction: GivenCompaction | None
     """To `session_before_compact`: the compaction."""
+    context: list[str] | None
+    """To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order."""
 
 
 class _EventResolved(TypedDict):
@@ -854,7 +884,7 @@ class EventResolved(_EventResolved, total=False):
     navigationId: str
     """The navigation that asked, if it was one."""
     by: str
-    """The client whose answer decided."""
+    """The client or the hook whose answer, or failure, decided."""
 
 
 class EventsLost(TypedDict):
@@ -929,7 +959,7 @@ class ForkSessionParams(TypedDict, total=False):
 
 class _ForkSessionResult(TypedDict):
     cancelled: bool
-    """A client refused: nothing was made."""
+    """Nothing was made, for the `reason` given."""
     durability: Durability
     """`none` if nothing was written."""
 
@@ -941,6 +971,10 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     """The new session, open; left out if cancelled."""
     editorText: str
     """The text of the user message that was forked before, for the editor."""
+    reason: CancelReason
+    """Why nothing was made."""
+    by: str
+    """The hook that failed, if that is the reason."""
 
 
 class _GetChildrenParams(TypedDict):
@@ -1370,6 +1404,8 @@ class MergeBranchResult(_MergeBranchResult, total=False):
 
     reason: NavigationReason
     """Why nothing changed."""
+    by: str
+    """The hook that failed, if that is the reason."""
     summaryEntry: Entry
     """Left out if cancelled."""
 
@@ -1469,6 +1505,8 @@ class Navigation(_Navigation, total=False):
 
     reason: NavigationReason
     """Why nothing changed, or no summary was made."""
+    by: str
+    """The hook that failed, if that is the reason."""
     editorText: str
     """The text of the user message that was gone to, for the editor."""
     editorImages: list[ContentBlock]
@@ -1730,9 +1768,7 @@ class Session(_Session, total=False):
     """The session it comes from, as its header says. Untrusted text."""
 
 
-class SessionBeforeCompact(TypedDict):
-    """A compaction is about to happen. Answered by `answer_event`."""
-
+class _SessionBeforeCompact(TypedDict):
     sessionId: str
     """The session."""
     seq: int
@@ -1745,6 +1781,13 @@ class SessionBeforeCompact(TypedDict):
     """What is about to be summarized and kept."""
     reason: CompactionReason
     """Why."""
+
+
+class SessionBeforeCompact(_SessionBeforeCompact, total=False):
+    """A compaction is about to happen. Answered by `answer_event`."""
+
+    model: Model
+    """The model at the leaf, as in `preparation`."""
 
 
 class SessionBeforeFork(TypedDict):
@@ -1819,7 +1862,7 @@ class SessionCompact(_SessionCompact, total=False):
 
 
 class SessionCompactFailed(TypedDict):
-    """A compaction came to nothing."""
+    """A compaction came to nothing, otherwise than by an answer to `session_before_compact`."""
 
     sessionId: str
     """The session."""

@@ -23,6 +23,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// Why what was asked about did not happen.
+    ///
+    /// `cancelledByClient`: A client or a hook answered `cancel`.
+    /// `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
+    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
+    pub enum CancelReason {
+        CancelledByClient = "cancelledByClient",
+        NoAnswer = "noAnswer",
+        HookFailed = "hookFailed",
+    }
+}
+
+string_enum! {
     /// Why a session is compacted.
     ///
     /// `manual`: By `compact`.
@@ -159,7 +172,7 @@ string_enum! {
 string_enum! {
     /// How a question ended.
     ///
-    /// `cancelled`: A client answered `cancel`.
+    /// `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
     /// `summary`: A client gave the summary.
     /// `proceed`: All have answered.
     /// `timeout`: Not all have answered in time.
@@ -201,12 +214,14 @@ string_enum! {
     /// `alreadyThere`: The leaf stands at the target; not cancelled.
     /// `cancelledByClient`: A client answered `cancel`.
     /// `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
+    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
     /// `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
     /// `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
     pub enum NavigationReason {
         AlreadyThere = "alreadyThere",
         CancelledByClient = "cancelledByClient",
         NoAnswer = "noAnswer",
+        HookFailed = "hookFailed",
         Aborted = "aborted",
         NothingToSummarize = "nothingToSummarize",
     }

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106";
+    "sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0";
 
 impl Client {
     /// Makes a new session and opens it. Nothing is written before its first entry.
@@ -496,7 +496,10 @@ impl Client {
         let params = CompactParams {
             session_id: self.session_id(),
             custom_instructions: None,
+            replace_instructions: None,
             keep_recent_tokens: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
             expected_leaf_id: None,
         };
         self.call("compact", params)

@@ -144,9 +144,18 @@ pub struct CompactParams {
     /// What the summary shall dwell on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
+    /// `customInstructions` replace the usual structure of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_instructions: Option<bool>,
     /// Tokens to keep, estimated; 20000 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_recent_tokens: Option<u64>,
+    /// Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_timeout_ms: Option<u64>,
+    /// What silence means; `proceed` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_no_answer: Option<OnNoAnswer>,
     /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,

@@ -119,9 +119,18 @@ pub struct CloseSessionResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CompactResult {
-    /// The new entry.
-    pub compaction_entry: Entry,
-    /// What the write was given.
+    /// Nothing was changed, for the `reason` given.
+    pub cancelled: bool,
+    /// Why nothing changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<CancelReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The new entry; left out if cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction_entry: Option<Entry>,
+    /// What the write was given; `none` if cancelled.
     pub durability: Durability,
 }
 
@@ -165,8 +174,14 @@ pub struct ForkSessionResult {
     /// The text of the user message that was forked before, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
-    /// A client refused: nothing was made.
+    /// Nothing was made, for the `reason` given.
     pub cancelled: bool,
+    /// Why nothing was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<CancelReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// `none` if nothing was written.
     pub durability: Durability,
 }
@@ -344,6 +359,9 @@ pub struct MergeBranchResult {
     /// Why nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Left out if cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,

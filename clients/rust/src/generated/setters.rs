@@ -610,9 +610,27 @@ impl<R> Call<CompactParams, R> {
         self
     }
 
+    /// `customInstructions` replace the usual structure of a summary.
+    pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
+        self.params.replace_instructions = Some(replace_instructions);
+        self
+    }
+
     /// Tokens to keep, estimated; 20000 if left out.
     pub fn keep_recent_tokens(mut self, keep_recent_tokens: u64) -> Self {
         self.params.keep_recent_tokens = Some(keep_recent_tokens);
+        self
+    }
+
+    /// Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+    pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
+        self.params.answer_timeout_ms = Some(answer_timeout_ms);
+        self
+    }
+
+    /// What silence means; `proceed` if left out.
+    pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
+        self.params.on_no_answer = Some(on_no_answer);
         self
     }
 

@@ -57,9 +57,15 @@ pub struct CompactionPreparation {
     pub previous_summary: Option<String>,
     /// The compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
+    /// The model at the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
     /// What the summary shall dwell on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
+    /// `customInstructions` replace the usual structure of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_instructions: Option<bool>,
     /// Tokens of the context so far, estimated.
     pub tokens_before: u64,
     /// The files it is about.
@@ -166,7 +172,7 @@ pub struct ErrorObject {
     pub data: ErrorData,
 }
 
-/// A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else.
+/// A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventAnswer {
@@ -176,10 +182,10 @@ pub struct EventAnswer {
     /// To `session_before_tree`: the summary, if one is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
-    /// To `session_before_tree`: in place of the instructions given.
+    /// To `session_before_tree` and `session_before_compact`: in place of the instructions given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
+    /// To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
     /// To `session_before_tree`: in place of the label given.
@@ -188,6 +194,9 @@ pub struct EventAnswer {
     /// To `session_before_compact`: the compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<GivenCompaction>,
+    /// To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Vec<String>>,
 }
 
 /// A question is over: prompts for it can be dismissed.
@@ -208,7 +217,7 @@ pub struct EventResolved {
     pub navigation_id: Option<String>,
     /// How it ended.
     pub outcome: EventOutcome,
-    /// The client whose answer decided.
+    /// The client or the hook whose answer, or failure, decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -374,6 +383,9 @@ pub struct Navigation {
     /// Why nothing changed, or no summary was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
+    /// The hook that failed, if that is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// The text of the user message that was gone to, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
@@ -542,6 +554,9 @@ pub struct SessionBeforeCompact {
     pub timeout_ms: u64,
     /// What is about to be summarized and kept.
     pub preparation: CompactionPreparation,
+    /// The model at the leaf, as in `preparation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
     /// Why.
     pub reason: CompactionReason,
 }
@@ -623,7 +638,7 @@ pub struct SessionCompact {
     pub from_hook: Option<bool>,
 }
 
-/// A compaction came to nothing.
+/// A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]

@@ -77,7 +77,7 @@ async fn forks_and_compactions_are_answered_too() {
     conversation(&client).await;
     assert!(client.fork_session().await.unwrap().cancelled);
     let compacted = client.compact().keep_recent_tokens(1).await.unwrap();
-    let entry = compacted.compaction_entry;
+    let entry = compacted.compaction_entry.unwrap();
     let EntryBody::Compaction(compaction) = entry.body().unwrap() else {
         panic!("{entry:?}");
     };

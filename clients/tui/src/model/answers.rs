@@ -340,6 +340,9 @@ impl Model {
                 Some("aborted") => "Aborted. Nothing has moved.",
                 Some("cancelledByClient") => "A hook has refused the move.",
                 Some("noAnswer") => "A hook has not answered. Nothing has moved.",
+                Some("hookFailed") => {
+                    "A hook has failed. Nothing has moved; treelined config may say why."
+                }
                 _ => "Cancelled. Nothing has moved.",
             });
             return Vec::new();

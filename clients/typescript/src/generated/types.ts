@@ -40,9 +40,21 @@ export type Entry =
  */
 export type BusyBy = 'turn' | 'compaction' | 'navigation';
 /**
+ * Why what was asked about did not happen.
+ *
+ * `cancelledByClient`: A client or a hook answered `cancel`.
+ * `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
+ * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
+ */
+export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
+/**
  * The id of a request.
  */
 export type RequestId = string | number;
+/**
+ * What it means that nobody answered in time.
+ */
+export type OnNoAnswer = 'proceed' | 'cancel';
 /**
  * Why a session is compacted.
  *
@@ -151,7 +163,7 @@ export type ErrorKind =
 /**
  * How a question ended.
  *
- * `cancelled`: A client answered `cancel`.
+ * `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
  * `summary`: A client gave the summary.
  * `proceed`: All have answered.
  * `timeout`: Not all have answered in time.
@@ -216,15 +228,17 @@ export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
  * `alreadyThere`: The leaf stands at the target; not cancelled.
  * `cancelledByClient`: A client answered `cancel`.
  * `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
+ * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
  * `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
  * `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
  */
 export type NavigationReason =
-  'alreadyThere' | 'cancelledByClient' | 'noAnswer' | 'aborted' | 'nothingToSummarize';
-/**
- * What it means that nobody answered in time.
- */
-export type OnNoAnswer = 'proceed' | 'cancel';
+  | 'alreadyThere'
+  | 'cancelledByClient'
+  | 'noAnswer'
+  | 'hookFailed'
+  | 'aborted'
+  | 'nothingToSummarize';
 /**
  * The end of a navigation or, for `dryRun`, its preparation.
  */
@@ -278,7 +292,7 @@ export interface AnswerEventParams {
   extendMs?: number | null;
 }
 /**
- * A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else.
+ * A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused.
  */
 export interface EventAnswer {
   /**
@@ -290,11 +304,11 @@ export interface EventAnswer {
    */
   summary?: GivenSummary | null;
   /**
-   * To `session_before_tree`: in place of the instructions given.
+   * To `session_before_tree` and `session_before_compact`: in place of the instructions given.
    */
   customInstructions?: string | null;
   /**
-   * To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
+   * To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
    */
   replaceInstructions?: boolean | null;
   /**
@@ -305,6 +319,10 @@ export interface EventAnswer {
    * To `session_before_compact`: the compaction.
    */
   compaction?: GivenCompaction | null;
+  /**
+   * To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order.
+   */
+  context?: string[] | null;
 }
 /**
  * A summary that a client made itself.
@@ -1158,9 +1176,21 @@ export interface CompactParams {
    */
   customInstructions?: string | null;
   /**
+   * `customInstructions` replace the usual structure of a summary.
+   */
+  replaceInstructions?: boolean | null;
+  /**
    * Tokens to keep, estimated; 20000 if left out.
    */
   keepRecentTokens?: number | null;
+  /**
+   * Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * What silence means; `proceed` if left out.
+   */
+  onNoAnswer?: OnNoAnswer | null;
   /**
    * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
    */
@@ -1171,11 +1201,23 @@ export interface CompactParams {
  */
 export interface CompactResult {
   /**
-   * The new entry.
+   * Nothing was changed, for the `reason` given.
    */
-  compactionEntry: Entry;
+  cancelled: boolean;
   /**
-   * What the write was given.
+   * Why nothing changed.
+   */
+  reason?: CancelReason;
+  /**
+   * The hook that failed, if that is the reason.
+   */
+  by?: string;
+  /**
+   * The new entry; left out if cancelled.
+   */
+  compactionEntry?: Entry;
+  /**
+   * What the write was given; `none` if cancelled.
    */
   durability: Durability;
 }
@@ -1220,9 +1262,17 @@ export interface CompactionPreparation {
    */
   previousCompactions: string[];
   /**
+   * The model at the leaf.
+   */
+  model?: Model;
+  /**
    * What the summary shall dwell on.
    */
   customInstructions?: string;
+  /**
+   * `customInstructions` replace the usual structure of a summary.
+   */
+  replaceInstructions?: boolean;
   /**
    * Tokens of the context so far, estimated.
    */
@@ -1231,6 +1281,19 @@ export interface CompactionPreparation {
    * The files it is about.
    */
   fileOps: FileOps;
+}
+/**
+ * A model, as the conversation names it.
+ */
+export interface Model {
+  /**
+   * Who serves it.
+   */
+  provider: string;
+  /**
+   * The provider's name for it.
+   */
+  modelId: string;
 }
 /**
  * The files that the summarized part touched, sorted.
@@ -1461,19 +1524,6 @@ export interface TreePreparation {
   label?: string;
 }
 /**
- * A model, as the conversation names it.
- */
-export interface Model {
-  /**
-   * Who serves it.
-   */
-  provider: string;
-  /**
-   * The provider's name for it.
-   */
-  modelId: string;
-}
-/**
  * The client's agent has stopped: queued messages are appended.
  */
 export interface EndTurnParams {
@@ -1610,7 +1660,7 @@ export interface EventResolved {
    */
   outcome: EventOutcome;
   /**
-   * The client whose answer decided.
+   * The client or the hook whose answer, or failure, decided.
    */
   by?: string;
 }
@@ -1682,9 +1732,17 @@ export interface ForkSessionResult {
    */
   editorText?: string;
   /**
-   * A client refused: nothing was made.
+   * Nothing was made, for the `reason` given.
    */
   cancelled: boolean;
+  /**
+   * Why nothing was made.
+   */
+  reason?: CancelReason;
+  /**
+   * The hook that failed, if that is the reason.
+   */
+  by?: string;
   /**
    * `none` if nothing was written.
    */
@@ -2494,6 +2552,10 @@ export interface MergeBranchResult {
    */
   reason?: NavigationReason;
   /**
+   * The hook that failed, if that is the reason.
+   */
+  by?: string;
+  /**
    * Left out if cancelled.
    */
   summaryEntry?: Entry;
@@ -2567,6 +2629,10 @@ export interface Navigation {
    * Why nothing changed, or no summary was made.
    */
   reason?: NavigationReason;
+  /**
+   * The hook that failed, if that is the reason.
+   */
+  by?: string;
   /**
    * The text of the user message that was gone to, for the editor.
    */
@@ -2822,6 +2888,10 @@ export interface SessionBeforeCompact {
    */
   preparation: CompactionPreparation;
   /**
+   * The model at the leaf, as in `preparation`.
+   */
+  model?: Model;
+  /**
    * Why.
    */
   reason: CompactionReason;
@@ -2932,7 +3002,7 @@ export interface SessionCompact {
   fromHook?: boolean;
 }
 /**
- * A compaction came to nothing.
+ * A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
  */
 export interface SessionCompactFailed {
   /**

@@ -1,0 +1,96 @@
+//! Finding and reading the configuration file, and refusing one that somebody else could write.
+
+use super::File;
+use crate::program;
+use anyhow::{Context, anyhow};
+use etcetera::BaseStrategy;
+use std::fs::Metadata;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// The configuration file.
+pub(super) struct Found {
+    pub path: Option<PathBuf>,
+    pub file: File,
+    /// Why nothing may be done by what it says.
+    pub refused: Option<String>,
+}
+
+/// Fails if the file named, or the one in its place, is there and refused.
+pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
+    let path = path_of_file(named)?;
+    match path.and_then(|path| refusal(&path)) {
+        Some(why) => Err(anyhow!(why)),
+        None => Ok(()),
+    }
+}
+
+/// Why the file is refused: whoever can write it says which programs run, and where keys are sent.
+fn refusal(path: &Path) -> Option<String> {
+    // Nothing but this process reads from it, and what wrote to it was given it.
+    let is_pipe = |metadata: Metadata| metadata.file_type().is_fifo();
+    if path.metadata().is_ok_and(is_pipe) && path.starts_with("/dev/fd") {
+        return None;
+    }
+    match program::check_file(path) {
+        // It is missing, or reading it tells what is wrong.
+        Ok(()) | Err(program::Failure::NotStarted(_)) => None,
+        Err(why) => Some(format!(
+            "the configuration file {} is refused: {why}",
+            path.display()
+        )),
+    }
+}
+
+fn path_of_file(named: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    Ok(match named {
+        Some(path) => Some(std::path::absolute(path).context("--config")?),
+        None => etcetera::choose_base_strategy()
+            .ok()
+            .map(|base| base.config_dir().join("treelined").join("config.toml")),
+    })
+}
+
+/// The file named, which must be there, or the one in the platform's configuration directory, which
+/// need not.
+pub(super) fn read(named: Option<&Path>) -> anyhow::Result<Found> {
+    let mut found = Found {
+        path: None,
+        file: File::default(),
+        refused: None,
+    };
+    let Some(path) = path_of_file(named)? else {
+        return Ok(found);
+    };
+    found.refused = refusal(&path);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
+            return Ok(found);
+        }
+        Err(error) => Err(error.into()),
+    };
+    match text.and_then(|text| parse(&text)) {
+        Ok(file) => found.file = file,
+        // That it is refused is what has to be said.
+        Err(_) if found.refused.is_some() => {}
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    }
+    found.path = Some(path);
+    Ok(found)
+}
+
+/// Errors name the line and the key, and show nothing of the line: somebody may have put a secret there.
+fn parse(text: &str) -> anyhow::Result<File> {
+    let line = |error: &toml::de::Error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        before.unwrap_or_default().matches('\n').count() + 1
+    };
+    let toml = toml::Deserializer::parse(text)
+        .map_err(|error| anyhow!("line {}: {}", line(&error), error.message()))?;
+    serde_path_to_error::deserialize(toml).map_err(|error| {
+        let key = error.path().to_string();
+        let error = error.into_inner();
+        anyhow!("line {}: {key}: {}", line(&error), error.message())
+    })
+}

@@ -1,0 +1,183 @@
+//! The settings in force, as a configuration file that says the same.
+//!
+//! Owns the spelling: what a terminal would obey stands as an escape in a string and as a visible
+//! character in a comment.
+
+use crate::terminal;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Where a setting comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Flag,
+    Environment,
+    File,
+    Default,
+}
+
+/// Settings, in the order in which they are shown.
+#[derive(Default)]
+pub(super) struct Lines(Vec<Line>);
+
+struct Line {
+    section: String,
+    key: String,
+    value: toml::Value,
+    origin: Origin,
+    /// What is wrong with it, for people.
+    note: Option<String>,
+}
+
+impl Lines {
+    pub fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
+        self.0.push(Line {
+            section: of.to_owned(),
+            key: key.to_owned(),
+            value,
+            origin,
+            note: None,
+        });
+    }
+
+    /// Says what is wrong with the setting pushed last.
+    pub fn note(&mut self, what: String) {
+        if let Some(line) = self.0.last_mut() {
+            line.note = Some(what);
+        }
+    }
+
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|line| line.note.as_deref())
+    }
+
+    pub fn pick<T: Copy>(
+        &mut self,
+        at: (&str, &str),
+        flag: Option<T>,
+        file: Option<T>,
+        default: T,
+        shown: impl FnOnce(T) -> toml::Value,
+    ) -> T {
+        let (value, origin) = match (flag, file) {
+            (Some(value), _) => (value, Origin::Flag),
+            (None, Some(value)) => (value, Origin::File),
+            (None, None) => (default, Origin::Default),
+        };
+        self.push(at, shown(value), origin);
+        value
+    }
+
+    pub fn number(
+        &mut self,
+        at: (&str, &str),
+        flag: Option<u64>,
+        file: Option<u64>,
+        default: u64,
+    ) -> u64 {
+        let shown = |value| toml::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
+        self.pick(at, flag, file, default, shown)
+    }
+
+    pub fn milliseconds(&mut self, at: (&str, &str), file: Option<u64>, default: u64) -> Duration {
+        Duration::from_millis(self.number(at, None, file, default))
+    }
+
+    pub fn describe(&self, text: &mut String) {
+        let mut section = "";
+        for line in &self.0 {
+            let of = &line.section;
+            // Each hook is a table of its own, and begins with its events.
+            if of != section || (of == "[hooks]" && line.key == "events") {
+                let _ = write!(text, "\n[{of}]\n");
+                section = of;
+            }
+            let origin = match line.origin {
+                Origin::Flag => "command line",
+                Origin::Environment => "environment",
+                Origin::File => "file",
+                Origin::Default => "default",
+            };
+            let (key, value) = (key(&line.key), value(&line.value));
+            let _ = writeln!(text, "{key} = {value} # {origin}");
+            if let Some(note) = &line.note {
+                text.push_str(&comment(note));
+            }
+        }
+    }
+}
+
+/// A comment on a line of its own.
+pub(super) fn comment(text: &str) -> String {
+    format!("# {}\n", terminal::line(text))
+}
+
+/// A key, quoted if it must be.
+pub(super) fn key(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match !name.is_empty() && name.bytes().all(is_bare) {
+        true => name.to_owned(),
+        false => string(name),
+    }
+}
+
+fn value(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => string(text),
+        toml::Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(self::value).collect();
+            format!("[{}]", values.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A basic string.
+fn string(text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => out.extend(['\\', char]),
+            char if terminal::is_control(char) => {
+                let _ = write!(out, "\\u{:04X}", u32::from(char));
+            }
+            char => out.push(char),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Keys and values were printed as Rust or raw, with what a terminal obeys, and in part as
+        /// something that no configuration file may hold.
+        #[test]
+        fn what_is_described_reads_back_and_has_no_controls(
+            (name, text) in (any::<String>(), any::<String>()),
+        ) {
+            let mut lines = Lines::default();
+            let of = format!("section.{}", key(&name));
+            let array = toml::Value::Array(vec![text.as_str().into(), "x".into()]);
+            lines.push((&of, &text), array, Origin::File);
+            lines.push((&of, "s"), name.as_str().into(), Origin::File);
+            lines.note(text.clone());
+            let mut shown = comment(&text);
+            lines.describe(&mut shown);
+            let is_shown = |char| char == '\n' || !terminal::is_control(char);
+            prop_assert!(shown.chars().all(is_shown), "{shown}");
+            let read: toml::Table = shown.parse().map_err(|error| {
+                TestCaseError::fail(format!("{error}: {shown}"))
+            })?;
+            let section = &read["section"][&name];
+            prop_assert_eq!(section["s"].as_str(), Some(name.as_str()));
+            if text != "s" {
+                prop_assert_eq!(section[&text][0].as_str(), Some(text.as_str()));
+            }
+        }
+    }
+}
