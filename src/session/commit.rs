@@ -1,7 +1,7 @@
 //! Committing: what a turn writes (storage.md §3). Planned against the refreshed tree and under the
 //! file's lock, written in one call, then taken in.
 
-use super::{Changes, Core, INLINE_REFRESH_BYTES, Planned, Turn, blocking};
+use super::{Changes, Core, INLINE_BYTES, Planned, Turn, blocking};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::EntryId;
@@ -205,7 +205,7 @@ impl Core {
         self.contended_since = None;
         match self.log.standing()? {
             Standing::Unchanged => {}
-            Standing::Grown(bytes) if may_wait || bytes <= INLINE_REFRESH_BYTES => {
+            Standing::Grown(bytes) if may_wait || bytes <= INLINE_BYTES => {
                 self.catch_up_into(Standing::Grown(bytes), changes)?;
             }
             Standing::Grown(_) => return Ok(None),
@@ -293,6 +293,7 @@ impl Core {
                 changes.own.push(node);
             }
         }
+        self.below.look(&self.tree);
     }
 
     /// A new file and its name are made durable whatever the policy (storage.md §3).
