@@ -8,11 +8,14 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::EventId;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
+use xxhash_rust::xxh3::Xxh3;
 
-/// How many answers are remembered, so that one sent twice is acknowledged twice.
+/// How many answers are remembered, so that one sent twice is acknowledged twice. A summary may have
+/// megabytes, so only their digests are kept.
 const REMEMBERED: usize = 256;
 
 /// The open questions.
@@ -22,6 +25,27 @@ pub struct Asks<A> {
     max_answer: Duration,
     /// Whether an answer decides whatever others may say.
     decides: fn(&A) -> bool,
+}
+
+/// Enough of an answer to recognize it when it is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(u128);
+
+impl Digest {
+    /// Two answers are the same if they are spelled the same.
+    pub fn of(answer: &impl fmt::Debug) -> Self {
+        struct Spelled(Xxh3);
+        impl fmt::Write for Spelled {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.update(text.as_bytes());
+                Ok(())
+            }
+        }
+        let mut spelled = Spelled(Xxh3::new());
+        // Neither side of it can fail.
+        let _written = fmt::write(&mut spelled, format_args!("{answer:?}"));
+        Self(spelled.0.digest128())
+    }
 }
 
 /// Who can be waited for.
@@ -46,7 +70,7 @@ impl Answerer {
 struct State<A> {
     open: HashMap<EventId, Open<A>>,
     /// Answers as they came, oldest first.
-    answered: VecDeque<(EventId, Answerer, String)>,
+    answered: VecDeque<(EventId, Answerer, Digest)>,
     /// The client is not there to answer any more.
     ended: bool,
 }
@@ -158,9 +182,9 @@ impl<A> Asks<A> {
         }
     }
 
-    /// Answers a question. `bytes` are the answer as it came: the same answer again is acknowledged
-    /// again, anything else is `eventNotPending`.
-    pub fn answer(&self, id: &str, by: Answerer, bytes: &str, answer: A) -> Result<()> {
+    /// Answers a question. `digest` is the answer's: the same answer again is acknowledged again,
+    /// anything else is `eventNotPending`.
+    pub fn answer(&self, id: &str, by: Answerer, digest: Digest, answer: A) -> Result<()> {
         let id = EventId::new(id);
         let mut state = self.state();
         let open = state
@@ -171,7 +195,7 @@ impl<A> Asks<A> {
             let again = state
                 .answered
                 .iter()
-                .any(|(of, who, given)| *of == id && *who == by && given == bytes);
+                .any(|(of, who, given)| *of == id && *who == by && *given == digest);
             return if again { Ok(()) } else { Err(not_pending(&id)) };
         };
         if open.cancel.is_cancelled() {
@@ -189,7 +213,7 @@ impl<A> Asks<A> {
         if state.answered.len() >= REMEMBERED {
             state.answered.pop_front();
         }
-        state.answered.push_back((id, by, bytes.to_owned()));
+        state.answered.push_back((id, by, digest));
         Ok(())
     }
 
@@ -297,6 +321,33 @@ mod tests {
         builder.enable_time().build().unwrap().block_on(test);
     }
 
+    fn spelled(answer: &str) -> Digest {
+        Digest::of(&answer)
+    }
+
+    /// 256 remembered answers kept their summaries, 540 MB of them, until the process ended: what is kept
+    /// of an answer does not depend on its size.
+    #[test]
+    fn an_answer_is_remembered_by_its_digest() {
+        let state = asks(MAX);
+        let answered = state.state().answered.as_slices().0.len();
+        assert_eq!(answered, 0);
+        assert_eq!(size_of::<Digest>(), 16);
+        let large = "x".repeat(1 << 20);
+        assert_eq!(spelled(&large), spelled(&large.clone()));
+        assert_ne!(spelled(&large), spelled(&large[1..]));
+        run(async {
+            for number in 0..2 * REMEMBERED {
+                let id = number.to_string();
+                let _question = ask(&state, &id, &[CLIENT], MAX);
+                state
+                    .answer(&id, CLIENT, spelled(&large), 1)
+                    .unwrap_or_default();
+            }
+            assert!(state.state().answered.len() <= REMEMBERED);
+        });
+    }
+
     #[track_caller]
     fn check_not_pending(result: Result<()>) {
         assert_eq!(result.unwrap_err().kind, Kind::EventNotPending);
@@ -308,9 +359,9 @@ mod tests {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT], MAX);
             assert!(asks.is_any_open());
-            asks.answer("e", CLIENT, "{}", 1).unwrap();
-            asks.answer("e", CLIENT, "{}", 1).unwrap();
-            check_not_pending(asks.answer("e", CLIENT, "{\"cancel\":true}", 2));
+            asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
+            asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
+            check_not_pending(asks.answer("e", CLIENT, spelled("{\"cancel\":true}"), 2));
             assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 1)]));
         });
     }
@@ -320,10 +371,10 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
-            asks.answer("e", HOOK, "", 2).unwrap();
-            check_not_pending(asks.answer("e", HOOK, "other", 3));
+            asks.answer("e", HOOK, spelled(""), 2).unwrap();
+            check_not_pending(asks.answer("e", HOOK, spelled("other"), 3));
             assert!(asks.is_any_open());
-            asks.answer("e", CLIENT, "", 1).unwrap();
+            asks.answer("e", CLIENT, spelled(""), 1).unwrap();
             assert!(!asks.is_any_open());
             let expect = in_time(&[(HOOK, 2), (CLIENT, 1)]);
             assert_eq!(asks.outcome(question).await, expect);
@@ -335,8 +386,8 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
-            asks.answer("e", HOOK, "", 200).unwrap();
-            check_not_pending(asks.answer("e", CLIENT, "", 1));
+            asks.answer("e", HOOK, spelled(""), 200).unwrap();
+            check_not_pending(asks.answer("e", CLIENT, spelled(""), 1));
             assert_eq!(asks.outcome(question).await, in_time(&[(HOOK, 200)]));
         });
     }
@@ -346,13 +397,13 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], Duration::from_millis(5));
-            asks.answer("e", HOOK, "", 2).unwrap();
+            asks.answer("e", HOOK, spelled(""), 2).unwrap();
             let expect = Outcome::Settled {
                 answers: vec![(HOOK, 2)],
                 in_time: false,
             };
             assert_eq!(asks.outcome(question).await, expect);
-            check_not_pending(asks.answer("e", CLIENT, "{}", 1));
+            check_not_pending(asks.answer("e", CLIENT, spelled("{}"), 1));
         });
     }
 
@@ -362,8 +413,8 @@ mod tests {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
             asks.keeps_silent("e", HOOK);
-            check_not_pending(asks.answer("e", HOOK, "", 2));
-            asks.answer("e", CLIENT, "", 1).unwrap();
+            check_not_pending(asks.answer("e", HOOK, spelled(""), 2));
+            asks.answer("e", CLIENT, spelled(""), 1).unwrap();
             let expect = |answers: &[(Answerer, u8)]| Outcome::Settled {
                 answers: answers.to_vec(),
                 in_time: false,
@@ -382,14 +433,14 @@ mod tests {
             let cancel = Cancel::new();
             let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel);
             cancel.cancel();
-            check_not_pending(asks.answer("f", CLIENT, "{}", 1));
+            check_not_pending(asks.answer("f", CLIENT, spelled("{}"), 1));
             assert_eq!(asks.outcome(question).await, Outcome::Aborted);
 
             let of_client = ask(&asks, "g", &[HOOK, CLIENT], MAX);
             let of_hook = ask(&asks, "h", &[HOOK], MAX);
             asks.end();
             assert_eq!(asks.outcome(of_client).await, Outcome::Aborted);
-            asks.answer("h", HOOK, "", 3).unwrap();
+            asks.answer("h", HOOK, spelled(""), 3).unwrap();
             assert_eq!(asks.outcome(of_hook).await, in_time(&[(HOOK, 3)]));
             let later = ask(&asks, "i", &[CLIENT], MAX);
             assert_eq!(asks.outcome(later).await, Outcome::Aborted);
@@ -404,7 +455,7 @@ mod tests {
             let left = asks.extend("e", Duration::from_secs(100)).unwrap();
             assert!(left <= Duration::from_secs(2) && left > Duration::from_secs(1));
             tokio::time::sleep(Duration::from_millis(40)).await;
-            asks.answer("e", CLIENT, "{}", 7).unwrap();
+            asks.answer("e", CLIENT, spelled("{}"), 7).unwrap();
             assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 7)]));
         });
     }

@@ -2,9 +2,9 @@
 //!
 //! Any cancel wins, then the first summary; of the overrides the first of each counts.
 
-use super::notify;
 use super::server::{OpenSession, Server};
-use crate::ask::{Answerer, Outcome};
+use super::{events, notify};
+use crate::ask::{Answerer, Digest, Outcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::hooks::Hook;
@@ -108,6 +108,8 @@ pub(super) async fn put<P: Serialize>(
     let Some(question) = question else {
         return Ok(Decision::default());
     };
+    // A reader that waits for the client to read goes on: the answer has to get in.
+    server.outbox.wake();
     let mut running = JoinSet::new();
     for number in hooks {
         let Some(hook) = server.hooks.hook(number).cloned() else {
@@ -122,7 +124,8 @@ pub(super) async fn put<P: Serialize>(
             match answer_of(&hook, &message).await {
                 // Too late is late: the question is over.
                 Some(answer) => {
-                    let _late = asks.answer(event_id.as_str(), by, "", answer);
+                    let digest = Digest::of(&answer);
+                    let _late = asks.answer(event_id.as_str(), by, digest, answer);
                 }
                 None => asks.keeps_silent(event_id.as_str(), by),
             }
@@ -165,12 +168,17 @@ async fn answer_of(hook: &Hook, message: &[u8]) -> Option<wire::EventAnswer> {
     if let b"" | b"null" | b"[]" = output.trim_ascii() {
         return Some(wire::EventAnswer::default());
     }
-    let answer = serde_json::from_slice(&output);
-    Some(answer.unwrap_or_else(|error| {
+    let answer: serde_json::Result<wire::EventAnswer> = serde_json::from_slice(&output);
+    let answer = answer.unwrap_or_else(|error| {
         let at = (error.line(), error.column());
         tracing::warn!(hook = hook_name, ?at, "a hook's answer is not one");
         wire::EventAnswer::default()
-    }))
+    });
+    if let Err(error) = events::check_nesting(&answer, "") {
+        tracing::warn!(hook = hook_name, %error, "a hook's answer is refused");
+        return Some(wire::EventAnswer::default());
+    }
+    Some(answer)
 }
 
 /// What an answer can bring besides an opinion.
