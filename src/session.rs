@@ -21,7 +21,7 @@ use crate::log::file::Location;
 use crate::log::ingest::CURRENT_VERSION;
 use crate::log::scan::Kind as EntryKind;
 use crate::log::{Log, Opened, Standing};
-use crate::sync::{Durability, Syncer};
+use crate::sync::{Durability, Repeated, Syncer};
 use crate::tree::below::{self, Below};
 use crate::tree::{Node, Tree};
 use serde_json::json;
@@ -236,6 +236,15 @@ impl Session {
         Ok(())
     }
 
+    /// Keeps in mind that the session's file has been made and may not be on disk.
+    pub fn note_failed_making(&self, core: &Core, error: &Error) {
+        if error.kind == Kind::DurabilityUnknown
+            && let Ok(Some((file, _))) = core.log.file_to_sync()
+        {
+            self.syncer.making_failed(&file);
+        }
+    }
+
     /// What the session is busy with.
     pub fn activity(&self) -> Option<Activity> {
         self.activity_slot().clone()
@@ -348,6 +357,27 @@ impl Core {
     /// An entry, or for `None` the empty position.
     pub fn find_position(&self, id: Option<&str>) -> Result<Option<Node>> {
         id.map(|id| self.find(id)).transpose()
+    }
+
+    /// Where these entries are, so that they can be made durable; `None` where there is no file.
+    pub fn repeated<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a EntryId>,
+    ) -> Result<Option<Repeated>> {
+        let span = |node: Node| {
+            let place = self.tree.place(node);
+            place.offset..place.offset + u64::from(place.len)
+        };
+        let nodes = ids.filter_map(|id| self.tree.find_any(id.as_str()));
+        let spans: Vec<_> = nodes.map(span).collect();
+        if spans.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.log.file_to_sync()?.map(|(file, identity)| Repeated {
+            file,
+            identity,
+            spans,
+        }))
     }
 
     /// A snapshot to read bodies from without the turn.

@@ -217,6 +217,17 @@ impl Log {
         }
     }
 
+    /// The file, to be synced; `None` where there is none.
+    pub fn file_to_sync(&self) -> Result<Option<(Arc<File>, Identity)>> {
+        let Store::File(log) = &self.store else {
+            return Ok(None);
+        };
+        let Some(open) = &log.open else {
+            return Ok(None);
+        };
+        Ok(Some((log.file(open, Access::Read)?, open.identity)))
+    }
+
     /// Whether the file is there: not before the first entry.
     pub fn is_written(&self) -> bool {
         matches!(&self.store, Store::File(FileLog { open: Some(_), .. }))

@@ -56,17 +56,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let server = &call.server;
     let id = params.session_id.as_deref();
     // Later requests wait for the fork, so that a close behind it finds it done; but nobody waits for
-    // a question, except a script. The registry always comes before a turn: whoever closes the
-    // session takes both, too.
+    // a question, except a script. The ticket always comes before a turn: whoever closes the session
+    // takes both, too.
     let is_asked = !server.answerers(BeforeEvent::SessionBeforeFork).is_empty();
     let waits = !is_asked || server.client().is_none();
-    let line = waits.then(|| server.stand_in_line(id));
-    let registry = match line {
-        Some(_) => Some(server.registry(&call.cancel).await?),
-        None => None,
-    };
-    let (open, turn) = match registry {
-        Some(_) => {
+    let ticket = waits.then(|| server.enter(id, true));
+    let (open, turn) = match &ticket {
+        Some(ticket) => {
+            ticket.admitted(&call.cancel).await?;
             let open = server.session_now(id)?;
             let turn = open.session.turn(&call.cancel).await?;
             (open, turn)
@@ -95,9 +92,13 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             durability: wire::Durability::None,
         });
     }
-    let registry = match registry {
-        Some(registry) => registry,
-        None => server.registry(&call.cancel).await?,
+    let ticket = match ticket {
+        Some(ticket) => ticket,
+        None => {
+            let ticket = server.enter(Some(&open.id), true);
+            ticket.admitted(&call.cancel).await?;
+            ticket
+        }
     };
     let turn = open.session.turn(&call.cancel).await?;
     // Again, since the tree may have been read anew meanwhile.
@@ -133,13 +134,12 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     });
     let session = convert::session(&forked, &turn);
     drop(turn);
-    Server::insert_after(&call, &forked, registry);
+    Server::insert_after(&call, &forked, ticket);
     let is_written = written.is_some();
     if let Some(written) = written {
         let (server, forked) = (Arc::clone(server), Arc::clone(&forked));
         call.after(move || finish(&server, &forked, written));
     }
-    drop(line);
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text,
