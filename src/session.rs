@@ -9,6 +9,8 @@
 
 pub mod commit;
 pub mod fork;
+#[cfg(test)]
+mod tests;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -360,10 +362,7 @@ impl Core {
     }
 
     /// Where these entries are, so that they can be made durable; `None` where there is no file.
-    pub fn repeated<'a>(
-        &self,
-        ids: impl Iterator<Item = &'a EntryId>,
-    ) -> Result<Option<Repeated>> {
+    pub fn repeated<'a>(&self, ids: impl Iterator<Item = &'a EntryId>) -> Result<Option<Repeated>> {
         let span = |node: Node| {
             let place = self.tree.place(node);
             place.offset..place.offset + u64::from(place.len)

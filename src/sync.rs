@@ -389,7 +389,10 @@ mod tests {
     /// A disk that fails again and again does not make the record grow.
     #[test]
     fn the_record_of_failures_is_bounded_and_forgets_none_of_this_file() {
-        let file = Identity { device: 1, inode: 1 };
+        let file = Identity {
+            device: 1,
+            inode: 1,
+        };
         let mut record = Record::default();
         for round in 0..10_000 {
             record.note(file, 10 * round + 5, true);

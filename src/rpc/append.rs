@@ -95,7 +95,10 @@ pub(super) async fn append(
     entries: Vec<NewEntry>,
 ) -> Result<Appended> {
     let source = Arc::clone(&call.server.source);
-    let chosen: Vec<EntryId> = entries.iter().filter_map(|entry| entry.id.clone()).collect();
+    let chosen: Vec<EntryId> = entries
+        .iter()
+        .filter_map(|entry| entry.id.clone())
+        .collect();
     let plan = move |core: &Core| {
         let stored = |node| core.entry(node);
         let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);

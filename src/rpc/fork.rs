@@ -3,6 +3,7 @@
 use super::convert;
 use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking};
+use super::registry::{Paths, Subject};
 use super::server::{Call, OpenSession, Server};
 use crate::error::Result;
 use crate::flow::fork::{self, End, Position};
@@ -112,8 +113,12 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let (editor_text, entry_id) = (source.editor_text.clone(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
+    let id = id::new_session_id();
+    // Whoever names the fork as soon as it is told of waits until it can be found.
+    let subject = Subject::Session(id.clone());
+    let forks_ticket = server.registry.enter(subject, Paths::None, true);
     let (opened, written) = {
-        let (server, id) = (Arc::clone(server), id::new_session_id());
+        let server = Arc::clone(server);
         blocking(move || {
             let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
             drop(turn);
@@ -134,12 +139,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     });
     let session = convert::session(&forked, &turn);
     drop(turn);
-    Server::insert_after(&call, &forked, ticket);
+    Server::insert_after(&call, &forked, ());
     let is_written = written.is_some();
     if let Some(written) = written {
         let (server, forked) = (Arc::clone(server), Arc::clone(&forked));
         call.after(move || finish(&server, &forked, written));
     }
+    // A close behind it finds what has to be synced.
+    call.after(move || drop((ticket, forks_ticket)));
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text,

@@ -458,7 +458,9 @@ impl Batch {
         };
         for request in self.waiting.drain(..count) {
             let mut part = parts.next();
-            let repeated = part.as_mut().and_then(|part| part.as_mut().ok()?.repeated.take());
+            let repeated = part
+                .as_mut()
+                .and_then(|part| part.as_mut().ok()?.repeated.take());
             let outcome = match (part, &failure) {
                 (Some(Err(error)), _) => Outcome::Failed(error),
                 (None, Some(error)) => Outcome::Failed(error.clone()),

@@ -173,9 +173,16 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut state = self.registry.state();
         state.unfile(self.number);
-        match state.tickets.remove(&self.number).map(|entry| entry.subject) {
+        match state
+            .tickets
+            .remove(&self.number)
+            .map(|entry| entry.subject)
+        {
             Some(Subject::Session(id)) => {
-                let next = state.by_session.get(&id).and_then(|queue| queue.all.first());
+                let next = state
+                    .by_session
+                    .get(&id)
+                    .and_then(|queue| queue.all.first());
                 if let Some(next) = next.copied() {
                     state.admit(next);
                 }
@@ -259,7 +266,10 @@ impl State {
 
     /// Admits every ticket that nothing is in the way of.
     fn admit_all(&mut self) {
-        let fronts = self.by_session.values().filter_map(|queue| queue.all.first());
+        let fronts = self
+            .by_session
+            .values()
+            .filter_map(|queue| queue.all.first());
         let mut numbers: Vec<u64> = fronts.chain(&self.nameless).copied().collect();
         numbers.extend(self.tickets.keys().next());
         for number in numbers {

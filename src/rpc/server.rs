@@ -270,8 +270,8 @@ impl Server {
     }
 
     /// Makes a session known once the response to `call` is queued: nothing of it may go out, and
-    /// no other request may reach it, before (protocol.md §7).
-    pub fn insert_after(call: &Call, open: &Arc<OpenSession>, ticket: Ticket) {
+    /// no other request may reach it, before (protocol.md §7). `tickets` are kept until then.
+    pub fn insert_after(call: &Call, open: &Arc<OpenSession>, tickets: impl Send + 'static) {
         let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
         call.after(move || {
             server
@@ -284,7 +284,7 @@ impl Server {
                 }
             });
             server.watch(&open);
-            drop(ticket);
+            drop(tickets);
         });
     }
 

@@ -1,0 +1,114 @@
+//! What is done on the thread that asks, and what on one that may wait.
+
+use super::*;
+use crate::log::file::Location;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+const HEADER: &str =
+    r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}"#;
+
+/// About so many bytes of entries.
+fn entries(name: &str, bytes: u64) -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        if text.len() as u64 >= bytes {
+            break;
+        }
+        text += &format!(
+            r#"{{"type":"custom","id":"{name}{number}","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z","customType":"c"}}"#
+        );
+        text.push('\n');
+    }
+    text
+}
+
+fn append(path: &Path, text: &str) {
+    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+fn session(path: &Path) -> Arc<Session> {
+    std::fs::write(path, format!("{HEADER}\n{}", entries("a", 1))).unwrap();
+    let opened = Log::open(Location::of_path(path).unwrap()).unwrap();
+    Session::new(opened, false, Durability::Os)
+}
+
+/// What comes of it at once; `None` if it goes on elsewhere.
+fn polled<T>(work: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => Some(done),
+        Poll::Pending => None,
+    }
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.build().unwrap().block_on(test);
+}
+
+/// Up to a megabyte of others' entries was read where requests arrive, for many milliseconds where it
+/// was full of leaf records, duplicates or damage.
+#[test]
+fn much_that_others_have_appended_is_read_on_another_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let session = session(&path);
+    run(async {
+        let turn = session.turn(&Cancel::new()).await.unwrap();
+        append(&path, &entries("little", INLINE_BYTES / 2));
+        let mut little = Box::pin(turn.refreshed());
+        let (turn, changes) = polled(&mut little).expect("read at once").unwrap();
+        assert!(changes.others.len() > 100);
+        append(&path, &entries("much", 2 * INLINE_BYTES));
+        let mut much = Box::pin(turn.refreshed());
+        assert!(polled(&mut much).is_none(), "read where requests arrive");
+        let (_, changes) = much.await.unwrap();
+        assert!(changes.others.len() > 500);
+    });
+}
+
+/// A writer that takes no lock can append between our look at the file and our write. However much that
+/// is, it is not read where requests arrive.
+#[test]
+fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let session = session(&path);
+    let ours = |id: &str| {
+        let line = entries(id, 1);
+        Planned {
+            lines: vec![line.trim_end().as_bytes().to_vec()],
+            entry_ids: vec![EntryId::new(format!("{id}0"))],
+            ends: Vec::new(),
+        }
+    };
+    run(async {
+        for (name, bytes, is_at_once) in [
+            ("little", INLINE_BYTES / 2, true),
+            ("much", 2 * INLINE_BYTES, false),
+        ] {
+            let turn = session.turn(&Cancel::new()).await.unwrap();
+            let (path, planned) = (path.clone(), ours(&format!("our{name}")));
+            let plan = move |_: &Core| {
+                append(&path, &entries(name, bytes));
+                Ok(planned)
+            };
+            let cancel = Cancel::new();
+            let mut commit = Box::pin(turn.commit(&cancel, plan));
+            let at_once = polled(&mut commit);
+            assert_eq!(at_once.is_some(), is_at_once, "{name}");
+            let (turn, changes, committed) = match at_once {
+                Some(done) => done,
+                None => commit.await,
+            };
+            assert!(committed.unwrap().wrote);
+            assert_eq!((changes.own.len(), changes.others.len() > 100), (1, true));
+            let leaf = format!("our{name}0");
+            assert_eq!(turn.unwrap().leaf_id(), Some(leaf.as_str()));
+        }
+    });
+}
