@@ -112,3 +112,53 @@ fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
         }
     });
 }
+
+/// A long line on its way was read again, from its beginning, by every request until it ended.
+#[test]
+fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let session = session(&path);
+    let line = entries("late", 1).replace(r#""c""#, &format!("{:?}", "x".repeat(9000)));
+    run(async {
+        let mut turn = session.turn(&Cancel::new()).await.unwrap();
+        for piece in line.as_bytes().chunks(1000) {
+            assert!(turn.find("late0").is_err());
+            append(&path, std::str::from_utf8(piece).unwrap());
+            assert!(matches!(turn.log.standing().unwrap(), Standing::Grown(_)));
+            (turn, _) = turn.refreshed().await.unwrap();
+            assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+        }
+        assert!(turn.find("late0").is_ok());
+        // A fragment that somebody replaces by whole lines, longer or shorter, is read anew.
+        for (name, fragment) in [("longer", "{"), ("shorter", &"{".repeat(5000))] {
+            let size = std::fs::metadata(&path).unwrap().len();
+            append(&path, fragment);
+            (turn, _) = turn.refreshed().await.unwrap();
+            assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+            OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(size)
+                .unwrap();
+            append(&path, &entries(name, 1));
+            (turn, _) = turn.refreshed().await.unwrap();
+            assert!(turn.find(&format!("{name}0")).is_ok(), "{name}");
+        }
+        // Our own append comes behind a fragment on a line of its own.
+        append(&path, "{\"type\":");
+        (turn, _) = turn.refreshed().await.unwrap();
+        let planned = Planned {
+            lines: vec![entries("ours", 1).trim_end().as_bytes().to_vec()],
+            entry_ids: vec![EntryId::new("ours0")],
+            ends: Vec::new(),
+        };
+        let cancel = Cancel::new();
+        let (turn, _, committed) = turn.commit(&cancel, move |_: &Core| Ok(planned)).await;
+        assert!(committed.unwrap().wrote);
+        let turn = turn.unwrap();
+        assert_eq!(turn.leaf_id(), Some("ours0"));
+        assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+    });
+}
