@@ -8,11 +8,14 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::EventId;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
+use xxhash_rust::xxh3::Xxh3;
 
-/// How many answers are remembered, so that one sent twice is acknowledged twice.
+/// How many answers are remembered, so that one sent twice is acknowledged twice. A summary may have
+/// megabytes, so only their digests are kept.
 const REMEMBERED: usize = 256;
 
 /// The open questions.
@@ -26,6 +29,26 @@ pub struct Asks<A> {
 
 /// Fails for what is no answer to the question, and leaves it open.
 pub type Accepts<A> = Box<dyn Fn(&A) -> Result<()> + Send>;
+/// Enough of an answer to recognize it when it is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(u128);
+
+impl Digest {
+    /// Two answers are the same if they are spelled the same.
+    pub fn of(answer: &impl fmt::Debug) -> Self {
+        struct Spelled(Xxh3);
+        impl fmt::Write for Spelled {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.update(text.as_bytes());
+                Ok(())
+            }
+        }
+        let mut spelled = Spelled(Xxh3::new());
+        // Neither side of it can fail.
+        let _written = fmt::write(&mut spelled, format_args!("{answer:?}"));
+        Self(spelled.0.digest128())
+    }
+}
 
 /// Who can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +72,7 @@ impl Answerer {
 struct State<A> {
     open: HashMap<EventId, Open<A>>,
     /// Answers as they came, oldest first.
-    answered: VecDeque<(EventId, Answerer, String)>,
+    answered: VecDeque<(EventId, Answerer, Digest)>,
     /// The client is not there to answer any more.
     ended: bool,
 }
@@ -162,9 +185,9 @@ impl<A> Asks<A> {
         }
     }
 
-    /// Answers a question. `bytes` are the answer as it came: the same answer again is acknowledged
-    /// again, anything else is `eventNotPending`. What the question does not accept leaves it open.
-    pub fn answer(&self, id: &str, by: Answerer, bytes: &str, answer: A) -> Result<()> {
+    /// Answers a question. `digest` is the answer's: the same answer again is acknowledged again, anything
+    /// else is `eventNotPending`. What the question does not accept leaves it open.
+    pub fn answer(&self, id: &str, by: Answerer, digest: Digest, answer: A) -> Result<()> {
         let id = EventId::new(id);
         let mut state = self.state();
         let open = state
@@ -175,7 +198,7 @@ impl<A> Asks<A> {
             let again = state
                 .answered
                 .iter()
-                .any(|(of, who, given)| *of == id && *who == by && given == bytes);
+                .any(|(of, who, given)| *of == id && *who == by && *given == digest);
             return if again { Ok(()) } else { Err(not_pending(&id)) };
         };
         if open.cancel.is_cancelled() {
@@ -194,7 +217,7 @@ impl<A> Asks<A> {
         if state.answered.len() >= REMEMBERED {
             state.answered.pop_front();
         }
-        state.answered.push_back((id, by, bytes.to_owned()));
+        state.answered.push_back((id, by, digest));
         Ok(())
     }
 
@@ -296,6 +319,33 @@ mod tests {
         builder.enable_time().build().unwrap().block_on(test);
     }
 
+    fn spelled(answer: &str) -> Digest {
+        Digest::of(&answer)
+    }
+
+    /// 256 remembered answers kept their summaries, 540 MB of them, until the process ended: what is kept
+    /// of an answer does not depend on its size.
+    #[test]
+    fn an_answer_is_remembered_by_its_digest() {
+        let state = asks(MAX);
+        let answered = state.state().answered.as_slices().0.len();
+        assert_eq!(answered, 0);
+        assert_eq!(size_of::<Digest>(), 16);
+        let large = "x".repeat(1 << 20);
+        assert_eq!(spelled(&large), spelled(&large.clone()));
+        assert_ne!(spelled(&large), spelled(&large[1..]));
+        run(async {
+            for number in 0..2 * REMEMBERED {
+                let id = number.to_string();
+                let _question = ask(&state, &id, &[CLIENT], MAX);
+                state
+                    .answer(&id, CLIENT, spelled(&large), 1)
+                    .unwrap_or_default();
+            }
+            assert!(state.state().answered.len() <= REMEMBERED);
+        });
+    }
+
     #[track_caller]
     fn check_not_pending(result: Result<()>) {
         assert_eq!(result.unwrap_err().kind, Kind::EventNotPending);
@@ -307,9 +357,9 @@ mod tests {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT], MAX);
             assert!(asks.is_any_open());
-            asks.answer("e", CLIENT, "{}", 1).unwrap();
-            asks.answer("e", CLIENT, "{}", 1).unwrap();
-            check_not_pending(asks.answer("e", CLIENT, "{\"cancel\":true}", 2));
+            asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
+            asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
+            check_not_pending(asks.answer("e", CLIENT, spelled("{\"cancel\":true}"), 2));
             assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 1)]));
         });
     }
@@ -319,10 +369,10 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
-            asks.answer("e", HOOK, "", 2).unwrap();
-            check_not_pending(asks.answer("e", HOOK, "other", 3));
+            asks.answer("e", HOOK, spelled(""), 2).unwrap();
+            check_not_pending(asks.answer("e", HOOK, spelled("other"), 3));
             assert!(asks.is_any_open());
-            asks.answer("e", CLIENT, "", 1).unwrap();
+            asks.answer("e", CLIENT, spelled(""), 1).unwrap();
             assert!(!asks.is_any_open());
             let expect = in_time(&[(HOOK, 2), (CLIENT, 1)]);
             assert_eq!(asks.outcome(question).await, expect);
@@ -334,8 +384,8 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
-            asks.answer("e", HOOK, "", 200).unwrap();
-            check_not_pending(asks.answer("e", CLIENT, "", 1));
+            asks.answer("e", HOOK, spelled(""), 200).unwrap();
+            check_not_pending(asks.answer("e", CLIENT, spelled(""), 1));
             assert_eq!(asks.outcome(question).await, in_time(&[(HOOK, 200)]));
         });
     }
@@ -345,13 +395,13 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], Duration::from_millis(5));
-            asks.answer("e", HOOK, "", 2).unwrap();
+            asks.answer("e", HOOK, spelled(""), 2).unwrap();
             let expect = Outcome::Settled {
                 answers: vec![(HOOK, 2)],
                 missing: vec![CLIENT],
             };
             assert_eq!(asks.outcome(question).await, expect);
-            check_not_pending(asks.answer("e", CLIENT, "{}", 1));
+            check_not_pending(asks.answer("e", CLIENT, spelled("{}"), 1));
         });
     }
 
@@ -361,12 +411,12 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT], MAX);
-            let refused = asks.answer("e", CLIENT, "0", 0).unwrap_err();
+            let refused = asks.answer("e", CLIENT, spelled("0"), 0).unwrap_err();
             assert_eq!(refused.kind, Kind::InvalidParams);
-            check_not_pending(asks.answer("f", CLIENT, "0", 0));
-            asks.answer("e", CLIENT, "1", 1).unwrap();
+            check_not_pending(asks.answer("f", CLIENT, spelled("0"), 0));
+            asks.answer("e", CLIENT, spelled("1"), 1).unwrap();
             assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 1)]));
-            check_not_pending(asks.answer("e", CLIENT, "0", 0));
+            check_not_pending(asks.answer("e", CLIENT, spelled("0"), 0));
         });
     }
 
@@ -378,14 +428,14 @@ mod tests {
             let accepts = Box::new(|_: &u8| Ok(()));
             let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel, accepts);
             cancel.cancel();
-            check_not_pending(asks.answer("f", CLIENT, "{}", 1));
+            check_not_pending(asks.answer("f", CLIENT, spelled("{}"), 1));
             assert_eq!(asks.outcome(question).await, Outcome::Aborted);
 
             let of_client = ask(&asks, "g", &[HOOK, CLIENT], MAX);
             let of_hook = ask(&asks, "h", &[HOOK], MAX);
             asks.end();
             assert_eq!(asks.outcome(of_client).await, Outcome::Aborted);
-            asks.answer("h", HOOK, "", 3).unwrap();
+            asks.answer("h", HOOK, spelled(""), 3).unwrap();
             assert_eq!(asks.outcome(of_hook).await, in_time(&[(HOOK, 3)]));
             let later = ask(&asks, "i", &[CLIENT], MAX);
             assert_eq!(asks.outcome(later).await, Outcome::Aborted);
@@ -400,7 +450,7 @@ mod tests {
             let left = asks.extend("e", Duration::from_secs(100)).unwrap();
             assert!(left <= Duration::from_secs(2) && left > Duration::from_secs(1));
             tokio::time::sleep(Duration::from_millis(40)).await;
-            asks.answer("e", CLIENT, "{}", 7).unwrap();
+            asks.answer("e", CLIENT, spelled("{}"), 7).unwrap();
             assert_eq!(asks.outcome(question).await, in_time(&[(CLIENT, 7)]));
         });
     }

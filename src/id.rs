@@ -3,9 +3,9 @@
 //! Strings become ids at the edges and stay ids inside; what an id may look like is decided here.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-use uuid::Uuid;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::{ContextV7, Uuid};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -82,10 +82,11 @@ pub struct System;
 
 impl Source for System {
     fn now_ms(&self) -> i64 {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => millis(since),
+            Err(before) => -millis(before.duration()),
+        }
     }
     fn random(&self) -> Uuid {
         Uuid::new_v4()
@@ -94,7 +95,18 @@ impl Source for System {
 
 /// A new session id: UUIDv7, so that ids sort by creation.
 pub fn new_session_id() -> SessionId {
-    SessionId::new(Uuid::now_v7().to_string())
+    session_id_at(System.now_ms())
+}
+
+/// Ids of the same millisecond count up. A clock before 1970, for which there is no such id, counts as
+/// 1970: the machine has no battery, and a session is made all the same.
+fn session_id_at(now_ms: i64) -> SessionId {
+    static COUNTER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
+    let millis = u64::try_from(now_ms).unwrap_or_default();
+    let nanos = (millis % 1000) as u32 * 1_000_000;
+    let counter = COUNTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = uuid::Timestamp::from_unix(&*counter, millis / 1000, nanos);
+    SessionId::new(Uuid::new_v7(at).to_string())
 }
 
 /// A candidate for an entry id: the first 8 hex digits of a UUIDv4. The caller checks that it is
@@ -113,6 +125,23 @@ pub fn random_token(source: &dyn Source) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A clock before 1970, as machines without a battery have after a power cut, made `create_session`
+    /// panic: version 7 ids have no such times.
+    #[test]
+    fn session_ids_are_made_whatever_the_clock_says() {
+        for now_ms in [i64::MIN, -1, 0, 1, 1_700_000_000_123, i64::MAX] {
+            let [first, second] = [session_id_at(now_ms), session_id_at(now_ms)];
+            assert!(is_valid(first.as_str()), "{first}");
+            assert_ne!(first, second);
+        }
+        let [first, second] = [
+            session_id_at(1_700_000_000_123),
+            session_id_at(1_700_000_000_123),
+        ];
+        assert!(first < second, "{first} {second}");
+        assert!(second < session_id_at(1_700_000_000_124));
+    }
 
     #[test]
     fn the_pattern_of_ids() {

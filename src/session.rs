@@ -9,6 +9,8 @@
 
 pub mod commit;
 pub mod fork;
+#[cfg(test)]
+mod tests;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -21,8 +23,9 @@ use crate::log::file::Location;
 use crate::log::ingest::CURRENT_VERSION;
 use crate::log::scan::Kind as EntryKind;
 use crate::log::{Log, Opened, Standing};
-use crate::sync::{Durability, Syncer};
-use crate::tree::{Flags, Node, Tree};
+use crate::sync::{Durability, Repeated, Syncer};
+use crate::tree::below::{self, Below};
+use crate::tree::{Node, Tree};
 use serde_json::json;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -32,10 +35,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-/// More new bytes than this are not read on the thread that reads requests.
-const INLINE_REFRESH_BYTES: u64 = 1 << 20;
+/// More bytes than this are neither read nor written on the thread that reads requests: they could take
+/// more than two milliseconds.
+const INLINE_BYTES: u64 = 128 << 10;
 /// Entries shown with `leafMoved`.
-const MAX_MOVED_ENTRIES: usize = 100;
+const MAX_MOVED_ENTRIES: usize = below::MAX_FOUND;
 /// What they may have together, in bytes.
 const MAX_MOVED_BYTES: u64 = 256 << 10;
 
@@ -74,8 +78,8 @@ pub enum Activity {
 pub struct Core {
     pub log: Log,
     pub tree: Tree,
-    /// Nodes from this number on arrived after the leaf came to stand where it is.
-    leaf_since: usize,
+    /// What others have appended below the leaf since it came to stand there.
+    below: Below,
     read_only: bool,
     /// Files that were replaced a short while ago.
     predecessors: Vec<Predecessor>,
@@ -145,7 +149,7 @@ impl Session {
             path,
             nonce: uuid::Uuid::new_v4().as_fields().0,
             core: Arc::new(tokio::sync::Mutex::new(Core {
-                leaf_since: tree.node_count(),
+                below: Below::from_now_on(&tree),
                 log,
                 tree,
                 read_only,
@@ -234,6 +238,15 @@ impl Session {
         Ok(())
     }
 
+    /// Keeps in mind that the session's file has been made and may not be on disk.
+    pub fn note_failed_making(&self, core: &Core, error: &Error) {
+        if error.kind == Kind::DurabilityUnknown
+            && let Ok(Some((file, _))) = core.log.file_to_sync()
+        {
+            self.syncer.making_failed(&file);
+        }
+    }
+
     /// What the session is busy with.
     pub fn activity(&self) -> Option<Activity> {
         self.activity_slot().clone()
@@ -309,7 +322,7 @@ impl Turn {
         match self.log.standing()? {
             // The open file still has everything; only appending is impossible.
             Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),
-            Standing::Grown(bytes) if bytes <= INLINE_REFRESH_BYTES => {
+            Standing::Grown(bytes) if bytes <= INLINE_BYTES => {
                 let changes = self.refresh()?;
                 Ok((self, changes))
             }
@@ -348,6 +361,24 @@ impl Core {
         id.map(|id| self.find(id)).transpose()
     }
 
+    /// Where these entries are, so that they can be made durable; `None` where there is no file.
+    pub fn repeated<'a>(&self, ids: impl Iterator<Item = &'a EntryId>) -> Result<Option<Repeated>> {
+        let span = |node: Node| {
+            let place = self.tree.place(node);
+            place.offset..place.offset + u64::from(place.len)
+        };
+        let nodes = ids.filter_map(|id| self.tree.find_any(id.as_str()));
+        let spans: Vec<_> = nodes.map(span).collect();
+        if spans.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.log.file_to_sync()?.map(|(file, identity)| Repeated {
+            file,
+            identity,
+            spans,
+        }))
+    }
+
     /// A snapshot to read bodies from without the turn.
     pub fn bodies(&self) -> Bodies {
         self.log.bodies()
@@ -380,19 +411,20 @@ impl Core {
             None => Some(None),
             Some(resolved) => resolved,
         };
-        let same = known.is_some_and(|at| self.tree.settle(at) == self.tree.settle(self.leaf()));
-        let below = self.others_below_leaf();
+        let same = known.is_some_and(|at| self.tree.is_same_conversation(at, self.leaf()));
+        let below = self.below.found();
         if same && below.is_empty() {
             return Ok(());
         }
         let mut since: Vec<Node> = match known {
             Some(at) => {
                 let above = self.tree.ancestors(self.leaf());
-                above.take_while(|node| Some(*node) != at).collect()
+                let newer = above.take_while(|node| Some(*node) != at);
+                newer.take(MAX_MOVED_ENTRIES).collect()
             }
             None => self.leaf().into_iter().collect(),
         };
-        since.extend(below);
+        since.extend_from_slice(below);
         since.sort_unstable();
         since.dedup();
         Err(self.leaf_moved(expected_id, &since))
@@ -404,12 +436,15 @@ impl Core {
             None => Some(None),
             Some(id) => self.tree.resolve(id),
         };
-        if known.is_some_and(|at| self.tree.settle(at) == self.tree.settle(self.leaf())) {
+        if known.is_some_and(|at| self.tree.is_same_conversation(at, self.leaf())) {
             return Ok(());
         }
         let above = self.tree.ancestors(self.leaf());
         let mut since: Vec<Node> = match known {
-            Some(at) => above.take_while(|node| Some(*node) != at).collect(),
+            Some(at) => {
+                let newer = above.take_while(|node| Some(*node) != at);
+                newer.take(MAX_MOVED_ENTRIES).collect()
+            }
             None => Vec::new(),
         };
         since.reverse();
@@ -437,26 +472,6 @@ impl Core {
         }))
     }
 
-    /// What others have appended below the leaf since it came to stand there, labels and
-    /// session_info left out.
-    fn others_below_leaf(&self) -> Vec<Node> {
-        let since = (self.leaf_since..self.tree.node_count()).filter_map(|n| self.tree.node(n));
-        since
-            .filter(|node| self.tree.flags(*node).has(Flags::FOREIGN))
-            .filter(|node| {
-                !matches!(
-                    self.tree.kind(*node),
-                    EntryKind::Label | EntryKind::SessionInfo | EntryKind::LeafRecord
-                )
-            })
-            .filter(|node| match self.leaf() {
-                Some(leaf) => self.tree.is_ancestor(leaf, *node),
-                None => true,
-            })
-            .take(MAX_MOVED_ENTRIES)
-            .collect()
-    }
-
     /// Takes in what others have appended since the last look.
     fn refresh(&mut self) -> Result<Changes> {
         let before = self.tree.node_count();
@@ -476,6 +491,7 @@ impl Core {
         changes.others.extend(entries);
         changes.others_moved |=
             before < self.tree.node_count() || file_leaf != self.tree.file_leaf();
+        self.below.look(&self.tree);
         if self.read_only && self.tree.leaf() != self.tree.file_leaf() {
             self.move_leaf(self.tree.file_leaf());
         }
@@ -583,7 +599,7 @@ impl Core {
 
     fn move_leaf(&mut self, leaf: Option<Node>) {
         self.tree.set_leaf(leaf);
-        self.leaf_since = self.tree.node_count();
+        self.below = Below::from_now_on(&self.tree);
     }
 }
 

@@ -3,10 +3,11 @@
 //! One sync runs at a time per session; what is written meanwhile shares the next one.
 
 use crate::error::{Error, Kind, Result};
-use crate::log::file::Folder;
+use crate::log::file::{self, Folder, Identity};
 use crate::log::handle;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,9 @@ use tokio::sync::oneshot;
 
 /// With `interval`, how long an append may stay unsynced.
 const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Stretches of files that are remembered as of unknown durability; with more, the last one is widened.
+const MAX_LOST: usize = 64;
 
 /// Files of all sessions that `interval` keeps open until it has synced them.
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
@@ -64,6 +68,65 @@ impl Unsynced {
     }
 }
 
+/// Entries that a client has sent again.
+#[derive(Debug)]
+pub struct Repeated {
+    pub file: Arc<File>,
+    pub identity: Identity,
+    /// Where each entry starts and ends in the file.
+    pub spans: Vec<Range<u64>>,
+}
+
+/// What the syncs of a file came to.
+#[derive(Default)]
+struct Record {
+    /// Of the file that was synced last: what is before this many bytes has been synced, or is lost.
+    synced: Option<(Identity, u64)>,
+    /// A sync failed that these stretches needed, and no later one can prove that they are on disk.
+    lost: Vec<(Identity, Range<u64>)>,
+}
+
+impl Record {
+    /// The file had so many bytes when its sync began.
+    fn note(&mut self, identity: Identity, size: u64, is_synced: bool) {
+        let from = match self.synced {
+            Some((of, to)) if of == identity => to,
+            _ => 0,
+        };
+        if !is_synced {
+            self.lose(identity, from..size);
+        }
+        self.synced = Some((identity, size.max(from)));
+    }
+
+    fn lose(&mut self, identity: Identity, span: Range<u64>) {
+        let is_full = self.lost.len() >= MAX_LOST;
+        match self.lost.last_mut() {
+            Some((of, last)) if *of == identity && (is_full || last.end == span.start) => {
+                last.end = last.end.max(span.end);
+            }
+            _ => {
+                if is_full {
+                    self.lost.remove(0);
+                }
+                self.lost.push((identity, span));
+            }
+        }
+    }
+
+    fn is_lost(&self, entries: &Repeated) -> bool {
+        let starts_in = |lost: &Range<u64>| entries.spans.iter().any(|at| lost.contains(&at.start));
+        let mut lost = self.lost.iter();
+        lost.any(|(of, lost)| *of == entries.identity && starts_in(lost))
+    }
+
+    fn is_synced(&self, entries: &Repeated) -> bool {
+        self.synced.is_some_and(|(of, to)| {
+            of == entries.identity && entries.spans.iter().all(|span| span.end <= to)
+        })
+    }
+}
+
 /// Syncs the file of one session.
 pub struct Syncer {
     state: Arc<Mutex<State>>,
@@ -76,6 +139,7 @@ struct State {
     /// Written to since the last sync began: one file, or two after a migration.
     unsynced: Vec<Unsynced>,
     running: bool,
+    record: Record,
     /// A timer of `interval` is under way.
     scheduled: bool,
     /// A sync failed after its appends had been answered; the next append is told, once.
@@ -90,6 +154,7 @@ impl Syncer {
                 waiting: Vec::new(),
                 unsynced: Vec::new(),
                 running: false,
+                record: Record::default(),
                 scheduled: false,
                 failed: None,
             })),
@@ -137,6 +202,35 @@ impl Syncer {
                 self.schedule(on_late_failure);
                 Ok(())
             }
+        }
+    }
+
+    /// Makes entries that have been sent again as durable as `durability` promises: they may have been
+    /// written a moment ago, their sync still under way. Fails if their sync has failed.
+    pub async fn after_repetition(
+        &self,
+        durability: Durability,
+        entries: Repeated,
+        on_late_failure: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        if matches!(durability, Durability::None | Durability::Os) {
+            return Ok(());
+        }
+        if !lock(&self.state).record.is_synced(&entries) {
+            let file = Arc::clone(&entries.file);
+            self.after_write(durability, file, on_late_failure).await?;
+        }
+        if lock(&self.state).record.is_lost(&entries) {
+            return Err(failed(&io::Error::other("it was not tried again")));
+        }
+        Ok(())
+    }
+
+    /// The file has been made, and whether it is on disk is unknown.
+    pub fn making_failed(&self, file: &File) {
+        if let Ok(status) = file::status_of(file) {
+            let record = &mut lock(&self.state).record;
+            record.note(status.identity, status.size, false);
         }
     }
 
@@ -233,8 +327,14 @@ fn run(state: &Mutex<State>) {
         UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
         // A failed sync is not tried again: a second success would prove nothing.
         let mut synced = Ok(());
-        for file in files {
-            synced = synced.and(file.sync().map_err(|error| failed(&error)));
+        for unsynced in files {
+            let before = file::status_of(&unsynced.file);
+            let done = unsynced.sync();
+            if let Ok(status) = before {
+                let record = &mut lock(state).record;
+                record.note(status.identity, status.size, done.is_ok());
+            }
+            synced = synced.and(done.map_err(|error| failed(&error)));
         }
         for sender in waiting {
             // Who no longer listens needs no answer.
@@ -253,4 +353,54 @@ pub fn failed(cause: &io::Error) -> Error {
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(identity: Identity, span: Range<u64>) -> Repeated {
+        Repeated {
+            file: Arc::new(tempfile::tempfile().unwrap()),
+            identity,
+            spans: vec![span],
+        }
+    }
+
+    /// A later sync that succeeds says nothing about what an earlier one failed to write.
+    #[test]
+    fn what_a_failed_sync_was_for_stays_lost() {
+        let file = |inode| Identity { device: 1, inode };
+        let mut record = Record::default();
+        record.note(file(1), 100, true);
+        record.note(file(1), 200, false);
+        record.note(file(1), 300, true);
+        let is = |record: &Record, of, span: Range<u64>| {
+            let entries = entries(file(of), span);
+            (record.is_synced(&entries), record.is_lost(&entries))
+        };
+        assert_eq!(is(&record, 1, 0..100), (true, false));
+        assert_eq!(is(&record, 1, 150..180), (true, true));
+        assert_eq!(is(&record, 1, 200..300), (true, false));
+        assert_eq!(is(&record, 1, 200..301), (false, false));
+        assert_eq!(is(&record, 2, 150..180), (false, false));
+    }
+
+    /// A disk that fails again and again does not make the record grow.
+    #[test]
+    fn the_record_of_failures_is_bounded_and_forgets_none_of_this_file() {
+        let file = Identity {
+            device: 1,
+            inode: 1,
+        };
+        let mut record = Record::default();
+        for round in 0..10_000 {
+            record.note(file, 10 * round + 5, true);
+            record.note(file, 10 * round + 10, false);
+        }
+        assert!(record.lost.len() <= MAX_LOST);
+        for round in 0..10_000 {
+            assert!(record.is_lost(&entries(file, 10 * round + 6..10 * round + 9)));
+        }
+    }
 }

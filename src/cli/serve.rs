@@ -103,11 +103,14 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .spawn(reader)?;
 
     let reason = ended.recv().unwrap_or(End::InputEnded);
-    if reason == End::OutputBroken {
-        return Ok(ExitCode::SUCCESS);
-    }
     server.end();
     server.asks.end();
+    outbox.wake();
+    if reason == End::OutputBroken {
+        // Nobody is there to be answered, but what has been acknowledged is to survive.
+        runtime.block_on(server.flush());
+        return Ok(ExitCode::SUCCESS);
+    }
     runtime.block_on(async {
         let mut finish = pin!(async {
             dispatcher.drained().await;

@@ -117,6 +117,14 @@ impl Log {
         self.take_in(tree, &landed).map(|_| ())
     }
 
+    /// Bytes of other writers before what was just written that have not been taken in.
+    pub fn unread_before(&self, landed: &Landed) -> u64 {
+        match &self.store {
+            Store::File(log) => landed.start.saturating_sub(log.end),
+            Store::Memory(_) => 0,
+        }
+    }
+
     /// Takes into the tree what stands in the file up to and with the lines that were just written;
     /// returns how many of those are there whole.
     pub fn take_in(&mut self, tree: &mut Tree, landed: &Landed) -> Result<usize> {

@@ -148,6 +148,7 @@ impl Draft {
             end: self.end,
             ends_in_break: true,
             torn_at: None,
+            left_at: None,
         };
         let opened = log.opened(self.ingest, self.tree);
         Ok(Made { opened, file })

@@ -345,8 +345,10 @@ impl Folder {
 /// Whether nobody can still be writing an unfinished file of this status.
 pub fn is_abandoned(status: Status) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // Before 1970 nothing can be said about age: then nothing is abandoned.
     let now = now.unwrap_or_default().as_secs();
-    (status.modified.0 as u64) + ABANDONED.as_secs() < now
+    let modified = u64::try_from(status.modified.0).unwrap_or_default();
+    modified.saturating_add(ABANDONED.as_secs()) < now
 }
 
 /// Makes a folder (0700) and what is missing above it.

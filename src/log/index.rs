@@ -216,6 +216,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
         end: head.end,
         ends_in_break: true,
         torn_at: None,
+        left_at: None,
     };
     let mut ingest = Ingest::of_new(head.header, head.lines);
     ingest.diagnostics = head.diagnostics;

@@ -83,6 +83,9 @@ struct FileLog {
     ends_in_break: bool,
     /// Where a torn last line begins that has been reported already. Bytes.
     torn_at: Option<u64>,
+    /// The file when its last line, which has no line break, was left for later: a long one is not read
+    /// again by every request until it has grown.
+    left_at: Option<Status>,
 }
 
 struct OpenFile {
@@ -144,6 +147,7 @@ impl Log {
             end: 0,
             ends_in_break: true,
             torn_at: None,
+            left_at: None,
         };
         let mut tree = Tree::new();
         let mut ingest = Ingest::default();
@@ -171,6 +175,7 @@ impl Log {
                 end: 0,
                 ends_in_break: true,
                 torn_at: None,
+                left_at: None,
             }),
             ingest: Ingest::of_new(header, 0),
         }
@@ -217,6 +222,17 @@ impl Log {
             Store::File(log) => log.open.as_ref().map(|open| open.identity),
             Store::Memory(_) => None,
         }
+    }
+
+    /// The file, to be synced; `None` where there is none.
+    pub fn file_to_sync(&self) -> Result<Option<(Arc<File>, Identity)>> {
+        let Store::File(log) = &self.store else {
+            return Ok(None);
+        };
+        let Some(open) = &log.open else {
+            return Ok(None);
+        };
+        Ok(Some((log.file(open, Access::Read)?, open.identity)))
     }
 
     /// Whether the file is there: not before the first entry.
@@ -361,7 +377,11 @@ impl FileLog {
         let file = self.file(open, Access::Read)?;
         self.pass_break(&file);
         loop {
-            let size = file::status_of(&file).map_err(failed)?.size;
+            let status = file::status_of(&file).map_err(failed)?;
+            if tail == Tail::Leave && self.is_in_flight(&file, status).map_err(failed)? {
+                return Ok(());
+            }
+            let size = status.size;
             let plan = sweep::Plan::for_bytes(size.saturating_sub(self.end));
             let plan = plan.filter(|_| self.ends_in_break);
             if let Some(plan) = plan {
@@ -386,6 +406,7 @@ impl FileLog {
                     break false;
                 };
                 if !line.terminated && tail == Tail::Leave {
+                    self.left_at = Some(status).filter(|at| at.size == line.offset + line.len);
                     break false;
                 }
                 let (end, terminated) = (
@@ -405,6 +426,28 @@ impl FileLog {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the last line, left for later, has grown without coming to an end. Only what is new is
+    /// looked at.
+    fn is_in_flight(&mut self, file: &File, status: Status) -> io::Result<bool> {
+        let Some(left_at) = self.left_at.take() else {
+            return Ok(false);
+        };
+        // One byte more: a fragment may have been replaced by a line of the same length.
+        let from = left_at.size.saturating_sub(1);
+        if from < self.end || status.size < left_at.size || status.identity != left_at.identity {
+            return Ok(false);
+        }
+        let mut new = Lines::in_chunks(file, from, lines::CHUNK);
+        let has_ended = match new.next()? {
+            Some(line) => line.terminated,
+            None => true,
+        };
+        if !has_ended {
+            self.left_at = Some(status);
+        }
+        Ok(!has_ended)
     }
 
     /// Where the last line read had no line break, somebody may have written one since.
@@ -436,6 +479,7 @@ impl FileLog {
         }
         Ok(match status.size - self.end {
             0 => Standing::Unchanged,
+            _ if self.left_at == Some(status) => Standing::Unchanged,
             grown => Standing::Grown(grown),
         })
     }

@@ -6,6 +6,7 @@ use super::server::{Call, OpenSession};
 use crate::error::{Error, Kind, Result};
 use crate::flow;
 use crate::flow::append::{NewEntry, NewParent};
+use crate::id::EntryId;
 use crate::session::{Core, Planned, Turn};
 use crate::sync::Durability;
 use crate::wire::{self, Mutation, OnSession, notification};
@@ -94,6 +95,10 @@ pub(super) async fn append(
     entries: Vec<NewEntry>,
 ) -> Result<Appended> {
     let source = Arc::clone(&call.server.source);
+    let chosen: Vec<EntryId> = entries
+        .iter()
+        .filter_map(|entry| entry.id.clone())
+        .collect();
     let plan = move |core: &Core| {
         let stored = |node| core.entry(node);
         let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
@@ -107,11 +112,21 @@ pub(super) async fn append(
         core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
         planned
     };
-    let given = |_: &Core, wrote| open.durability(wrote);
-    let (durability, entry_ids) = commit(call, open, turn, plan, given).await?;
+    let durability = open.session.syncer.durability();
+    let repeated = |core: &Core, _| core.repeated(chosen.iter());
+    let (repeated, entry_ids) = commit(call, open, turn, plan, repeated).await?;
+    // Some of them may have been in the file before.
+    if let Some(entries) = repeated? {
+        let late = {
+            let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
+            move || server.durability_lost(&open)
+        };
+        let syncer = &open.session.syncer;
+        syncer.after_repetition(durability, entries, late).await?;
+    }
     Ok(Appended {
         entry_ids,
-        durability,
+        durability: super::convert::durability(durability),
     })
 }
 
@@ -135,6 +150,9 @@ where
     let Some(mut turn) = turn else {
         return Err(committed.err().unwrap_or_else(Error::cancelled));
     };
+    if let Err(error) = &committed {
+        session.note_failed_making(&turn, error);
+    }
     let late = {
         let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
         move || server.durability_lost(&open)

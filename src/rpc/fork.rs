@@ -3,6 +3,7 @@
 use super::convert;
 use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
+use super::registry::{Paths, Subject};
 use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Result};
 use crate::flow::fork::{self, End, Position};
@@ -59,17 +60,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     check_scope(&params, scope)?;
     let id = params.session_id.as_deref();
     // Later requests wait for the fork, so that a close behind it finds it done; but nobody waits for
-    // a question, except a script. The registry always comes before a turn: whoever closes the
-    // session takes both, too.
+    // a question, except a script. The ticket always comes before a turn: whoever closes the session
+    // takes both, too.
     let is_asked = !server.answerers(BeforeEvent::SessionBeforeFork).is_empty();
     let waits = !is_asked || server.client().is_none();
-    let line = waits.then(|| server.stand_in_line(id));
-    let registry = match line {
-        Some(_) => Some(server.registry(&call.cancel).await?),
-        None => None,
-    };
-    let (open, turn) = match registry {
-        Some(_) => {
+    let ticket = waits.then(|| server.enter(id, true));
+    let (open, turn) = match &ticket {
+        Some(ticket) => {
+            ticket.admitted(&call.cancel).await?;
             let open = server.session_now(id)?;
             let turn = open.session.turn(&call.cancel).await?;
             (open, turn)
@@ -102,9 +100,13 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             durability: wire::Durability::None,
         });
     }
-    let registry = match registry {
-        Some(registry) => registry,
-        None => server.registry(&call.cancel).await?,
+    let ticket = match ticket {
+        Some(ticket) => ticket,
+        None => {
+            let ticket = server.enter(Some(&open.id), true);
+            ticket.admitted(&call.cancel).await?;
+            ticket
+        }
     };
     let turn = open.session.turn(&call.cancel).await?;
     // Again, since the tree may have been read anew meanwhile.
@@ -119,8 +121,12 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let (editor_text, entry_id) = (source.editor_text.clone(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
+    let id = id::new_session_id();
+    // Whoever names the fork as soon as it is told of waits until it can be found.
+    let subject = Subject::Session(id.clone());
+    let forks_ticket = server.registry.enter(subject, Paths::None, true);
     let (opened, written) = {
-        let (server, id) = (Arc::clone(server), id::new_session_id());
+        let server = Arc::clone(server);
         blocking(move || {
             if scope == wire::ForkScope::Tree {
                 return copied_whole(&server, turn, source.header(&server, id.as_str()));
@@ -144,13 +150,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     });
     let session = convert::session(&forked, &turn);
     drop(turn);
-    Server::insert_after(&call, &forked, registry);
+    Server::insert_after(&call, &forked, ());
     let is_written = written.is_some();
     if let Some(written) = written {
         let (server, forked) = (Arc::clone(server), Arc::clone(&forked));
         call.after(move || finish(&server, &forked, written));
     }
-    drop(line);
+    // A close behind it finds what has to be synced.
+    call.after(move || drop((ticket, forks_ticket)));
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text,

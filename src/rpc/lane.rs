@@ -13,7 +13,7 @@ use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, Source};
 use crate::session::commit::{Committed, Work, landed_in_part, still_waits};
 use crate::session::{Changes, Core, Planned, Turn};
-use crate::sync::Durability;
+use crate::sync::{Durability, Repeated};
 use futures_util::FutureExt;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -26,6 +26,9 @@ use tokio::sync::oneshot;
 
 /// Once this much is to be written, what follows goes into the next write, in bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
+
+/// More than this is not written on the thread that reads requests, in bytes. As much as is gathered.
+const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
 /// The appends of a session that have not begun.
 #[derive(Default)]
@@ -189,6 +192,9 @@ async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
             return;
         };
         (turn, batch) = (ours, rest);
+        if let Err(error) = &committed {
+            open.session.note_failed_making(&turn, error);
+        }
         let written = batch.written(committed);
         let finish = tell(
             &server,
@@ -237,25 +243,44 @@ fn tell(
             None => Ok(()),
         };
         drop(held);
-        if synced.is_err() && !written.outcomes.iter().any(|(_, done)| done.wrote()) {
+        if synced.is_err() && !written.outcomes.iter().any(|(_, done, _)| done.wrote()) {
             // What was carried over from a file that had been replaced.
             server.durability_lost(&open);
         }
-        for (request, done) in written.outcomes {
-            let given = if done.wrote() {
-                durability
-            } else {
-                Durability::None
-            };
-            request.answer(match (done, &synced) {
-                (Outcome::Failed(error), _) => Err(error),
-                (Outcome::Written(_), Err(error)) => Err(error.clone()),
-                (Outcome::Written(ids) | Outcome::Known(ids), _) => Ok(Appended {
-                    entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
-                    durability: convert::durability(given),
-                }),
-            });
+        let (repeated, first): (Vec<_>, Vec<_>) = written
+            .outcomes
+            .into_iter()
+            .partition(|(_, _, repeated)| repeated.is_some());
+        for (request, done, _) in first {
+            let synced = if done.wrote() { synced.clone() } else { Ok(()) };
+            request.answer(appended(done, durability, synced));
         }
+        // What has been sent again waits for its sync as it did the first time.
+        for (request, done, repeated) in repeated {
+            let late = {
+                let (server, open) = (Arc::clone(&server), Arc::clone(&open));
+                move || server.durability_lost(&open)
+            };
+            let synced = match (repeated, &synced) {
+                (_, Err(error)) if done.wrote() => Err(error.clone()),
+                (Some(entries), _) => {
+                    let syncer = &open.session.syncer;
+                    syncer.after_repetition(durability, entries, late).await
+                }
+                (None, _) => Ok(()),
+            };
+            request.answer(appended(done, durability, synced));
+        }
+    }
+}
+
+fn appended(done: Outcome, durability: Durability, synced: Result<()>) -> Result<Appended> {
+    match done {
+        Outcome::Failed(error) => Err(error),
+        Outcome::Written(ids) | Outcome::Known(ids) => synced.map(|()| Appended {
+            entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
+            durability: convert::durability(durability),
+        }),
     }
 }
 
@@ -311,12 +336,20 @@ struct Part {
     entry_ids: Vec<EntryId>,
     /// Those that are in the file already.
     known_ids: Vec<EntryId>,
+    /// Where these are.
+    repeated: Option<Repeated>,
     lines: usize,
     /// Lines of the batch up to its end.
     end: usize,
 }
 
 impl Work for Batch {
+    fn is_large(&self) -> bool {
+        let entries = self.waiting.iter().flat_map(|request| &request.entries);
+        let bytes = entries.map(|entry| entry.members.len() as u64);
+        bytes.sum::<u64>() > INLINE_BATCH_BYTES
+    }
+
     fn plan(&mut self, core: &Core) -> Result<Planned> {
         let mut planner = Planner::new(&core.tree, &*self.source);
         let mut all = Planned::default();
@@ -343,11 +376,19 @@ impl Work for Batch {
                     planned.entry_ids.iter().filter(known).cloned().collect()
                 }
             };
+            let repeated = match core.repeated(known_ids.iter()) {
+                Ok(repeated) => repeated,
+                Err(error) => {
+                    self.planned.push(Err(error));
+                    continue;
+                }
+            };
             all.lines.extend(planned.lines);
             all.ends.push(all.lines.len());
             self.planned.push(Ok(Part {
                 entry_ids: planned.entry_ids,
                 known_ids,
+                repeated,
                 lines,
                 end: all.lines.len(),
             }));
@@ -377,7 +418,7 @@ impl Work for Batch {
 
 /// What became of the appends of one write.
 struct Written {
-    outcomes: Vec<(Request, Outcome)>,
+    outcomes: Vec<(Request, Outcome, Option<Repeated>)>,
     /// After how many of the written lines those that are whole end.
     ends: Vec<usize>,
     unsynced: Option<Arc<std::fs::File>>,
@@ -416,7 +457,11 @@ impl Batch {
             unsynced,
         };
         for request in self.waiting.drain(..count) {
-            let outcome = match (parts.next(), &failure) {
+            let mut part = parts.next();
+            let repeated = part
+                .as_mut()
+                .and_then(|part| part.as_mut().ok()?.repeated.take());
+            let outcome = match (part, &failure) {
                 (Some(Err(error)), _) => Outcome::Failed(error),
                 (None, Some(error)) => Outcome::Failed(error.clone()),
                 (Some(Ok(part)), _) if part.lines == 0 => Outcome::Known(part.entry_ids),
@@ -433,7 +478,7 @@ impl Batch {
                 }
                 _ => Outcome::Failed(Error::new(Kind::InternalError, "nothing was planned")),
             };
-            written.outcomes.push((request, outcome));
+            written.outcomes.push((request, outcome, repeated));
         }
         written
     }

@@ -19,16 +19,17 @@ use std::time::Duration;
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) -> Result<Reply> {
-    let registry = call.server.registry(&call.cancel).await?;
-    let open_sessions = call.server.open_sessions();
-    drop(registry);
-    // What was appended before is in the list, unless another process's lock keeps it waiting.
+    let registry = &call.server.registry;
+    // What was appended before is in the list, unless another process's lock or a slow opening keeps
+    // it waiting.
     let earlier = async {
-        for open in open_sessions {
+        registry.earlier_left().await;
+        for open in call.server.open_sessions() {
             let _taken = open.session.turn(&call.cancel).await;
         }
     };
     let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
+    call.cancel.guard(registry.earlier_changes_left()).await?;
     let server = Arc::clone(&call.server);
     blocking(move || page(server.store.list()?, &params)).await
 }

@@ -1,7 +1,8 @@
 //! JSON-RPC: the method table, and everything between a frame and a session (protocol.md).
 //!
 //! In reading order: [`server`] is what one process serves; [`request`] reads a frame; [`dispatch`] takes
-//! it to its handler and the answer back; [`method`] is the table; [`lane`] is where appends wait for
+//! it to its handler and the answer back; [`method`] is the table; [`registry`]
+//! is the order in which sessions are opened, closed and looked for; [`lane`] is where appends wait for
 //! each other; [`notify`] is what clients are told unasked; [`follow`] is what sessions find out unasked;
 //! [`convert`] goes from core to wire. Then a file per method group, each a handler that decodes ids,
 //! takes its session's turn and ends in a plain function over domain types.
@@ -25,6 +26,7 @@ mod parallel;
 mod pick;
 mod question;
 mod read;
+mod registry;
 mod request;
 mod rows;
 pub mod server;

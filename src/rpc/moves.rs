@@ -9,6 +9,7 @@ use super::server::{Call, OpenSession};
 use crate::error::{self, Error, Result};
 use crate::flow::Minter;
 use crate::flow::leaf::{self, BranchSummary};
+use crate::flow::validate;
 use crate::log::scan::Kind;
 use crate::session::{Core, Planned, Turn};
 use crate::timestamp;
@@ -38,6 +39,10 @@ pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Re
 }
 
 pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply> {
+    let given = params.summary.as_ref();
+    if let Some(details) = given.and_then(|given| given.details.as_ref()) {
+        validate::nesting(0, "summary.details", details.get().as_bytes())?;
+    }
     let (open, turn) = call.mutable(&params).await?;
     let summary = params.summary.as_ref().map(|given| BranchSummary {
         text: given.summary.clone(),

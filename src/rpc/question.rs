@@ -3,9 +3,9 @@
 //! Any cancel wins, then the first summary; of the overrides the first of each counts. A hook that
 //! fails, or whose time passes, has answered as its `on_failure` says.
 
-use super::notify;
 use super::server::{OpenSession, Server};
-use crate::ask::{Answerer, Outcome};
+use super::{events, notify};
+use crate::ask::{Answerer, Digest, Outcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::hooks::{Hook, OnFailure};
@@ -143,6 +143,8 @@ pub(super) async fn put<P: Serialize>(
     let Some(question) = question else {
         return Ok(Decision::default());
     };
+    // A reader that waits for the client to read goes on: the answer has to get in.
+    server.outbox.wake();
     let mut running = JoinSet::new();
     for number in hooks {
         let Some(hook) = server.hooks.hook(number).cloned() else {
@@ -162,7 +164,8 @@ pub(super) async fn put<P: Serialize>(
             };
             let by = Answerer::Hook(number);
             // Too late is late: the question is over.
-            let _late = server.asks.answer(event_id.as_str(), by, "", given);
+            let digest = Digest::of(&given.answer);
+            let _late = server.asks.answer(event_id.as_str(), by, digest, given);
         });
     }
     let (outcome, by, decided) = match server.asks.outcome(question).await {
@@ -213,8 +216,8 @@ enum Failure {
         line: usize,
         column: usize,
     },
-    /// A member of the answer answers another event.
-    OtherEvent(Error),
+    /// A member of the answer answers another event, or is nested too deeply.
+    Refused(Error),
 }
 
 /// What a hook says: an object as in `answer_event`, or nothing.
@@ -232,7 +235,8 @@ async fn answer_of(
             line: error.line(),
             column: error.column(),
         })?;
-    answer.check(event).map_err(Failure::OtherEvent)?;
+    answer.check(event).map_err(Failure::Refused)?;
+    events::check_nesting(&answer, "").map_err(Failure::Refused)?;
     Ok(answer)
 }
 
@@ -259,7 +263,7 @@ impl fmt::Display for Failure {
                     "its output is not an answer (line {line}, column {column})"
                 )
             }
-            Failure::OtherEvent(error) => f.write_str(&error.message),
+            Failure::Refused(error) => f.write_str(&error.message),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::follow::Watched;
 use super::lane::{Gathering, Lane};
 use super::notify::Notices;
 use super::question::Given;
+use super::registry::{Paths, Registry, Subject, Ticket};
 use super::tree::LastView;
 use super::turns::ClientTurn;
 use crate::ask::Asks;
@@ -59,11 +60,8 @@ pub struct Server {
     /// What the client has said of itself in `initialize`.
     client: OnceLock<Client>,
     sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
-    /// Held while the set of open sessions is being changed, so that a request that names no session
-    /// means what it meant when it was sent. Async, since opening waits for disks.
-    registry: Arc<tokio::sync::Mutex<()>>,
-    /// Requests that wait for the registry, by the session they mean (`None`: the only one).
-    line: Mutex<HashMap<Option<SessionId>, usize>>,
+    /// Keeps requests about one session in their order while sessions are opened and closed.
+    pub registry: Arc<Registry>,
     pub watcher: Watcher<Watched>,
     in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
     /// Sessions of which a file that was replaced is looked after, open or not.
@@ -101,28 +99,6 @@ pub struct OpenSession {
     pub last_count: LastCount,
 }
 
-/// The right to change the set of open sessions.
-pub type Registry = tokio::sync::OwnedMutexGuard<()>;
-
-/// A place in the line before the registry.
-#[must_use]
-pub struct Place {
-    server: Arc<Server>,
-    id: Option<SessionId>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut line = self.server.line();
-        if let Some(count) = line.get_mut(&self.id) {
-            *count -= 1;
-            if *count == 0 {
-                line.remove(&self.id);
-            }
-        }
-    }
-}
-
 /// One request on its way.
 pub struct Call {
     pub server: Arc<Server>,
@@ -158,7 +134,6 @@ impl Server {
             client: OnceLock::new(),
             sessions: Mutex::default(),
             registry: Arc::default(),
-            line: Mutex::default(),
             watcher: Watcher::new(),
             following: Mutex::default(),
             gathering: Gathering::default(),
@@ -184,9 +159,16 @@ impl Server {
             .map_or(self.config.max_frame_bytes, |client| client.max_frame_bytes)
     }
 
-    /// Waits until no earlier request is opening or closing a session.
-    pub async fn registry(&self, cancel: &Cancel) -> Result<Registry> {
-        cancel.guard(Arc::clone(&self.registry).lock_owned()).await
+    /// Takes a ticket for the session that is meant, which need not be open. It is not admitted yet.
+    pub fn enter(&self, id: Option<&str>, changes: bool) -> Ticket {
+        let Some(id) = id.map(SessionId::new) else {
+            return self.registry.enter(Subject::Only, Paths::All, changes);
+        };
+        let paths = match self.sessions().contains_key(&id) {
+            true => Paths::None,
+            false => Paths::All,
+        };
+        self.registry.enter(Subject::Session(id), paths, changes)
     }
 
     /// The session a request means, and its turn. Turns are taken in the order of arrival, whether or
@@ -199,7 +181,7 @@ impl Server {
         let (open, ahead) = self.find_in_order(id, cancel).await?;
         let session = Arc::clone(&open.session);
         let mut turn = pin!(session.turn(cancel));
-        // Asked for before whoever waits for the registry next may go on.
+        // Asked for before the next request about the session may go on.
         let asked = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
         drop(ahead);
         let turn = match asked {
@@ -215,44 +197,24 @@ impl Server {
         self: &Arc<Self>,
         id: Option<&str>,
         cancel: &Cancel,
-    ) -> Result<(Arc<OpenSession>, Option<(Registry, Place)>)> {
+    ) -> Result<(Arc<OpenSession>, Option<Ticket>)> {
         if let Some(open) = self.at_once(id) {
             return Ok((open, None));
         }
-        let place = self.stand_in_line(id);
-        let registry = self.registry(cancel).await?;
+        let ticket = self.enter(id, false);
+        ticket.admitted(cancel).await?;
         let open = self.session_now(id)?;
-        Ok((open, Some((registry, place))))
+        Ok((open, Some(ticket)))
     }
 
     /// The session that is meant, if no earlier request that may mean it is still waiting to find
     /// its own.
     fn at_once(&self, id: Option<&str>) -> Option<Arc<OpenSession>> {
-        let Some(id) = id else {
-            // It is taken, or waited for, while the set of open sessions may change.
-            let _registry = self.registry.try_lock().ok()?;
-            return self.session_now(None).ok();
-        };
-        let id = SessionId::new(id);
-        let line = self.line();
-        if line.contains_key(&None) || line.contains_key(&Some(id.clone())) {
+        let session_id = id.map(SessionId::new);
+        if !self.registry.is_clear_for(session_id.as_ref()) {
             return None;
         }
-        self.sessions().get(&id).cloned()
-    }
-
-    /// Makes later requests that mean the same session wait as well, until dropped.
-    pub fn stand_in_line(self: &Arc<Self>, id: Option<&str>) -> Place {
-        let id = id.map(SessionId::new);
-        *self.line().entry(id.clone()).or_default() += 1;
-        Place {
-            server: Arc::clone(self),
-            id,
-        }
-    }
-
-    fn line(&self) -> MutexGuard<'_, HashMap<Option<SessionId>, usize>> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session_now(id).ok()
     }
 
     /// The session a request means, now. Without an id it is the only one that is open.
@@ -309,8 +271,8 @@ impl Server {
     }
 
     /// Makes a session known once the response to `call` is queued: nothing of it may go out, and
-    /// no other request may reach it, before (protocol.md §7).
-    pub fn insert_after(call: &Call, open: &Arc<OpenSession>, registry: Registry) {
+    /// no other request may reach it, before (protocol.md §7). `tickets` are kept until then.
+    pub fn insert_after(call: &Call, open: &Arc<OpenSession>, tickets: impl Send + 'static) {
         let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
         call.after(move || {
             server
@@ -323,7 +285,7 @@ impl Server {
                 }
             });
             server.watch(&open);
-            drop(registry);
+            drop(tickets);
         });
     }
 

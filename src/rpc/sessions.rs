@@ -2,9 +2,11 @@
 
 use super::convert;
 use super::method::Reply;
-use super::server::{Call, OpenSession, Registry, Server};
+use super::registry::{Paths, Subject, Ticket};
+use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
+use crate::id::SessionId;
 use crate::listing;
 use crate::log::file::Location;
 use crate::log::{self, Log, Opened};
@@ -15,11 +17,17 @@ use crate::tree::Tree;
 use crate::wire::{self, notification};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long others wait until it is known which session a file to be opened is of.
+const HEADER_IS_READ: Duration = Duration::from_millis(100);
 
 pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) -> Result<Reply> {
-    let registry = call.server.registry(&call.cancel).await?;
     let id = store::choose_id(params.session_id.as_deref())?;
     let server = Arc::clone(&call.server);
+    let subject = Subject::Session(id.clone());
+    let ticket = server.registry.enter(subject, Paths::Soon, true);
+    ticket.admitted(&call.cancel).await?;
     if server.find(id.as_str()).is_some() {
         return Err(exists(id.as_str()));
     }
@@ -61,7 +69,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         }),
     };
     drop(turn);
-    Server::insert_after(&call, &open, registry);
+    Server::insert_after(&call, &open, ticket);
     Reply::of(&result)
 }
 
@@ -77,24 +85,45 @@ async fn write_name(call: &Call, turn: Turn, name: &str) -> Result<Turn> {
 }
 
 pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> Result<Reply> {
-    let registry = call.server.registry(&call.cancel).await?;
+    let server = &call.server;
     let policy = params.durability;
     let read_only = params.mode == Some(wire::OpenMode::Read);
-    let wanted = match params.target()? {
-        wire::OpenTarget::Id(id) => Wanted::Id(id.to_owned()),
-        wire::OpenTarget::Path(path) => Wanted::Path(path.to_owned()),
+    let (ticket, location) = match params.target()? {
+        wire::OpenTarget::Id(id) => {
+            let subject = Subject::Session(SessionId::new(id));
+            let ticket = server.registry.enter(subject, Paths::Soon, false);
+            ticket.admitted(&call.cancel).await?;
+            if let Some(open) = server.find(id) {
+                return opened_before(&call, open, policy).await;
+            }
+            let (store, id) = (Arc::clone(server), id.to_owned());
+            (ticket, blocking(move || store.store.find(&id)).await?)
+        }
+        wire::OpenTarget::Path(path) => {
+            let ticket = server.registry.enter(Subject::Path, Paths::Soon, false);
+            let path = path.to_owned();
+            let location = blocking(move || Location::of_path(Path::new(&path))).await?;
+            (ticket, location)
+        }
     };
-    if let Wanted::Id(id) = &wanted
-        && let Some(open) = call.server.find(id)
-    {
+    // The header alone tells whether the session is open already.
+    let known_id = name(&call, &ticket, &location).await?;
+    if let Some(open) = known_id.as_deref().and_then(|id| server.find(id)) {
+        let open = same_file(open, location).await?;
         return opened_before(&call, open, policy).await;
     }
-    let server = Arc::clone(&call.server);
-    let found = blocking(move || find_and_open(&server, wanted, registry)).await?;
-    let (opened, registry) = match found {
-        Found::New(opened, registry) => (*opened, registry),
-        Found::OpenAlready(open) => return opened_before(&call, open, policy).await,
-    };
+    let (opening, at) = (Arc::clone(server), location.clone());
+    let opened = blocking(move || opening.store.open(at)).await?;
+    let header = opened.log.header();
+    let id = header.map(|header| header.id.clone()).unwrap_or_default();
+    if known_id.as_ref() != Some(&id) {
+        ticket.is_about(Subject::Session(SessionId::new(id.as_str())));
+        ticket.admitted(&call.cancel).await?;
+        if let Some(open) = server.find(&id) {
+            let open = same_file(open, location).await?;
+            return opened_before(&call, open, policy).await;
+        }
+    }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
     let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
     let turn = open.session.turn(&call.cancel).await?;
@@ -103,7 +132,7 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
         diagnostics,
     };
     drop(turn);
-    Server::insert_after(&call, &open, registry);
+    Server::insert_after(&call, &open, ticket);
     Reply::of(&result)
 }
 
@@ -112,38 +141,37 @@ fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability
     policy.map_or(call.server.config.durability, convert::policy)
 }
 
-/// How a session to open was named.
-enum Wanted {
-    Id(String),
-    Path(String),
-}
-
-enum Found {
-    New(Box<Opened>, Registry),
-    OpenAlready(Arc<OpenSession>),
-}
-
-fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<Found> {
-    let location = match wanted {
-        Wanted::Id(id) => server.store.find(&id)?,
-        Wanted::Path(path) => Location::of_path(Path::new(&path))?,
+/// Finds out by the header which session's file this is, and waits for earlier requests about that
+/// session. `None` if the header is not found soon: then others do not wait for it.
+async fn name(call: &Call, ticket: &Ticket, location: &Location) -> Result<Option<String>> {
+    let location = location.clone();
+    let header = blocking(move || Ok(listing::header_id(&location)));
+    let found = match tokio::time::timeout(HEADER_IS_READ, header).await {
+        Ok(found) => found?,
+        Err(_) => None,
     };
-    // The header alone tells whether the session is open already.
-    if let Some(id) = listing::header_id(&location)
-        && let Some(open) = server.find(&id)
-    {
+    ticket.is_about(match &found {
+        Some(id) => Subject::Session(SessionId::new(id.as_str())),
+        None => Subject::Nameless,
+    });
+    ticket.admitted(&call.cancel).await?;
+    Ok(found)
+}
+
+/// The open session if this is its file, else `sessionExists`.
+async fn same_file(open: Arc<OpenSession>, location: Location) -> Result<Arc<OpenSession>> {
+    blocking(move || {
         let identity = |at: &Location| at.status().ok().map(|status| status.identity);
         // Whoever holds the turn for long holds it for a navigation, which ends.
         let core = open.session.blocking_core();
         let opened = core.log.location().and_then(identity);
         drop(core);
         if opened.is_some() && opened == identity(&location) {
-            return Ok(Found::OpenAlready(open));
+            return Ok(open);
         }
-        return Err(exists(&id));
-    }
-    let opened = server.store.open(location)?;
-    Ok(Found::New(Box::new(opened), registry))
+        Err(exists(&open.id))
+    })
+    .await
 }
 
 async fn opened_before(
@@ -163,17 +191,22 @@ async fn opened_before(
 }
 
 pub async fn close_session(call: Arc<Call>, params: wire::CloseSessionParams) -> Result<Reply> {
-    let (open, _turn, registry) = closing(&call, params.session_id.as_deref()).await?;
+    let id = params.session_id.as_deref();
+    let ticket = call.server.enter(id, true);
+    let (open, _turn) = closing(&call, id, &ticket).await?;
     close(&call.server, &open);
-    drop(registry);
+    drop(ticket);
     Reply::of(&wire::CloseSessionResult {})
 }
 
-/// The session that is to be closed, its turn and the registry. A navigation is aborted; a turn of
-/// the client is not.
-async fn closing(call: &Arc<Call>, id: Option<&str>) -> Result<(Arc<OpenSession>, Turn, Registry)> {
-    let _place = call.server.stand_in_line(id);
-    let registry = call.server.registry(&call.cancel).await?;
+/// The session that is to be closed, and its turn. A navigation is aborted; a turn of the client is
+/// not.
+async fn closing(
+    call: &Arc<Call>,
+    id: Option<&str>,
+    ticket: &Ticket,
+) -> Result<(Arc<OpenSession>, Turn)> {
+    ticket.admitted(&call.cancel).await?;
     let open = call.server.session_now(id)?;
     let turn = open.session.turn(&call.cancel).await?;
     // Looked at with the turn: what was asked for before has begun, and cannot commit now.
@@ -186,7 +219,7 @@ async fn closing(call: &Arc<Call>, id: Option<&str>) -> Result<(Arc<OpenSession>
         None => {}
     }
     open.session.syncer.flush().await?;
-    Ok((open, turn, registry))
+    Ok((open, turn))
 }
 
 fn close(server: &Server, open: &OpenSession) {
@@ -199,20 +232,19 @@ fn close(server: &Server, open: &OpenSession) {
 
 pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) -> Result<Reply> {
     let id = params.session_id;
-    // The registry is kept until the file is gone: its id is free for the next request.
-    let (location, _registry) = match closing(&call, Some(&id)).await {
-        Ok((open, turn, registry)) => {
+    // The ticket is kept until the file is gone: its id is free for the next request.
+    let ticket = call.server.enter(Some(&id), true);
+    let location = match closing(&call, Some(&id), &ticket).await {
+        Ok((open, turn)) => {
             open.session.check_writable()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
             close(&call.server, &open);
-            (at, registry)
+            at
         }
         Err(error) if error.kind == Kind::SessionNotFound => {
-            let registry = call.server.registry(&call.cancel).await?;
             let server = Arc::clone(&call.server);
-            let found = blocking(move || server.store.find(&id)).await?;
-            (Some(found), registry)
+            Some(blocking(move || server.store.find(&id)).await?)
         }
         Err(error) => return Err(error),
     };

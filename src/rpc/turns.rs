@@ -10,24 +10,27 @@ use super::method::Reply;
 use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
+use crate::id::EntryId;
 use crate::session::{Activity, Busy, Turn};
 use crate::wire::{self, Disposition, Mutation, notification};
+use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// The turn of a session's client.
 #[derive(Default)]
 pub struct ClientTurn {
     running: Option<Busy>,
-    /// Oldest first.
-    queue: Vec<Queued>,
+    /// What waits for the end of the turn, oldest first. None of it requests a turn: the client that
+    /// ends one decides about the next.
+    queue: Vec<NewEntry>,
+    /// Places in the queue by id.
+    places: HashMap<EntryId, usize>,
+    /// Of the queue.
+    bytes: usize,
 }
 
-/// A message that waits for the end of the turn.
-#[derive(Clone)]
-struct Queued {
-    entry: NewEntry,
-    triggers_turn: bool,
-}
+/// What may wait for the end of a turn, in bytes.
+const MAX_QUEUED: usize = 64 << 20;
 
 pub async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
     let (open, _turn) = call.fresh(&params).await?;
@@ -52,36 +55,31 @@ pub async fn send_message(call: Arc<Call>, params: wire::SendMessageParams) -> R
         details,
     )?
     .with_id(params.entry_id.as_deref(), "entryId")?;
-    let message = Queued {
-        entry,
-        triggers_turn: params.trigger_turn.unwrap_or_default(),
-    };
     let (open, turn) = call.mutable(&params).await?;
     let known = params.entry_id.as_deref();
     let is_retry = known.is_some_and(|id| turn.tree.find_any(id).is_some());
     if open.is_in_turn() && !is_retry {
         turn.check_expected_leaf(params.expected_leaf_id())?;
-        open.client_turn().enqueue(message)?;
+        open.client_turn().enqueue(entry)?;
         return Reply::of(&wire::SendMessageResult {
             disposition: Disposition::Queued,
             entry_id: params.entry_id,
             durability: wire::Durability::None,
         });
     }
-    let requests_turn = message.triggers_turn && !open.is_in_turn() && !is_retry;
+    let triggers_turn = params.trigger_turn.unwrap_or_default();
+    let requests_turn = triggers_turn && !open.is_in_turn() && !is_retry;
     let before = match open.is_in_turn() {
         true => Vec::new(),
         false => open.client_turn().take(&turn),
     };
     let expected = expected(&params);
-    let (appended, requested) = flush(&call, &open, turn, before, Some(message), expected).await?;
+    let appended = flush(&call, &open, turn, before, Some(entry), expected).await?;
     let entry_id = appended.entry_ids.last().cloned();
     let entry_id =
         entry_id.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
     if requests_turn {
         request_turn(&call.server, &open, &entry_id);
-    } else if let Some(waited) = requested {
-        request_turn(&call.server, &open, &waited);
     }
     Reply::of(&wire::SendMessageResult {
         disposition: match requests_turn {
@@ -120,35 +118,61 @@ impl Server {
 
 impl ClientTurn {
     /// Queues a message; the same one once. Another one with its id is `duplicateEntryId`.
-    fn enqueue(&mut self, message: Queued) -> Result<()> {
-        let id = message.entry.id.as_ref();
-        let same = self
-            .queue
-            .iter()
-            .find(|queued| id.is_some() && queued.entry.id.as_ref() == id);
-        match same {
-            Some(queued) if queued.entry.members == message.entry.members => Ok(()),
-            Some(_) => Err(Error::new(
-                Kind::DuplicateEntryId,
-                "another message that waits has this id",
-            )),
-            None => {
-                self.queue.push(message);
-                Ok(())
+    fn enqueue(&mut self, entry: NewEntry) -> Result<()> {
+        let place = entry.id.as_ref().and_then(|id| self.places.get(id));
+        match place.and_then(|place| self.queue.get(*place)) {
+            Some(queued) if queued.members == entry.members => return Ok(()),
+            Some(_) => {
+                return Err(Error::new(
+                    Kind::DuplicateEntryId,
+                    "another message that waits has this id",
+                ));
             }
+            None => {}
         }
+        if self.bytes + entry.members.len() > MAX_QUEUED {
+            return Err(Error::new(
+                Kind::Overloaded,
+                format!(
+                    "the messages that wait for the end of the turn may have {MAX_QUEUED} bytes: \
+                     call end_turn first"
+                ),
+            ));
+        }
+        self.push(entry);
+        Ok(())
+    }
+
+    fn push(&mut self, entry: NewEntry) {
+        self.bytes += entry.members.len();
+        if let Some(id) = &entry.id {
+            self.places.insert(id.clone(), self.queue.len());
+        }
+        self.queue.push(entry);
     }
 
     /// Takes what waits. An id that somebody else has taken meanwhile is given up, not the message.
-    fn take(&mut self, turn: &Turn) -> Vec<Queued> {
+    fn take(&mut self, turn: &Turn) -> Vec<NewEntry> {
+        self.places.clear();
+        self.bytes = 0;
         let mut queue = std::mem::take(&mut self.queue);
         for queued in &mut queue {
-            let id = queued.entry.id.as_ref();
+            let id = queued.id.as_ref();
             if id.is_some_and(|id| turn.tree.find_any(id.as_str()).is_some()) {
-                queued.entry.id = None;
+                queued.id = None;
             }
         }
         queue
+    }
+
+    /// Has these wait again, before those that have come since.
+    fn put_back(&mut self, first: impl Iterator<Item = NewEntry>) {
+        let since = std::mem::take(&mut self.queue);
+        self.places.clear();
+        self.bytes = 0;
+        for entry in first.chain(since) {
+            self.push(entry);
+        }
     }
 }
 
@@ -158,41 +182,30 @@ async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: Turn) -> Result<()
         state.running = None;
         state.take(&turn)
     };
-    if queue.is_empty() {
-        return Ok(());
-    }
-    let (_, requested) = flush(call, open, turn, queue, None, None).await?;
-    if let Some(entry_id) = requested {
-        request_turn(&call.server, open, &entry_id);
+    if !queue.is_empty() {
+        flush(call, open, turn, queue, None, None).await?;
     }
     Ok(())
 }
 
 /// Appends what waited, then `last`, as one operation. On failure what has not been written waits
-/// again. Also gives the last of those that waited which asks for a turn.
+/// again.
 async fn flush(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
     turn: Turn,
-    queue: Vec<Queued>,
-    last: Option<Queued>,
+    queue: Vec<NewEntry>,
+    last: Option<NewEntry>,
     expected: Option<Option<String>>,
-) -> Result<(Appended, Option<String>)> {
-    let all = queue.iter().chain(&last);
-    let entries = all.map(|queued| queued.entry.clone()).collect();
+) -> Result<Appended> {
+    let entries = queue.iter().chain(&last).cloned().collect();
     match append(call, open, turn, expected, entries).await {
-        Ok(appended) => {
-            let written = queue.iter().zip(&appended.entry_ids);
-            let requested = written.rev().find(|(queued, _)| queued.triggers_turn);
-            let requested = requested.map(|(_, id)| id.clone());
-            Ok((appended, requested))
-        }
+        Ok(appended) => Ok(appended),
         Err(error) => {
             let details = error.details.as_ref();
             let written = details.and_then(|details| details.get("writtenIds")?.as_array());
             let written = written.map_or(0, Vec::len);
-            let left = queue.into_iter().skip(written);
-            open.client_turn().queue.splice(0..0, left);
+            open.client_turn().put_back(queue.into_iter().skip(written));
             Err(error)
         }
     }

@@ -68,6 +68,8 @@ const ENTRY: &[Kind] = &[Kind::EntryInvalid, Kind::DuplicateEntryId];
 /// Of summarizing.
 const SUMMARY: &[Kind] = &[Kind::SummarizerUnavailable, Kind::SummarizerFailed];
 
+/// Of what is stored as a client gives it.
+const TOO_DEEP: &[Kind] = &[Kind::EntryInvalid];
 const NOT_FOUND: &[Kind] = &[Kind::EntryNotFound];
 const BUSY: &[Kind] = &[Kind::SessionBusy];
 
@@ -123,7 +125,7 @@ methods! {
     "append_label" AppendLabelParams => AppendLabelResult, "Labels an entry.", SESSION, APPEND, ENTRY, NOT_FOUND;
     "get_leaf" GetLeafParams => GetLeafResult, "Where the session stands.", SESSION, FILE;
     "set_leaf" SetLeafParams => SetLeafResult, "Moves the leaf.", SESSION, APPEND, NOT_FOUND, BUSY;
-    "branch" BranchParams => BranchResult, "Moves the leaf to an entry.", SESSION, APPEND, NOT_FOUND, BUSY;
+    "branch" BranchParams => BranchResult, "Moves the leaf to an entry.", SESSION, APPEND, NOT_FOUND, BUSY, TOO_DEEP;
     "navigate_tree" NavigateTreeParams => NavigateTreeResult,
         "Goes to another place of the tree; summarizes what is left behind.",
         SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY;
@@ -134,7 +136,7 @@ methods! {
         SESSION, APPEND, BUSY, &[Kind::NothingToUndo];
     "get_navigation_log" GetNavigationLogParams => GetNavigationLogResult, "The moves of the leaf.", SESSION;
     "answer_event" AnswerEventParams => AnswerEventResult, "Answers a question of the daemon.",
-        PARAMS, &[Kind::EventNotPending];
+        PARAMS, &[Kind::EventNotPending], TOO_DEEP;
     "get_tree" GetTreeParams => GetTreeResult<'static>, "The tree.",
         SESSION, FILE, NOT_FOUND, &[Kind::TreeChanged, Kind::NestingTooDeep];
     "list_branches" ListBranchesParams => ListBranchesResult, "The branches of the tree.", SESSION, FILE;

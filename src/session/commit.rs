@@ -1,12 +1,12 @@
 //! Committing: what a turn writes (storage.md §3). Planned against the refreshed tree and under the
 //! file's lock, written in one call, then taken in.
 
-use super::{Changes, Core, INLINE_REFRESH_BYTES, Planned, Turn, blocking};
+use super::{Changes, Core, INLINE_BYTES, Planned, Turn, blocking};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::EntryId;
 use crate::log::Standing;
-use crate::log::append::{self, Lock, TryLock};
+use crate::log::append::{self, Landed, Lock, TryLock};
 use crate::log::scan::Kind as EntryKind;
 use crate::sync;
 use crate::tree::Flags;
@@ -23,6 +23,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// What is committed: one operation, or several that are planned in turn and written together.
 pub trait Work: Send + 'static {
+    /// Whether writing it takes longer than the thread that reads requests may be held up.
+    fn is_large(&self) -> bool {
+        false
+    }
+
     /// The lines to write. Asked for once, with the lock held and the tree fresh.
     fn plan(&mut self, core: &Core) -> Result<Planned>;
 
@@ -89,6 +94,25 @@ pub struct Committed {
     pub failure: Option<Error>,
 }
 
+/// What an attempt to commit came to.
+enum Attempt {
+    Done(Committed),
+    /// It has to be made where waiting is allowed.
+    Later,
+    /// It is in the file; what is there to be read before it takes too long here.
+    Written(Box<Written>),
+}
+
+/// Lines in the file that are not in the tree yet.
+struct Written {
+    lock: Lock,
+    landed: Landed,
+    /// How many were planned.
+    lines: usize,
+    entry_ids: Vec<EntryId>,
+    ends: Vec<usize>,
+}
+
 impl Turn {
     /// Commits one operation. Comes back with the turn; what changed is told even if it failed.
     pub async fn commit<P>(
@@ -119,10 +143,21 @@ impl Turn {
         mut work: W,
     ) -> Result<(Turn, W, Changes, Result<Committed>)> {
         let mut changes = Changes::default();
-        match self.try_commit(&mut work, &mut changes, false) {
-            Ok(Some(committed)) => Ok((self, work, changes, Ok(committed))),
+        let attempt = match work.is_large() {
+            true => Ok(Attempt::Later),
+            false => self.try_commit(&mut work, &mut changes, false),
+        };
+        match attempt {
+            Ok(Attempt::Done(committed)) => Ok((self, work, changes, Ok(committed))),
             Err(error) => Ok((self, work, changes, Err(error))),
-            Ok(None) => {
+            Ok(Attempt::Written(written)) => {
+                blocking(move || {
+                    let result = self.take_in(*written, &mut changes);
+                    Ok((self, work, changes, result))
+                })
+                .await
+            }
+            Ok(Attempt::Later) => {
                 blocking(move || {
                     let result = self.commit_waiting(&mut work, &mut changes);
                     Ok((self, work, changes, result))
@@ -135,8 +170,10 @@ impl Turn {
     fn commit_waiting(&mut self, work: &mut impl Work, changes: &mut Changes) -> Result<Committed> {
         let mut pause = Duration::from_micros(50);
         loop {
-            if let Some(committed) = self.try_commit(work, changes, true)? {
-                return Ok(committed);
+            match self.try_commit(work, changes, true)? {
+                Attempt::Done(committed) => return Ok(committed),
+                Attempt::Written(written) => return self.take_in(*written, changes),
+                Attempt::Later => {}
             }
             work.wait(self.contended_since)?;
             std::thread::sleep(pause);
@@ -162,21 +199,20 @@ impl Committed {
 }
 
 impl Core {
-    /// One attempt; `None` if it has to be made where waiting is allowed. Planned only once the lock
-    /// is held.
+    /// One attempt, planned only once the lock is held.
     fn try_commit(
         &mut self,
         work: &mut impl Work,
         changes: &mut Changes,
         may_wait: bool,
-    ) -> Result<Option<Committed>> {
+    ) -> Result<Attempt> {
         let Some(lock) = self.lock_fresh(changes, may_wait)? else {
-            return Ok(None);
+            return Ok(Attempt::Later);
         };
         let carried = self.carry_over(&lock, changes)?;
         let planned = work.plan(self)?;
         if planned.lines.is_empty() {
-            return Ok(Some(Committed {
+            return Ok(Attempt::Done(Committed {
                 entry_ids: planned.entry_ids,
                 wrote: false,
                 unsynced: carried,
@@ -185,7 +221,12 @@ impl Core {
                 failure: None,
             }));
         }
-        self.write(lock, planned, changes).map(Some)
+        let written = self.write(lock, planned)?;
+        // Writers that take no lock may have come between.
+        if !may_wait && self.log.unread_before(&written.landed) > INLINE_BYTES {
+            return Ok(Attempt::Written(Box::new(written)));
+        }
+        self.take_in(written, changes).map(Attempt::Done)
     }
 
     /// Takes the lock and takes in what others have appended; `None` if that cannot be done now.
@@ -205,7 +246,7 @@ impl Core {
         self.contended_since = None;
         match self.log.standing()? {
             Standing::Unchanged => {}
-            Standing::Grown(bytes) if may_wait || bytes <= INLINE_REFRESH_BYTES => {
+            Standing::Grown(bytes) if may_wait || bytes <= INLINE_BYTES => {
                 self.catch_up_into(Standing::Grown(bytes), changes)?;
             }
             Standing::Grown(_) => return Ok(None),
@@ -234,10 +275,28 @@ impl Core {
         self.lock_fresh(changes, may_wait)
     }
 
-    fn write(&mut self, lock: Lock, planned: Planned, changes: &mut Changes) -> Result<Committed> {
-        let before = self.tree.node_count();
+    fn write(&mut self, lock: Lock, planned: Planned) -> Result<Written> {
         let lines = planned.lines.len();
         let landed = self.log.write(&lock, planned.lines)?;
+        Ok(Written {
+            lock,
+            landed,
+            lines,
+            entry_ids: planned.entry_ids,
+            ends: planned.ends,
+        })
+    }
+
+    /// Takes what has been written into the tree.
+    fn take_in(&mut self, written: Written, changes: &mut Changes) -> Result<Committed> {
+        let Written {
+            lock,
+            landed,
+            lines,
+            entry_ids,
+            ends,
+        } = written;
+        let before = self.tree.node_count();
         let whole = self.log.take_in(&mut self.tree, &landed)?;
         drop(lock);
         changes.diagnostics.extend(self.log.take_diagnostics());
@@ -247,7 +306,7 @@ impl Core {
             None => self.move_leaf(self.tree.file_leaf()),
             // What did not land whole leaves the leaf alone.
             Some(_) => {
-                let ends = planned.ends.iter().rev();
+                let ends = ends.iter().rev();
                 let done = ends.copied().find(|end| *end <= whole).unwrap_or(0);
                 if let Some(last) = done.checked_sub(1).and_then(|at| changes.own.get(at)) {
                     self.move_leaf(Some(*last));
@@ -262,7 +321,7 @@ impl Core {
             file => file,
         };
         Ok(Committed {
-            entry_ids: planned.entry_ids,
+            entry_ids,
             wrote: true,
             unsynced,
             lines,
@@ -293,6 +352,7 @@ impl Core {
                 changes.own.push(node);
             }
         }
+        self.below.look(&self.tree);
     }
 
     /// A new file and its name are made durable whatever the policy (storage.md §3).

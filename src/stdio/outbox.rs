@@ -21,6 +21,8 @@ const CHUNK: usize = 256 * 1024;
 const CORKED: usize = 64 * 1024;
 /// Bytes that an `events_lost` or an empty delta counts for.
 const NOTICE: usize = 128;
+/// Least of the hard limit, in bytes: a small queue, too, has room for the answers to some cancels.
+const MIN_HARD_LIMIT: usize = 1 << 20;
 /// Places in the queue that are kept when it is empty.
 const KEEP: usize = 4096;
 /// Pause before writing again to an output that somebody else made non-blocking.
@@ -46,6 +48,9 @@ pub enum Class {
 #[derive(Debug)]
 pub struct Outbox {
     max_queued_bytes: usize,
+    /// Above this much unread output nothing is read, not even answers and cancels: what refuses the
+    /// other requests would grow without bound.
+    hard_limit: usize,
     /// Std and not async: held for memory work, and across a write only where that cannot wait.
     state: Mutex<State>,
     /// Wakes the writer.
@@ -111,6 +116,7 @@ impl Outbox {
     pub fn new(max_queued_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             max_queued_bytes,
+            hard_limit: max_queued_bytes.saturating_mul(2).max(MIN_HARD_LIMIT),
             state: Mutex::new(State {
                 queue: VecDeque::new(),
                 gaps: HashMap::new(),
@@ -228,9 +234,10 @@ impl Outbox {
         self.lock().unread > self.max_queued_bytes
     }
 
-    /// Blocks while the queue is over its limit, `unless` gives false, and the output is neither
-    /// closed nor broken. `unless` is asked again after every [`wake`](Self::wake); it is called
-    /// without any lock held here, and may push. Uncorks if it has to wait.
+    /// Blocks while the queue is over its limit, and `unless` gives false or the queue is over its hard
+    /// limit (twice the limit), and the output is neither closed nor broken. `unless` is asked again
+    /// after every [`wake`](Self::wake); it is called without any lock held here, and may push. Uncorks
+    /// if it has to wait.
     pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
         if !self.is_over_limit() {
             return;
@@ -238,11 +245,15 @@ impl Outbox {
         self.uncork();
         loop {
             let seen = self.lock().wakes;
-            if unless() {
-                return;
-            }
+            let goes_on = unless();
             let mut state = self.lock();
-            while state.wakes == seen {
+            loop {
+                if goes_on && state.unread <= self.hard_limit {
+                    return;
+                }
+                if state.wakes != seen {
+                    break;
+                }
                 if state.unread <= self.max_queued_bytes || state.phase != Phase::Open {
                     return;
                 }
@@ -338,8 +349,10 @@ impl Outbox {
     /// The client has been given `bytes` of what was unread.
     fn written(&self, bytes: usize) {
         let mut state = self.lock();
+        let was_stuffed = state.unread > self.hard_limit;
         state.unread = state.unread.saturating_sub(bytes);
-        if state.unread <= self.max_queued_bytes {
+        let passes_hard_limit = was_stuffed && state.unread <= self.hard_limit;
+        if passes_hard_limit || state.unread <= self.max_queued_bytes {
             self.notify_room(state);
         }
     }

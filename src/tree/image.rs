@@ -4,6 +4,7 @@
 //! that are no text make the whole worthless. What follows from the rest (children, roots, the table of
 //! ids) is made anew.
 
+use super::waiting::Waiters;
 use super::{
     Cause, Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Position, Row, Tree,
     Waiting, id_of,
@@ -42,7 +43,7 @@ impl Tree {
     /// `None` for a tree with links that are not as an image can say them: parents that stand later in
     /// the file, records whose position has not turned up.
     pub fn image(&self) -> Option<Image> {
-        if !self.forward_links.is_empty() || !self.waiting_records.is_empty() {
+        if !self.forward_links.is_empty() || self.waiting.any_record() {
             return None;
         }
         let mut rows = Vec::with_capacity(self.rows.len() * ROW_BYTES);
@@ -86,8 +87,9 @@ impl Tree {
                 out.u32(node.0);
             }
         }
-        out.count(self.waiting.len());
-        for (id, waiting) in &self.waiting {
+        out.count(self.waiting.groups().count());
+        for (id, waiting) in self.waiting.groups() {
+            let waiting: Vec<&Waiting> = waiting.collect();
             out.text(id);
             out.count(waiting.len());
             for Waiting { node, line } in waiting {
@@ -352,7 +354,11 @@ impl Rows {
             by_id: table.by_id,
             hasher: table.hasher,
             roots: self.roots,
-            waiting: HashMap::from_iter(waiting),
+            waiting: Waiters::of(waiting),
+            labelled: labels
+                .iter()
+                .map(|(target, label): &(Node, Label)| (label.entry, *target))
+                .collect(),
             labels: HashMap::from_iter(labels),
             waiting_labels: HashMap::from_iter(waiting_labels),
             waiting_references: HashMap::from_iter(waiting_references),

@@ -3,7 +3,7 @@
 //! A file may hold a long chain and then a million entries whose parents come late, each of which
 //! asks for the root of that chain. Shortcuts left along the way keep that near linear.
 
-use super::NONE;
+use super::{NONE, steps};
 use hashbrown::HashMap;
 
 /// A shortcut is left once in this many steps.
@@ -32,6 +32,7 @@ impl Lineage {
                 break;
             }
             at = above;
+            steps::count(1);
             steps += 1;
             if steps % STRIDE == 0 {
                 passed.push(at);

@@ -5,12 +5,15 @@
 //! recurses, and no walk can meet a node twice, because a link that would close a cycle is never
 //! made.
 
+pub mod below;
 mod children;
 pub mod image;
 mod lineage;
 mod moves;
+mod steps;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use moves::{Cause, Move, Moves, Position};
 
@@ -20,6 +23,7 @@ use children::Children;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use lineage::Lineage;
 use std::hash::BuildHasher;
+use waiting::Waiters;
 
 /// An entry (or leaf record) of one tree: its number in file order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -140,6 +144,14 @@ pub struct Label {
 struct Waiting {
     node: Node,
     line: u64,
+}
+
+/// What a node waits for.
+enum Awaited<'a> {
+    /// An entry with this id.
+    Id(&'a str),
+    /// What this leaf record waits for.
+    AsRecord(Node),
 }
 
 /// What became of an inserted line.
@@ -266,12 +278,13 @@ pub struct Tree {
     /// Every node that was ever without a parent, in the order it became known; those adopted
     /// since are passed over.
     roots: Vec<u32>,
-    waiting: HashMap<Box<str>, Vec<Waiting>>,
-    /// Leaf records whose position has not turned up, with the id they wait for.
-    waiting_records: HashMap<Node, Box<str>>,
+    /// Nodes whose parent has not turned up, and leaf records whose position has not.
+    waiting: Waiters,
     forward_links: Vec<LinkReport>,
     lineage: Lineage,
     labels: HashMap<Node, Label>,
+    /// `label` entries of the labels in force → what they label.
+    labelled: HashMap<Node, Node>,
     /// Labels whose target has not turned up.
     waiting_labels: HashMap<Box<str>, Option<Label>>,
     /// Entries by the id they refer to, where it has not turned up: it may be a leaf record's.
@@ -472,6 +485,11 @@ impl Tree {
             .find(|node| !matches!(self.kind(*node), Kind::Label | Kind::SessionInfo))
     }
 
+    /// Whether two positions settle at the same node.
+    pub fn is_same_conversation(&self, a: Option<Node>, b: Option<Node>) -> bool {
+        a == b || self.settle(a) == self.settle(b)
+    }
+
     /// The children (of `None`: the roots), oldest first by timestamp, ties in file order.
     pub fn children(&self, node: Option<Node>) -> Vec<Node> {
         let mut children = Vec::new();
@@ -562,7 +580,7 @@ impl Tree {
     /// The parent links to report after the whole file was read: forward links made, and nodes
     /// that still wait for their parent. In file order.
     pub fn link_reports(&self) -> Vec<LinkReport> {
-        let orphans = self.waiting.values().flatten();
+        let orphans = self.waiting.groups().flat_map(|(_, waiting)| waiting);
         let orphans = orphans.map(|waiting| LinkReport {
             node: waiting.node,
             line: waiting.line,
@@ -590,6 +608,7 @@ impl Tree {
         let refused = if envelope.kind == Kind::LeafRecord {
             self.leaf_records += 1;
             for referrer in self.waiting_references.remove(id).unwrap_or_default() {
+                steps::count(1);
                 self.row_mut(referrer).flags.set(Flags::STALE_REFERENCE);
             }
             self.link_record(node, id, parent, line)
@@ -733,8 +752,8 @@ impl Tree {
     pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: Place) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {
-            if self.kind(node) == Kind::Label {
-                self.labels.retain(|_, label| label.entry != node);
+            if let Some(target) = self.labelled.remove(&node) {
+                self.labels.remove(&target);
             }
             let row = self.row_mut(node);
             row.offset = place.offset;
@@ -848,10 +867,17 @@ impl Tree {
     }
 
     fn put_label(&mut self, target: Node, label: Option<Label>) {
-        match label {
+        let entry = label.as_ref().map(|label| label.entry);
+        let former = match label {
             Some(label) => self.labels.insert(target, label),
             None => self.labels.remove(&target),
         };
+        if let Some(former) = former {
+            self.labelled.remove(&former.entry);
+        }
+        if let Some(entry) = entry {
+            self.labelled.insert(entry, target);
+        }
     }
 
     fn adopt_label(&mut self, node: Node, id: &str) {
@@ -885,13 +911,13 @@ impl Tree {
             .last
             .filter(|last| self.id_bytes(*last) == parent_id.as_bytes());
         let Some(named) = before.or_else(|| self.find_any(parent_id)) else {
-            self.wait(node, parent_id, line);
+            self.wait(node, Awaited::Id(parent_id), line);
             return Flags::NONE;
         };
         if self.kind(named) == Kind::LeafRecord {
             self.row_mut(node).flags.set(Flags::REPARENTED);
-            if let Some(missing) = self.waiting_records.get(&named).cloned() {
-                self.wait(node, &missing, line);
+            if self.waiting.is_waiting(named) {
+                self.wait(node, Awaited::AsRecord(named), line);
                 return Flags::NONE;
             }
         }
@@ -915,20 +941,19 @@ impl Tree {
             && **parent_id != *id
         {
             match self.find_any(parent_id) {
-                Some(named) => match self.waiting_records.get(&named) {
-                    Some(awaited) => missing = Some(awaited.clone()),
-                    None => target = self.resolve_node(named),
-                },
-                None => missing = Some(parent_id.as_ref().into()),
+                Some(named) if self.waiting.is_waiting(named) => {
+                    missing = Some(Awaited::AsRecord(named));
+                }
+                Some(named) => target = self.resolve_node(named),
+                None => missing = Some(Awaited::Id(parent_id)),
             }
         }
         match missing {
             Some(missing) => {
-                self.wait(record, &missing, line);
+                self.wait(record, missing, line);
                 // What waited for the record now waits with it.
-                for waiting in self.waiting.remove(id).unwrap_or_default() {
+                for waiting in self.waiting.hand_on(id, record) {
                     self.row_mut(waiting.node).flags.set(Flags::REPARENTED);
-                    self.wait(waiting.node, &missing, waiting.line);
                 }
             }
             None => {
@@ -942,34 +967,38 @@ impl Tree {
         }
     }
 
-    /// Keeps `node` until an entry called `parent_id` turns up.
-    fn wait(&mut self, node: Node, parent_id: &str, line: u64) {
-        if self.kind(node) == Kind::LeafRecord {
-            self.waiting_records.insert(node, parent_id.into());
-        } else if !self.flags(node).has(Flags::ORPHAN) {
+    /// Keeps `node` until what it waits for turns up.
+    fn wait(&mut self, node: Node, awaited: Awaited<'_>, line: u64) {
+        let waiting = Waiting { node, line };
+        let is_record = self.kind(node) == Kind::LeafRecord;
+        match awaited {
+            Awaited::Id(id) => {
+                self.waiting.wait(id, waiting);
+                if is_record {
+                    self.waiting.record_waits(node, id);
+                }
+            }
+            Awaited::AsRecord(record) => {
+                self.waiting.wait_with(record, waiting);
+                if is_record {
+                    self.waiting.record_waits_with(node, record);
+                }
+            }
+        }
+        if !is_record {
             self.roots.push(node.0);
         }
         self.row_mut(node).flags.set(Flags::ORPHAN);
-        let waiting = Waiting { node, line };
-        match self.waiting.get_mut(parent_id) {
-            Some(list) => list.push(waiting),
-            None => {
-                self.waiting.insert(parent_id.into(), vec![waiting]);
-            }
-        }
     }
 
     /// Links everything that waited for `id` below `parent`; whether there was anything.
     fn adopt(&mut self, id: &str, parent: Option<Node>) -> bool {
-        if self.waiting.is_empty() {
-            return false;
-        }
-        let Some(list) = self.waiting.remove(id) else {
+        let Some(list) = self.waiting.adopt(id) else {
             return false;
         };
         let through_record = parent.is_none_or(|parent| self.id(parent) != id);
         for Waiting { node, line } in list {
-            self.waiting_records.remove(&node);
+            steps::count(1);
             let row = self.row_mut(node);
             row.flags.clear(Flags::ORPHAN);
             if through_record {
@@ -977,6 +1006,7 @@ impl Tree {
             }
             if row.kind == Kind::LeafRecord {
                 row.parent = raw(parent);
+                self.waiting.has_been_adopted(node);
                 continue;
             }
             row.flags.set(Flags::FORWARD_PARENT);

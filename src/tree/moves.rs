@@ -1,6 +1,6 @@
 //! The navigation log of a session, and the undo and redo stacks that follow from it (storage.md §4).
 
-use super::Node;
+use super::{Node, steps};
 
 /// A place a session can stand at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,11 +121,11 @@ impl Moves {
         }
         match made.cause {
             Cause::Undo => {
-                while self.undo.pop().is_some_and(|position| position != made.to) {}
+                pop_through(&mut self.undo, made.to);
                 self.redo.push(made.from);
             }
             Cause::Redo => {
-                while self.redo.pop().is_some_and(|position| position != made.to) {}
+                pop_through(&mut self.redo, made.to);
                 self.undo.push(made.from);
             }
             Cause::SetLeaf | Cause::Branch | Cause::NavigateTree => {
@@ -144,6 +144,16 @@ impl Moves {
     /// Where redo would go from `leaf`.
     pub fn redo_target(&self, leaf: Option<Node>) -> Option<Option<Node>> {
         target(&self.redo, leaf)
+    }
+}
+
+/// Each position is taken off once, however many moves there are.
+fn pop_through(stack: &mut Vec<Position>, last: Position) {
+    while let Some(position) = stack.pop() {
+        steps::count(1);
+        if position == last {
+            return;
+        }
     }
 }
 

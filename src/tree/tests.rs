@@ -1,5 +1,7 @@
 //! The tree against a naive one that reads the whole file before it links anything.
 
+mod linear;
+
 use super::*;
 use crate::log::scan::{self, Line};
 use proptest::prelude::*;

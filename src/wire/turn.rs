@@ -38,7 +38,7 @@ mutation_params! {
         /// Anything; stored byte for byte.
         #[schemars(with = "Option<Value>")]
         details: Option<Raw>,
-        /// Ask for a turn if none is running; false if left out.
+        /// Ask for a turn if none is running; false if left out. A message that is queued never does.
         trigger_turn: Option<bool>,
         /// The id of the new entry; makes retries safe.
         entry_id: Option<String>,

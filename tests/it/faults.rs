@@ -243,12 +243,16 @@ impl Shim {
         })
     }
 
-    pub fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
-        let env = [
+    /// What has a program preload it.
+    pub fn env(&self) -> [(&str, &str); 2] {
+        [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
             ("SHIM_ACTIONS", self.actions.to_str().unwrap()),
-        ];
-        let mut d = quiet(home, args, &env);
+        ]
+    }
+
+    pub fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
+        let mut d = quiet(home, args, &self.env());
         d.let_complain();
         d
     }
@@ -397,9 +401,11 @@ fn with_always_a_failed_sync_is_told_and_the_entry_stays() {
     assert_eq!(error.data["retryable"], false);
     shim.is_done();
     assert_eq!(d.leaf(), "u2", "it is in the file, and so it is indexed");
-    // Sent again it is the same entry; a later one is as durable as ever.
-    assert_eq!(d.ok("append_message", params)["entryId"], "u2");
-    d.user("u3", "y");
+    // Sent again it is the same entry, of which no later sync proves anything; a later one is as
+    // durable as ever.
+    d.err_kind("append_message", params.clone(), "durabilityUnknown");
+    assert_eq!(d.user("u3", "y")["durability"], "always");
+    d.err_kind("append_message", params, "durabilityUnknown");
     agrees(&mut d, &path, &["u1", "a1", "u2", "u3"]);
 }
 
@@ -419,6 +425,64 @@ fn the_first_write_of_a_session_is_synced_whatever_the_policy() {
             "durabilityUnknown",
         );
         shim.is_done();
+    }
+}
+
+/// A retry was answered with success and `durability: "none"` where the first one had been answered
+/// `durabilityUnknown`: its durability is what the entry has.
+#[test]
+fn a_retry_after_a_failed_first_sync_is_told_the_same() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip("failing syncs: there is no C compiler");
+    };
+    let params = json!({"message": user("x"), "entryId": "u1"});
+    for (policy, given) in [("os", Some("os")), ("interval", None), ("always", None)] {
+        let mut d = shim.start(&home, &["--durability", policy]);
+        d.create();
+        shim.act("sync error 5\n");
+        d.err_kind("append_message", params.clone(), "durabilityUnknown");
+        shim.is_done();
+        match given {
+            // The policy promises no sync, so the failed one takes nothing away.
+            Some(given) => assert_eq!(d.ok("append_message", params.clone())["durability"], given),
+            None => {
+                d.err_kind("append_message", params.clone(), "durabilityUnknown");
+                let later = json!({"message": user("y"), "entryId": "u2"});
+                for _ in 0..2 {
+                    assert_eq!(d.ok("append_message", later.clone())["durability"], policy);
+                }
+            }
+        }
+    }
+}
+
+/// With `always`, a retry was answered while the first one's fdatasync was still running.
+#[test]
+fn a_retry_waits_for_the_sync_of_its_entry() {
+    let Some((shim, mut d, _)) = shimmed(&["--durability", "always"]) else {
+        return skip("slow syncs: there is no C compiler");
+    };
+    let params = json!({"message": user("x"), "entryId": "u2"});
+    let message = json!({"customType": "c", "content": "x", "display": true, "entryId": "m1"});
+    for (method, params) in [("append_message", params), ("send_message", message)] {
+        shim.act("sync pause 1000\n");
+        let began = Instant::now();
+        let first = d.send(method, params.clone());
+        std::thread::sleep(Duration::from_millis(100));
+        let retry = d.send(method, params.clone());
+        std::thread::sleep(Duration::from_millis(200));
+        d.still_waits(&retry);
+        d.still_waits(&first);
+        for id in [retry, first] {
+            assert_eq!(d.response(&id).unwrap()["durability"], "always");
+        }
+        assert!(began.elapsed() >= Duration::from_secs(1));
+        shim.is_done();
+        // Once it is on disk no further sync is made.
+        shim.act("sync error 5\n");
+        assert_eq!(d.ok(method, params)["durability"], "always");
+        shim.act("");
     }
 }
 

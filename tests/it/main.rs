@@ -48,4 +48,5 @@ mod stack;
 mod transport;
 mod tree;
 mod turns;
+mod waiting;
 mod writers;
