@@ -8,6 +8,7 @@ pub mod compact;
 pub mod fork;
 pub mod leaf;
 pub mod navigate;
+pub mod paths;
 pub mod pick;
 pub mod summarize;
 pub mod validate;
