@@ -183,7 +183,11 @@ mod tests {
         let mut at = paths.entries.len() - 1;
         while at > 1 {
             let entry = paths.entries[at];
-            at = if entry.jump >= 1 { entry.jump } else { entry.parent };
+            at = if entry.jump >= 1 {
+                entry.jump
+            } else {
+                entry.parent
+            };
             steps += 1;
         }
         assert!(steps < 60, "{steps}");
