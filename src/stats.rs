@@ -34,7 +34,7 @@ impl AddAssign for Stats {
         }
         self.tool_calls += other.tool_calls;
         self.tokens += other.tokens;
-        self.cost += other.cost;
+        self.cost = finite_sum(self.cost, other.cost);
     }
 }
 
@@ -82,7 +82,7 @@ impl Stats {
             };
             let total = cost.and_then(|cost| json::get(cost, "total"));
             let total = total.and_then(decimal).filter(|total| total.is_finite());
-            self.cost += total.unwrap_or_default();
+            self.cost = finite_sum(self.cost, total.unwrap_or_default());
         }
     }
 }
@@ -163,6 +163,11 @@ fn tool_calls(content: &[u8]) -> u64 {
         calls += u64::from(kind.as_deref() == Some("toolCall"));
     }
     calls
+}
+
+/// JSON has no infinity.
+fn finite_sum(one: f64, other: f64) -> f64 {
+    (one + other).clamp(f64::MIN, f64::MAX)
 }
 
 fn whole(raw: &[u8]) -> u64 {
