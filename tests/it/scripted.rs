@@ -726,7 +726,8 @@ fn the_schema_folder_is_what_the_program_writes() {
     let texts = |folder: &Path| {
         let files = fs::read_dir(folder)
             .unwrap()
-            .map(|file| file.unwrap().path());
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|name| name == "json"));
         let mut texts: Vec<_> = files
             .map(|path| {
                 (
