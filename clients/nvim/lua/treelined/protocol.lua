@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
+  schema_hash = 'sha256:fd8832ec3aedb6f923d8a86c00806e23a54efce20444d79bfe671597e3106564',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

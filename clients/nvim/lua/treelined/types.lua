@@ -43,7 +43,7 @@
 ---@class treelined.AppendLabelParams
 ---@field entryId? string The id of the new entry; makes retries safe.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
----@field label? string Null or empty clears the label.
+---@field label? string Stored trimmed and on one line. Left out, null or blank clears the label.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field targetId string The entry to label.
 
@@ -89,7 +89,7 @@
 
 --- Moves the leaf to an entry, optionally leaving a summary of what is left behind.
 ---@class treelined.BranchParams
----@field entryId string The new leaf.
+---@field entryId? string The new leaf; null, before the first entry, only with a summary.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field summary? treelined.GivenSummary Appended there as a branch_summary, as given.
@@ -97,6 +97,7 @@
 --- The result of `branch`.
 ---@class treelined.BranchResult
 ---@field durability treelined.Durability `none` if the leaf stood there already.
+---@field fromHook? boolean True, there if `summary` was given.
 ---@field newLeafId? string The leaf afterwards; null: before the first entry.
 ---@field oldLeafId? string The leaf before; null: before the first entry.
 ---@field summaryEntry? treelined.Entry The branch_summary, if `summary` was given.
@@ -224,7 +225,7 @@
 ---@field cwd? string The working directory the session belongs to; the daemon's own if left out.
 ---@field durability? treelined.DurabilityPolicy What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 ---@field ephemeral? boolean Never written to disk; nor are its forks.
----@field name? string Its name, written at once as the first entry.
+---@field name? string Its name, written at once as the first entry; blank is none.
 ---@field parentSession? string The session it comes from, as its header shall say. Never opened.
 ---@field sessionId? string The id of the new session; made by the daemon if left out.
 
@@ -346,7 +347,7 @@
 ---@field cancel? boolean True: it shall not happen.
 ---@field compaction? treelined.GivenCompaction To `session_before_compact`: the compaction.
 ---@field customInstructions? string To `session_before_tree`: in place of the instructions given.
----@field label? string To `session_before_tree`: in place of the label given.
+---@field label? string To `session_before_tree`: in place of the label given; blank is none.
 ---@field replaceInstructions? boolean To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
 ---@field summary? treelined.GivenSummary To `session_before_tree`: the summary, if one is wanted.
 
@@ -533,13 +534,16 @@
 --- A compaction that a client made itself.
 ---@class treelined.GivenCompaction
 ---@field details? table Anything; stored byte for byte.
----@field firstKeptEntryId? string As prepared if left out.
+---@field firstKeptEntryId? string An entry on the path to the leaf; null keeps nothing; as prepared if left out.
 ---@field summary string The text of the summary.
+---@field tokensBefore? integer Tokens of the context before; as prepared if left out.
+---@field usage? table Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
 
 --- A summary that a client made itself.
 ---@class treelined.GivenSummary
 ---@field details? table Anything; stored byte for byte.
 ---@field summary string The text of the summary.
+---@field usage? table Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
 
 --- Introduces the client. Optional; members unknown to the daemon are ignored.
 ---@class treelined.InitializeParams
@@ -616,12 +620,8 @@
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field tipId string The last entry of the other branch.
 
---- The result of `merge_branch`.
----@class treelined.MergeBranchResult
----@field cancelled boolean Nothing was changed, for the `reason` given.
----@field durability treelined.Durability What the write was given.
----@field reason? treelined.NavigationReason Why nothing changed.
----@field summaryEntry? treelined.Entry Left out if cancelled.
+--- As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+---@alias treelined.MergeBranchResult treelined.Navigation
 
 --- A message. Members beside these are kept, and depend on the role.
 ---@class treelined.Message
@@ -666,11 +666,11 @@
 ---@field customInstructions? string What the summary shall dwell on.
 ---@field dryRun? boolean Only tell what would be summarized.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
----@field label? string Label for the summary entry if there is one, else for the target.
+---@field label? string Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
 ---@field navigationId? string Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
 ---@field onNoAnswer? treelined.OnNoAnswer What silence means; `proceed` if left out.
 ---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
----@field rewind? boolean Treat the leaf like any other target: a user message goes back to its parent.
+---@field rewind? boolean Go back before a user message or custom_message even if it is the leaf.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field summarize? boolean Leave a summary of the branch that is left; false if left out.
 ---@field targetId string Where to go. A user message goes to its parent and comes back for editing.
@@ -684,7 +684,7 @@
 ---@field durability treelined.Durability `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] Its images.
 ---@field editorText? string The text of the user message that was gone to, for the editor.
----@field fromHook? boolean The summary came from a client.
+---@field fromHook? boolean Whether a client wrote the summary; there if one was made.
 ---@field labelEntry? treelined.Entry The label, if one was asked for.
 ---@field newLeafId? string Null: before the first entry.
 ---@field oldLeafId? string Null: before the first entry.
@@ -740,15 +740,22 @@
 ---@class treelined.PartialWriteDetails
 ---@field writtenIds string[] The entries that were written.
 
---- Goes back before a user message, which comes back for editing.
+--- Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
 ---@class treelined.PopParams
----@field entryId? string The user message; the previous one if left out.
+---@field answerTimeoutMs? integer Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+---@field customInstructions? string What the summary shall dwell on.
+---@field dryRun? boolean Only tell what would be summarized.
+---@field entryId? string Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+---@field label? string Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+---@field navigationId? string Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+---@field onNoAnswer? treelined.OnNoAnswer What silence means; `proceed` if left out.
+---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field summarize? boolean Leave a summary of what is left; true if left out.
 
 --- As of `navigate_tree`.
----@alias treelined.PopResult treelined.Navigation
+---@alias treelined.PopResult treelined.NavigateTreeResult
 
 --- What a compaction would summarize and keep.
 ---@class treelined.PrepareCompactionParams
@@ -869,7 +876,7 @@
 --- A compaction has happened.
 ---@class treelined.SessionCompact
 ---@field compactionEntry treelined.Entry The new entry.
----@field fromHook? boolean The summary came from a client.
+---@field fromHook boolean Whether a client wrote the summary.
 ---@field seq integer The number of this notification.
 ---@field sessionId string The session.
 
@@ -925,7 +932,7 @@
 --- The leaf has moved otherwise than by appending.
 ---@class treelined.SessionTree
 ---@field cause treelined.MoveCause What moved it.
----@field fromHook? boolean The summary came from a client.
+---@field fromHook? boolean Whether a client wrote the summary; there if one was made.
 ---@field labelEntry? treelined.Entry The label, if one was asked for.
 ---@field navigationId? string The navigation, if it was one.
 ---@field newLeafId? string Null: before the first entry.
@@ -949,7 +956,7 @@
 --- Names a session by appending a session_info entry.
 ---@class treelined.SetSessionNameParams
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
----@field name string Trimmed, line breaks become spaces; empty clears the name.
+---@field name string Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 
 --- The result of `set_session_name`.
@@ -1026,17 +1033,20 @@
 
 --- What a navigation is about to do.
 ---@class treelined.TreePreparation
+---@field abandonedCount integer How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
 ---@field commonAncestorId? string The deepest entry on both paths; null if there is none.
 ---@field customInstructions? string What the summary shall dwell on.
----@field entriesToSummarize? treelined.Entry[] The branch that is left, in file order.
----@field entryIds? string[] Instead of `entriesToSummarize`, where those are too large.
+---@field entriesToSummarize? treelined.Entry[] The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
+---@field entryIds? string[] Instead of `entriesToSummarize`, where the entries are too large.
+---@field keptEntries? treelined.Entry[] What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+---@field keptEntryIds? string[] Instead of `keptEntries`, where the entries are too large.
 ---@field label? string The label asked for.
 ---@field model? treelined.Model The model at the old leaf.
 ---@field oldLeafId? string Null: before the first entry.
----@field previousSummary? string The summary of the compaction that the branch begins with.
+---@field previousSummary? string The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
 ---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
 ---@field targetId string Where the navigation goes.
----@field truncated? boolean True if `entryIds` stands for the entries.
+---@field truncated? boolean True if ids stand for the entries.
 ---@field userWantsSummary boolean A summary is wanted: an answer may bring one.
 
 --- The characters a `prefix` is drawn with.
@@ -1104,7 +1114,7 @@
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer The user messages of all branches.
 ---@field prepare_compaction fun(self: treelined.Client, params?: treelined.PrepareCompactionParams, callback?: fun(err: treelined.Error|nil, result: treelined.PrepareCompactionResult|nil), options?: treelined.CallOptions): integer What a compaction would do.
 ---@field compact fun(self: treelined.Client, params?: treelined.CompactParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompactResult|nil), options?: treelined.CallOptions): integer Replaces the older part of the context by a summary.
----@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Goes back before a user message.
+---@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Goes back, before the last user message unless told where.
 ---@field cherry_pick fun(self: treelined.Client, params?: treelined.CherryPickParams, callback?: fun(err: treelined.Error|nil, result: treelined.CherryPickResult|nil), options?: treelined.CallOptions): integer Appends copies of messages of other branches.
 ---@field merge_branch fun(self: treelined.Client, params?: treelined.MergeBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.MergeBranchResult|nil), options?: treelined.CallOptions): integer Appends a summary of another branch.
 ---@field begin_turn fun(self: treelined.Client, params?: treelined.BeginTurnParams, callback?: fun(err: treelined.Error|nil, result: treelined.BeginTurnResult|nil), options?: treelined.CallOptions): integer The client's agent begins to run.

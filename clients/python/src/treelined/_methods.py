@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
+SCHEMA_HASH = "sha256:fd8832ec3aedb6f923d8a86c00806e23a54efce20444d79bfe671597e3106564"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -185,7 +185,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the new session; made by the daemon if left out.
 
-        `name`: Its name, written at once as the first entry.
+        `name`: Its name, written at once as the first entry; blank is none.
 
         `parent_session`: The session it comes from, as its header shall say. Never opened.
 
@@ -311,7 +311,7 @@ class AsyncMethods(ABC):
     ) -> types.SetSessionNameResult:
         """Names a session.
 
-        `name`: Trimmed, line breaks become spaces; empty clears the name.
+        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -389,8 +389,8 @@ class AsyncMethods(ABC):
         self,
         *,
         target_id: str,
-        label: str | None,
         session_id: str | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -399,9 +399,9 @@ class AsyncMethods(ABC):
 
         `target_id`: The entry to label.
 
-        `label`: Null or empty clears the label.
-
         `session_id`: The session; may be left out while exactly one is open.
+
+        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
 
         `entry_id`: The id of the new entry; makes retries safe.
 
@@ -412,8 +412,8 @@ class AsyncMethods(ABC):
             "append_label",
             {
                 "targetId": target_id,
-                "label": label,
                 "sessionId": session_id,
+                "label": label,
                 "entryId": entry_id,
                 "expectedLeafId": expected_leaf_id,
             },
@@ -461,7 +461,7 @@ class AsyncMethods(ABC):
     async def branch(
         self,
         *,
-        entry_id: str,
+        entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
         summary: types.GivenSummary | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
@@ -469,7 +469,7 @@ class AsyncMethods(ABC):
     ) -> types.BranchResult:
         """Moves the leaf to an entry.
 
-        `entry_id`: The new leaf.
+        `entry_id`: The new leaf; null, before the first entry, only with a summary.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -573,7 +573,7 @@ class AsyncMethods(ABC):
 
         `replace_instructions`: `customInstructions` replace the usual structure of a summary.
 
-        `label`: Label for the summary entry if there is one, else for the target.
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
 
         `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
 
@@ -581,7 +581,7 @@ class AsyncMethods(ABC):
 
         `on_no_answer`: What silence means; `proceed` if left out.
 
-        `rewind`: Treat the leaf like any other target: a user message goes back to its parent.
+        `rewind`: Go back before a user message or custom_message even if it is the leaf.
 
         `dry_run`: Only tell what would be summarized.
 
@@ -1104,22 +1104,94 @@ class AsyncMethods(ABC):
         )
         return answered
 
+    @overload
     async def pop(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.Navigation: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PopResult:
-        """Goes back before a user message.
+        """Goes back, before the last user message unless told where.
 
         `session_id`: The session; may be left out while exactly one is open.
 
-        `entry_id`: The user message; the previous one if left out.
+        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 
         `summarize`: Leave a summary of what is left; true if left out.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+
+        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
+
+        `dry_run`: Only tell what would be summarized.
 
         `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
@@ -1130,6 +1202,13 @@ class AsyncMethods(ABC):
                 "sessionId": session_id,
                 "entryId": entry_id,
                 "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,
@@ -1407,7 +1486,7 @@ class Methods(ABC):
 
         `session_id`: The id of the new session; made by the daemon if left out.
 
-        `name`: Its name, written at once as the first entry.
+        `name`: Its name, written at once as the first entry; blank is none.
 
         `parent_session`: The session it comes from, as its header shall say. Never opened.
 
@@ -1533,7 +1612,7 @@ class Methods(ABC):
     ) -> types.SetSessionNameResult:
         """Names a session.
 
-        `name`: Trimmed, line breaks become spaces; empty clears the name.
+        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1611,8 +1690,8 @@ class Methods(ABC):
         self,
         *,
         target_id: str,
-        label: str | None,
         session_id: str | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -1621,9 +1700,9 @@ class Methods(ABC):
 
         `target_id`: The entry to label.
 
-        `label`: Null or empty clears the label.
-
         `session_id`: The session; may be left out while exactly one is open.
+
+        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
 
         `entry_id`: The id of the new entry; makes retries safe.
 
@@ -1634,8 +1713,8 @@ class Methods(ABC):
             "append_label",
             {
                 "targetId": target_id,
-                "label": label,
                 "sessionId": session_id,
+                "label": label,
                 "entryId": entry_id,
                 "expectedLeafId": expected_leaf_id,
             },
@@ -1683,7 +1762,7 @@ class Methods(ABC):
     def branch(
         self,
         *,
-        entry_id: str,
+        entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
         summary: types.GivenSummary | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
@@ -1691,7 +1770,7 @@ class Methods(ABC):
     ) -> types.BranchResult:
         """Moves the leaf to an entry.
 
-        `entry_id`: The new leaf.
+        `entry_id`: The new leaf; null, before the first entry, only with a summary.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1795,7 +1874,7 @@ class Methods(ABC):
 
         `replace_instructions`: `customInstructions` replace the usual structure of a summary.
 
-        `label`: Label for the summary entry if there is one, else for the target.
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
 
         `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
 
@@ -1803,7 +1882,7 @@ class Methods(ABC):
 
         `on_no_answer`: What silence means; `proceed` if left out.
 
-        `rewind`: Treat the leaf like any other target: a user message goes back to its parent.
+        `rewind`: Go back before a user message or custom_message even if it is the leaf.
 
         `dry_run`: Only tell what would be summarized.
 
@@ -2326,22 +2405,94 @@ class Methods(ABC):
         )
         return answered
 
+    @overload
     def pop(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.Navigation: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PopResult:
-        """Goes back before a user message.
+        """Goes back, before the last user message unless told where.
 
         `session_id`: The session; may be left out while exactly one is open.
 
-        `entry_id`: The user message; the previous one if left out.
+        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 
         `summarize`: Leave a summary of what is left; true if left out.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+
+        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
+
+        `dry_run`: Only tell what would be summarized.
 
         `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
@@ -2352,6 +2503,13 @@ class Methods(ABC):
                 "sessionId": session_id,
                 "entryId": entry_id,
                 "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,

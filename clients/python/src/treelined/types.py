@@ -170,7 +170,7 @@ NavigationReason = Literal[
 ]
 """Why a navigation changed nothing, or made no summary.
 
-`alreadyThere`: The leaf stands at the target; not cancelled.
+`alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
 `cancelledByClient`: A client answered `cancel`.
 `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
 `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
@@ -320,8 +320,6 @@ class AppendEntriesResult(TypedDict):
 class _AppendLabelParams(TypedDict):
     targetId: str
     """The entry to label."""
-    label: str | None
-    """Null or empty clears the label."""
 
 
 class AppendLabelParams(_AppendLabelParams, total=False):
@@ -329,6 +327,8 @@ class AppendLabelParams(_AppendLabelParams, total=False):
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""
+    label: str | None
+    """Stored trimmed and on one line. Left out, null or blank clears the label."""
     entryId: str | None
     """The id of the new entry; makes retries safe."""
     expectedLeafId: str | None
@@ -405,8 +405,8 @@ class Branch(_Branch, total=False):
 
 
 class _BranchParams(TypedDict):
-    entryId: str
-    """The new leaf."""
+    entryId: str | None
+    """The new leaf; null, before the first entry, only with a summary."""
 
 
 class BranchParams(_BranchParams, total=False):
@@ -434,6 +434,8 @@ class BranchResult(_BranchResult, total=False):
 
     summaryEntry: Entry
     """The branch_summary, if `summary` was given."""
+    fromHook: bool
+    """True, there if `summary` was given."""
 
 
 class _BranchSummaryEntry(TypedDict):
@@ -639,7 +641,7 @@ class CreateSessionParams(TypedDict, total=False):
     sessionId: str | None
     """The id of the new session; made by the daemon if left out."""
     name: str | None
-    """Its name, written at once as the first entry."""
+    """Its name, written at once as the first entry; blank is none."""
     parentSession: str | None
     """The session it comes from, as its header shall say. Never opened."""
     ephemeral: bool | None
@@ -830,7 +832,7 @@ class EventAnswer(TypedDict, total=False):
     replaceInstructions: bool | None
     """To `session_before_tree`: `customInstructions` replace the usual structure of a summary."""
     label: str | None
-    """To `session_before_tree`: in place of the label given."""
+    """To `session_before_tree`: in place of the label given; blank is none."""
     compaction: GivenCompaction | None
     """To `session_before_compact`: the compaction."""
 
@@ -1191,9 +1193,13 @@ class GivenCompaction(_GivenCompaction, total=False):
     """A compaction that a client made itself."""
 
     firstKeptEntryId: str | None
-    """As prepared if left out."""
+    """An entry on the path to the leaf; null keeps nothing; as prepared if left out."""
+    tokensBefore: int | None
+    """Tokens of the context before; as prepared if left out."""
     details: Any
     """Anything; stored byte for byte."""
+    usage: dict[str, Any] | None
+    """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
 
 
 class _GivenSummary(TypedDict):
@@ -1206,6 +1212,8 @@ class GivenSummary(_GivenSummary, total=False):
 
     details: Any
     """Anything; stored byte for byte."""
+    usage: dict[str, Any] | None
+    """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
 
 
 class _InitializeParams(TypedDict):
@@ -1358,22 +1366,6 @@ class MergeBranchParams(_MergeBranchParams, total=False):
     """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
 
 
-class _MergeBranchResult(TypedDict):
-    cancelled: bool
-    """Nothing was changed, for the `reason` given."""
-    durability: Durability
-    """What the write was given."""
-
-
-class MergeBranchResult(_MergeBranchResult, total=False):
-    """The result of `merge_branch`."""
-
-    reason: NavigationReason
-    """Why nothing changed."""
-    summaryEntry: Entry
-    """Left out if cancelled."""
-
-
 class MessageEntry(TypedDict):
     """A message of the conversation."""
 
@@ -1438,7 +1430,7 @@ class NavigateTreeParams(_NavigateTreeParams, total=False):
     replaceInstructions: bool | None
     """`customInstructions` replace the usual structure of a summary."""
     label: str | None
-    """Label for the summary entry if there is one, else for the target."""
+    """Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none."""
     navigationId: str | None
     """Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out."""
     answerTimeoutMs: int | None
@@ -1446,7 +1438,7 @@ class NavigateTreeParams(_NavigateTreeParams, total=False):
     onNoAnswer: OnNoAnswer | None
     """What silence means; `proceed` if left out."""
     rewind: bool | None
-    """Treat the leaf like any other target: a user message goes back to its parent."""
+    """Go back before a user message or custom_message even if it is the leaf."""
     dryRun: bool | None
     """Only tell what would be summarized."""
     expectedLeafId: str | None
@@ -1478,7 +1470,7 @@ class Navigation(_Navigation, total=False):
     labelEntry: Entry
     """The label, if one was asked for."""
     fromHook: bool
-    """The summary came from a client."""
+    """Whether a client wrote the summary; there if one was made."""
 
 
 class _NestedNode(TypedDict):
@@ -1566,14 +1558,28 @@ class PartialWriteDetails(TypedDict):
 
 
 class PopParams(TypedDict, total=False):
-    """Goes back before a user message, which comes back for editing."""
+    """Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise."""
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""
     entryId: str | None
-    """The user message; the previous one if left out."""
+    """Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out."""
     summarize: bool | None
     """Leave a summary of what is left; true if left out."""
+    customInstructions: str | None
+    """What the summary shall dwell on."""
+    replaceInstructions: bool | None
+    """`customInstructions` replace the usual structure of a summary."""
+    label: str | None
+    """Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none."""
+    navigationId: str | None
+    """Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out."""
+    answerTimeoutMs: int | None
+    """Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`."""
+    onNoAnswer: OnNoAnswer | None
+    """What silence means; `proceed` if left out."""
+    dryRun: bool | None
+    """Only tell what would be summarized."""
     expectedLeafId: str | None
     """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
 
@@ -1802,20 +1808,17 @@ class SessionClosed(TypedDict):
     """The number of this notification."""
 
 
-class _SessionCompact(TypedDict):
+class SessionCompact(TypedDict):
+    """A compaction has happened."""
+
     sessionId: str
     """The session."""
     seq: int
     """The number of this notification."""
     compactionEntry: Entry
     """The new entry."""
-
-
-class SessionCompact(_SessionCompact, total=False):
-    """A compaction has happened."""
-
     fromHook: bool
-    """The summary came from a client."""
+    """Whether a client wrote the summary."""
 
 
 class SessionCompactFailed(TypedDict):
@@ -1933,7 +1936,7 @@ class SessionTree(_SessionTree, total=False):
     labelEntry: Entry
     """The label, if one was asked for."""
     fromHook: bool
-    """The summary came from a client."""
+    """Whether a client wrote the summary; there if one was made."""
 
 
 class _SetLeafParams(TypedDict):
@@ -1963,7 +1966,7 @@ class SetLeafResult(TypedDict):
 
 class _SetSessionNameParams(TypedDict):
     name: str
-    """Trimmed, line breaks become spaces; empty clears the name."""
+    """Stored trimmed, line breaks and control characters as spaces; blank clears the name."""
 
 
 class SetSessionNameParams(_SetSessionNameParams, total=False):
@@ -2087,6 +2090,8 @@ class _TreePreparation(TypedDict):
     """Null: before the first entry."""
     commonAncestorId: str | None
     """The deepest entry on both paths; null if there is none."""
+    abandonedCount: int
+    """How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge."""
     userWantsSummary: bool
     """A summary is wanted: an answer may bring one."""
 
@@ -2094,14 +2099,18 @@ class _TreePreparation(TypedDict):
 class TreePreparation(_TreePreparation, total=False):
     """What a navigation is about to do."""
 
-    entriesToSummarize: list[Entry]
-    """The branch that is left, in file order."""
-    entryIds: list[str]
-    """Instead of `entriesToSummarize`, where those are too large."""
-    truncated: bool
-    """True if `entryIds` stands for the entries."""
     previousSummary: str
-    """The summary of the compaction that the branch begins with."""
+    """The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`."""
+    keptEntries: list[Entry]
+    """What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction."""
+    keptEntryIds: list[str]
+    """Instead of `keptEntries`, where the entries are too large."""
+    entriesToSummarize: list[Entry]
+    """The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order."""
+    entryIds: list[str]
+    """Instead of `entriesToSummarize`, where the entries are too large."""
+    truncated: bool
+    """True if ids stand for the entries."""
     model: Model
     """The model at the old leaf."""
     customInstructions: str
@@ -2191,10 +2200,13 @@ Entry = Union[
 GetTreeResult = Union[FlatTree, NestedTree]
 """A page of the tree."""
 
+MergeBranchResult = Navigation
+"""As of `navigate_tree`; the leaf has not left, it stands at what was appended."""
+
 NavigateTreeResult = Union[Navigation, DryRun]
 """The end of a navigation or, for `dryRun`, its preparation."""
 
-PopResult = Navigation
+PopResult = NavigateTreeResult
 """As of `navigate_tree`."""
 
 TreeNodes = Union[list[TreeNode], list[NestedNode]]

@@ -198,7 +198,7 @@ string_enum! {
 string_enum! {
     /// Why a navigation changed nothing, or made no summary.
     ///
-    /// `alreadyThere`: The leaf stands at the target; not cancelled.
+    /// `alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
     /// `cancelledByClient`: A client answered `cancel`.
     /// `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
     /// `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106";
+    "sha256:fd8832ec3aedb6f923d8a86c00806e23a54efce20444d79bfe671597e3106564";
 
 impl Client {
     /// Makes a new session and opens it. Nothing is written before its first entry.
@@ -88,7 +88,7 @@ impl Client {
 
     /// Names a session by appending a session_info entry. `set_session_name`
     ///
-    /// - `name`: Trimmed, line breaks become spaces; empty clears the name.
+    /// - `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
@@ -150,7 +150,6 @@ impl Client {
     /// Labels an entry by appending a label entry. `append_label`
     ///
     /// - `target_id`: The entry to label.
-    /// - `label`: Null or empty clears the label.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
@@ -159,12 +158,11 @@ impl Client {
     pub fn append_label(
         &self,
         target_id: impl Into<String>,
-        label: Option<&str>,
     ) -> Call<AppendLabelParams, AppendLabelResult> {
         let params = AppendLabelParams {
             session_id: self.session_id(),
             target_id: target_id.into(),
-            label: label.map(str::to_owned),
+            label: None,
             entry_id: None,
             expected_leaf_id: None,
         };
@@ -201,16 +199,16 @@ impl Client {
 
     /// Moves the leaf to an entry, optionally leaving a summary of what is left behind. `branch`
     ///
-    /// - `entry_id`: The new leaf.
+    /// - `entry_id`: The new leaf; null, before the first entry, only with a summary.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
     /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
     /// `cancelled`.
-    pub fn branch(&self, entry_id: impl Into<String>) -> Call<BranchParams, BranchResult> {
+    pub fn branch(&self, entry_id: Option<&str>) -> Call<BranchParams, BranchResult> {
         let params = BranchParams {
             session_id: self.session_id(),
-            entry_id: entry_id.into(),
+            entry_id: entry_id.map(str::to_owned),
             summary: None,
             expected_leaf_id: None,
         };
@@ -502,18 +500,26 @@ impl Client {
         self.call("compact", params)
     }
 
-    /// Goes back before a user message, which comes back for editing. `pop`
+    /// Goes back, before the last user message unless told where. Goes back to an entry as
+    /// `navigate_tree` does, with a summary unless told otherwise. `pop`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
     /// `entryNotFound`, `leafMoved`, `notAUserMessage`, `summarizerUnavailable`,
     /// `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
     /// `cancelled`.
-    pub fn pop(&self) -> Call<PopParams, PopResult> {
+    pub fn pop(&self) -> Call<PopParams, Navigation> {
         let params = PopParams {
             session_id: self.session_id(),
             entry_id: None,
             summarize: None,
+            custom_instructions: None,
+            replace_instructions: None,
+            label: None,
+            navigation_id: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
+            dry_run: None,
             expected_leaf_id: None,
         };
         self.call("pop", params)

@@ -55,8 +55,9 @@ pub struct AppendLabelParams {
     pub session_id: Option<String>,
     /// The entry to label.
     pub target_id: String,
-    /// Null or empty clears the label.
-    pub label: Option<String>,
+    /// Stored trimmed and on one line. Left out, null or blank clears the label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<Option<String>>,
     /// The id of the new entry; makes retries safe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
@@ -101,8 +102,8 @@ pub struct BranchParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The new leaf.
-    pub entry_id: String,
+    /// The new leaf; null, before the first entry, only with a summary.
+    pub entry_id: Option<String>,
     /// Appended there as a branch_summary, as given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
@@ -162,7 +163,7 @@ pub struct CreateSessionParams {
     /// The id of the new session; made by the daemon if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Its name, written at once as the first entry.
+    /// Its name, written at once as the first entry; blank is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The session it comes from, as its header shall say. Never opened.
@@ -449,7 +450,7 @@ pub struct NavigateTreeParams {
     /// `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Label for the summary entry if there is one, else for the target.
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
@@ -461,7 +462,7 @@ pub struct NavigateTreeParams {
     /// What silence means; `proceed` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
-    /// Treat the leaf like any other target: a user message goes back to its parent.
+    /// Go back before a user message or custom_message even if it is the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewind: Option<bool>,
     /// Only tell what would be summarized.
@@ -490,19 +491,40 @@ pub struct OpenSessionParams {
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Goes back before a user message, which comes back for editing.
+/// Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PopParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The user message; the previous one if left out.
+    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
     /// Leave a summary of what is left; true if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarize: Option<bool>,
+    /// What the summary shall dwell on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_instructions: Option<String>,
+    /// `customInstructions` replace the usual structure of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_instructions: Option<bool>,
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub navigation_id: Option<String>,
+    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_timeout_ms: Option<u64>,
+    /// What silence means; `proceed` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_no_answer: Option<OnNoAnswer>,
+    /// Only tell what would be summarized.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
     /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
@@ -583,7 +605,7 @@ pub struct SetSessionNameParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Trimmed, line breaks become spaces; empty clears the name.
+    /// Stored trimmed, line breaks and control characters as spaces; blank clears the name.
     pub name: String,
     /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -85,6 +85,9 @@ pub struct BranchResult {
     /// The branch_summary, if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,
+    /// True, there if `summary` was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_hook: Option<bool>,
     /// `none` if the leaf stood there already.
     pub durability: Durability,
 }
@@ -334,22 +337,8 @@ pub struct ListSessionsResult {
     pub next_cursor: Option<String>,
 }
 
-/// The result of `merge_branch`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-#[serde(rename_all = "camelCase")]
-pub struct MergeBranchResult {
-    /// Nothing was changed, for the `reason` given.
-    pub cancelled: bool,
-    /// Why nothing changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<NavigationReason>,
-    /// Left out if cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_entry: Option<Entry>,
-    /// What the write was given.
-    pub durability: Durability,
-}
+/// As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+pub type MergeBranchResult = Navigation;
 
 /// The result of `open_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -361,9 +350,6 @@ pub struct OpenSessionResult {
     /// What was found wrong in the file.
     pub diagnostics: Vec<Diagnostic>,
 }
-
-/// As of `navigate_tree`.
-pub type PopResult = Navigation;
 
 /// The result of `prepare_compaction`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

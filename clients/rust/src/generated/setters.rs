@@ -18,7 +18,7 @@ impl<R> Call<CreateSessionParams, R> {
         self
     }
 
-    /// Its name, written at once as the first entry.
+    /// Its name, written at once as the first entry; blank is none.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.params.name = Some(name.into());
         self
@@ -176,6 +176,12 @@ impl<R> Call<AppendLabelParams, R> {
         self
     }
 
+    /// Stored trimmed and on one line. Left out, null or blank clears the label.
+    pub fn label(mut self, label: Option<&str>) -> Self {
+        self.params.label = Some(label.map(str::to_owned));
+        self
+    }
+
     /// The id of the new entry; makes retries safe.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
@@ -256,7 +262,7 @@ impl<R> Call<NavigateTreeParams, R> {
         self
     }
 
-    /// Label for the summary entry if there is one, else for the target.
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.params.label = Some(label.into());
         self
@@ -280,7 +286,7 @@ impl<R> Call<NavigateTreeParams, R> {
         self
     }
 
-    /// Treat the leaf like any other target: a user message goes back to its parent.
+    /// Go back before a user message or custom_message even if it is the leaf.
     pub fn rewind(mut self, rewind: bool) -> Self {
         self.params.rewind = Some(rewind);
         self
@@ -630,7 +636,7 @@ impl<R> Call<PopParams, R> {
         self
     }
 
-    /// The user message; the previous one if left out.
+    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
@@ -639,6 +645,42 @@ impl<R> Call<PopParams, R> {
     /// Leave a summary of what is left; true if left out.
     pub fn summarize(mut self, summarize: bool) -> Self {
         self.params.summarize = Some(summarize);
+        self
+    }
+
+    /// What the summary shall dwell on.
+    pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
+        self.params.custom_instructions = Some(custom_instructions.into());
+        self
+    }
+
+    /// `customInstructions` replace the usual structure of a summary.
+    pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
+        self.params.replace_instructions = Some(replace_instructions);
+        self
+    }
+
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.params.label = Some(label.into());
+        self
+    }
+
+    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
+        self.params.navigation_id = Some(navigation_id.into());
+        self
+    }
+
+    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
+        self.params.answer_timeout_ms = Some(answer_timeout_ms);
+        self
+    }
+
+    /// What silence means; `proceed` if left out.
+    pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
+        self.params.on_no_answer = Some(on_no_answer);
         self
     }
 

@@ -182,7 +182,7 @@ pub struct EventAnswer {
     /// To `session_before_tree`: `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// To `session_before_tree`: in place of the label given.
+    /// To `session_before_tree`: in place of the label given; blank is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// To `session_before_compact`: the compaction.
@@ -282,12 +282,18 @@ pub struct ForkMessage {
 pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
-    /// As prepared if left out.
+    /// An entry on the path to the leaf; null keeps nothing; as prepared if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_kept_entry_id: Option<String>,
+    /// Tokens of the context before; as prepared if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
     /// Anything; stored byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
+    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Json>,
 }
 
 /// A summary that a client made itself.
@@ -299,6 +305,9 @@ pub struct GivenSummary {
     /// Anything; stored byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
+    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Json>,
 }
 
 /// Of `invalidParams`.
@@ -390,7 +399,7 @@ pub struct Navigation {
     /// The label, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_entry: Option<Entry>,
-    /// The summary came from a client.
+    /// Whether a client wrote the summary; there if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
     /// `none` if nothing was written.
@@ -618,9 +627,8 @@ pub struct SessionCompact {
     pub seq: u64,
     /// The new entry.
     pub compaction_entry: Entry,
-    /// The summary came from a client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_hook: Option<bool>,
+    /// Whether a client wrote the summary.
+    pub from_hook: bool,
 }
 
 /// A compaction came to nothing.
@@ -731,7 +739,7 @@ pub struct SessionTree {
     /// The label, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_entry: Option<Entry>,
-    /// The summary came from a client.
+    /// Whether a client wrote the summary; there if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
@@ -839,20 +847,28 @@ pub struct TreePreparation {
     pub old_leaf_id: Option<String>,
     /// The deepest entry on both paths; null if there is none.
     pub common_ancestor_id: Option<String>,
-    /// The branch that is left, in file order.
+    /// How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
+    pub abandoned_count: u64,
+    /// The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_summary: Option<String>,
+    /// What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_entries: Option<Vec<Entry>>,
+    /// Instead of `keptEntries`, where the entries are too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_entry_ids: Option<Vec<String>>,
+    /// The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries_to_summarize: Option<Vec<Entry>>,
-    /// Instead of `entriesToSummarize`, where those are too large.
+    /// Instead of `entriesToSummarize`, where the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<String>>,
-    /// True if `entryIds` stands for the entries.
+    /// True if ids stand for the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// A summary is wanted: an answer may bring one.
     pub user_wants_summary: bool,
-    /// The summary of the compaction that the branch begins with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub previous_summary: Option<String>,
     /// The model at the old leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,

@@ -113,7 +113,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The schema they were made from; a daemon made from the same one tells the same hash. */
-export const SCHEMA_HASH = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106';
+export const SCHEMA_HASH = 'sha256:fd8832ec3aedb6f923d8a86c00806e23a54efce20444d79bfe671597e3106564';
 
 /** Params and result by method. */
 export interface Methods {
@@ -451,7 +451,10 @@ export abstract class MethodCalls {
     return this.call('compact', params, options);
   }
 
-  /** Goes back before a user message. `pop` */
+  /** Goes back, before the last user message unless told where. `pop` */
+  pop(params?: PopParams & { dryRun?: false | null }, options?: CallOptions): Promise<Navigation>;
+  pop(params?: PopParams & { dryRun: true }, options?: CallOptions): Promise<DryRun>;
+  pop(params?: PopParams, options?: CallOptions): Promise<PopResult>;
   pop(
     params: PopParams = {},
     options?: CallOptions,

@@ -211,9 +211,13 @@ export type TreeNodes = TreeNode[] | NestedNode[];
  */
 export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
 /**
+ * As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+ */
+export type MergeBranchResult = Navigation;
+/**
  * Why a navigation changed nothing, or made no summary.
  *
- * `alreadyThere`: The leaf stands at the target; not cancelled.
+ * `alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
  * `cancelledByClient`: A client answered `cancel`.
  * `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
  * `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
@@ -236,7 +240,7 @@ export type OpenMode = 'write' | 'read';
 /**
  * As of `navigate_tree`.
  */
-export type PopResult = Navigation;
+export type PopResult = NavigateTreeResult;
 
 /**
  * Ends a running navigation; leaf and file stay as they were.
@@ -298,7 +302,7 @@ export interface EventAnswer {
    */
   replaceInstructions?: boolean | null;
   /**
-   * To `session_before_tree`: in place of the label given.
+   * To `session_before_tree`: in place of the label given; blank is none.
    */
   label?: string | null;
   /**
@@ -320,6 +324,12 @@ export interface GivenSummary {
   details?: {
     [k: string]: unknown;
   };
+  /**
+   * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+   */
+  usage?: {
+    [k: string]: unknown;
+  } | null;
 }
 /**
  * A compaction that a client made itself.
@@ -330,15 +340,25 @@ export interface GivenCompaction {
    */
   summary: string;
   /**
-   * As prepared if left out.
+   * An entry on the path to the leaf; null keeps nothing; as prepared if left out.
    */
   firstKeptEntryId?: string | null;
+  /**
+   * Tokens of the context before; as prepared if left out.
+   */
+  tokensBefore?: number | null;
   /**
    * Anything; stored byte for byte.
    */
   details?: {
     [k: string]: unknown;
   };
+  /**
+   * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+   */
+  usage?: {
+    [k: string]: unknown;
+  } | null;
 }
 /**
  * The result of `answer_event`.
@@ -441,9 +461,9 @@ export interface AppendLabelParams {
    */
   targetId: string;
   /**
-   * Null or empty clears the label.
+   * Stored trimmed and on one line. Left out, null or blank clears the label.
    */
-  label: string | null;
+  label?: string | null;
   /**
    * The id of the new entry; makes retries safe.
    */
@@ -591,9 +611,9 @@ export interface BranchParams {
    */
   sessionId?: string | null;
   /**
-   * The new leaf.
+   * The new leaf; null, before the first entry, only with a summary.
    */
-  entryId: string;
+  entryId: string | null;
   /**
    * Appended there as a branch_summary, as given.
    */
@@ -619,6 +639,10 @@ export interface BranchResult {
    * The branch_summary, if `summary` was given.
    */
   summaryEntry?: Entry;
+  /**
+   * True, there if `summary` was given.
+   */
+  fromHook?: boolean;
   /**
    * `none` if the leaf stood there already.
    */
@@ -1258,7 +1282,7 @@ export interface CreateSessionParams {
    */
   sessionId?: string | null;
   /**
-   * Its name, written at once as the first entry.
+   * Its name, written at once as the first entry; blank is none.
    */
   name?: string | null;
   /**
@@ -1424,25 +1448,37 @@ export interface TreePreparation {
    */
   commonAncestorId: string | null;
   /**
-   * The branch that is left, in file order.
+   * How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
+   */
+  abandonedCount: number;
+  /**
+   * The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
+   */
+  previousSummary?: string;
+  /**
+   * What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+   */
+  keptEntries?: Entry[];
+  /**
+   * Instead of `keptEntries`, where the entries are too large.
+   */
+  keptEntryIds?: string[];
+  /**
+   * The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
    */
   entriesToSummarize?: Entry[];
   /**
-   * Instead of `entriesToSummarize`, where those are too large.
+   * Instead of `entriesToSummarize`, where the entries are too large.
    */
   entryIds?: string[];
   /**
-   * True if `entryIds` stands for the entries.
+   * True if ids stand for the entries.
    */
   truncated?: boolean;
   /**
    * A summary is wanted: an answer may bring one.
    */
   userWantsSummary: boolean;
-  /**
-   * The summary of the compaction that the branch begins with.
-   */
-  previousSummary?: string;
   /**
    * The model at the old leaf.
    */
@@ -2482,80 +2518,6 @@ export interface MergeBranchParams {
   expectedLeafId?: string | null;
 }
 /**
- * The result of `merge_branch`.
- */
-export interface MergeBranchResult {
-  /**
-   * Nothing was changed, for the `reason` given.
-   */
-  cancelled: boolean;
-  /**
-   * Why nothing changed.
-   */
-  reason?: NavigationReason;
-  /**
-   * Left out if cancelled.
-   */
-  summaryEntry?: Entry;
-  /**
-   * What the write was given.
-   */
-  durability: Durability;
-}
-/**
- * Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
- */
-export interface NavigateTreeParams {
-  /**
-   * The session; may be left out while exactly one is open.
-   */
-  sessionId?: string | null;
-  /**
-   * Where to go. A user message goes to its parent and comes back for editing.
-   */
-  targetId: string;
-  /**
-   * Leave a summary of the branch that is left; false if left out.
-   */
-  summarize?: boolean | null;
-  /**
-   * What the summary shall dwell on.
-   */
-  customInstructions?: string | null;
-  /**
-   * `customInstructions` replace the usual structure of a summary.
-   */
-  replaceInstructions?: boolean | null;
-  /**
-   * Label for the summary entry if there is one, else for the target.
-   */
-  label?: string | null;
-  /**
-   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-   */
-  navigationId?: string | null;
-  /**
-   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-   */
-  answerTimeoutMs?: number | null;
-  /**
-   * What silence means; `proceed` if left out.
-   */
-  onNoAnswer?: OnNoAnswer | null;
-  /**
-   * Treat the leaf like any other target: a user message goes back to its parent.
-   */
-  rewind?: boolean | null;
-  /**
-   * Only tell what would be summarized.
-   */
-  dryRun?: boolean | null;
-  /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-   */
-  expectedLeafId?: string | null;
-}
-/**
  * How a navigation ended.
  */
 export interface Navigation {
@@ -2592,13 +2554,66 @@ export interface Navigation {
    */
   labelEntry?: Entry;
   /**
-   * The summary came from a client.
+   * Whether a client wrote the summary; there if one was made.
    */
   fromHook?: boolean;
   /**
    * `none` if nothing was written.
    */
   durability: Durability;
+}
+/**
+ * Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+ */
+export interface NavigateTreeParams {
+  /**
+   * The session; may be left out while exactly one is open.
+   */
+  sessionId?: string | null;
+  /**
+   * Where to go. A user message goes to its parent and comes back for editing.
+   */
+  targetId: string;
+  /**
+   * Leave a summary of the branch that is left; false if left out.
+   */
+  summarize?: boolean | null;
+  /**
+   * What the summary shall dwell on.
+   */
+  customInstructions?: string | null;
+  /**
+   * `customInstructions` replace the usual structure of a summary.
+   */
+  replaceInstructions?: boolean | null;
+  /**
+   * Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+   */
+  label?: string | null;
+  /**
+   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+   */
+  navigationId?: string | null;
+  /**
+   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * What silence means; `proceed` if left out.
+   */
+  onNoAnswer?: OnNoAnswer | null;
+  /**
+   * Go back before a user message or custom_message even if it is the leaf.
+   */
+  rewind?: boolean | null;
+  /**
+   * Only tell what would be summarized.
+   */
+  dryRun?: boolean | null;
+  /**
+   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   */
+  expectedLeafId?: string | null;
 }
 /**
  * Opens a session by its id or by the path of its file: one of the two.
@@ -2644,7 +2659,7 @@ export interface PartialWriteDetails {
   writtenIds: string[];
 }
 /**
- * Goes back before a user message, which comes back for editing.
+ * Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
  */
 export interface PopParams {
   /**
@@ -2652,13 +2667,41 @@ export interface PopParams {
    */
   sessionId?: string | null;
   /**
-   * The user message; the previous one if left out.
+   * Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
    */
   entryId?: string | null;
   /**
    * Leave a summary of what is left; true if left out.
    */
   summarize?: boolean | null;
+  /**
+   * What the summary shall dwell on.
+   */
+  customInstructions?: string | null;
+  /**
+   * `customInstructions` replace the usual structure of a summary.
+   */
+  replaceInstructions?: boolean | null;
+  /**
+   * Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+   */
+  label?: string | null;
+  /**
+   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+   */
+  navigationId?: string | null;
+  /**
+   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * What silence means; `proceed` if left out.
+   */
+  onNoAnswer?: OnNoAnswer | null;
+  /**
+   * Only tell what would be summarized.
+   */
+  dryRun?: boolean | null;
   /**
    * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
    */
@@ -2927,9 +2970,9 @@ export interface SessionCompact {
    */
   compactionEntry: Entry;
   /**
-   * The summary came from a client.
+   * Whether a client wrote the summary.
    */
-  fromHook?: boolean;
+  fromHook: boolean;
 }
 /**
  * A compaction came to nothing.
@@ -3040,7 +3083,7 @@ export interface SessionTree {
    */
   labelEntry?: Entry;
   /**
-   * The summary came from a client.
+   * Whether a client wrote the summary; there if one was made.
    */
   fromHook?: boolean;
 }
@@ -3087,7 +3130,7 @@ export interface SetSessionNameParams {
    */
   sessionId?: string | null;
   /**
-   * Trimmed, line breaks become spaces; empty clears the name.
+   * Stored trimmed, line breaks and control characters as spaces; blank clears the name.
    */
   name: string;
   /**
