@@ -5,7 +5,7 @@
 //!
 //! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`id`]: ids, and the seam
 //!   to clock and randomness. [`timestamp`]: instants. [`json`]: raw JSON, read and edited without being
-//!   re-serialized. [`terminal`]: text made safe to show.
+//!   re-serialized. [`terminal`]: text made safe to show. [`name`]: labels and session names on one line.
 //! - **The file.** [`log`]: one session's file: scanning, diagnostics, appending, migrating. [`sync`]:
 //!   when what is written is durable. [`store`]: the directory of all sessions. [`listing`]: a file's
 //!   row in a list. [`cache`]: what is kept on disk only to be quick. [`catalogue`]: those rows, kept.
@@ -42,6 +42,7 @@ pub mod id;
 pub mod json;
 pub mod listing;
 pub mod log;
+pub mod name;
 pub mod process;
 pub mod program;
 pub mod rpc;

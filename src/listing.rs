@@ -12,6 +12,7 @@ use crate::log::handle::Access;
 use crate::log::ingest::Header;
 use crate::log::lines::{self, Lines};
 use crate::log::scan::{self, Envelope, Facts, Kind, Line, Role};
+use crate::name;
 use crate::timestamp::{self, Millis};
 use crate::tree::{Node, Place, Tree};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
@@ -250,7 +251,7 @@ impl Found {
         let at = entry.timestamp.as_deref().and_then(timestamp::parse);
         self.latest = self.latest.max(at);
         if let Facts::SessionInfo { name } = &entry.facts {
-            self.name = name.as_deref().map(str::to_owned);
+            self.name = name.as_deref().and_then(name::given);
         }
         if entry.kind == Kind::Message {
             self.messages += 1;

@@ -33,11 +33,18 @@ impl AddAssign for Stats {
             *self.messages.entry(role).or_default() += count;
         }
         self.tool_calls += other.tool_calls;
-        self.tokens.input += other.tokens.input;
-        self.tokens.output += other.tokens.output;
-        self.tokens.cache_read += other.tokens.cache_read;
-        self.tokens.cache_write += other.tokens.cache_write;
-        self.cost += other.cost;
+        self.tokens += other.tokens;
+        self.cost = finite_sum(self.cost, other.cost);
+    }
+}
+
+impl AddAssign for Tokens {
+    /// Clients write any number: a sum stays at what can be written.
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
     }
 }
 
@@ -67,12 +74,15 @@ impl Stats {
                 usage,
                 ["input", "output", "cacheRead", "cacheWrite", "cost"],
             );
-            self.tokens.input += number(input);
-            self.tokens.output += number(output);
-            self.tokens.cache_read += number(cache_read);
-            self.tokens.cache_write += number(cache_write);
+            self.tokens += Tokens {
+                input: number(input),
+                output: number(output),
+                cache_read: number(cache_read),
+                cache_write: number(cache_write),
+            };
             let total = cost.and_then(|cost| json::get(cost, "total"));
-            self.cost += total.and_then(decimal).unwrap_or_default();
+            let total = total.and_then(decimal).filter(|total| total.is_finite());
+            self.cost = finite_sum(self.cost, total.unwrap_or_default());
         }
     }
 }
@@ -153,6 +163,11 @@ fn tool_calls(content: &[u8]) -> u64 {
         calls += u64::from(kind.as_deref() == Some("toolCall"));
     }
     calls
+}
+
+/// JSON has no infinity.
+fn finite_sum(one: f64, other: f64) -> f64 {
+    (one + other).clamp(f64::MIN, f64::MAX)
 }
 
 fn whole(raw: &[u8]) -> u64 {

@@ -1,16 +1,19 @@
 //! Appending what a client sends: entries as they come, checked, linked and given what they lack
 //! (protocol.md §3, §9).
 
+use super::paths::Paths;
 use super::{
     Minter, context_edit, line, push_one_line, push_raw_member, push_text_member, validate,
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, EntryId, Source};
 use crate::json::{self, Members};
+use crate::name;
 use crate::session::Planned;
 use crate::timestamp;
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// An entry on its way into the file.
@@ -92,21 +95,20 @@ impl NewEntry {
         object
     }
 
-    /// `None` clears.
+    /// Normalized; `None` and blank clear.
     pub fn label(target_id: &str, label: Option<&str>) -> Self {
         let mut members = Vec::new();
         push_text_member(&mut members, "targetId", target_id);
-        if let Some(label) = label.filter(|label| !label.is_empty()) {
-            push_text_member(&mut members, "label", label);
+        if let Some(label) = label.and_then(name::given) {
+            push_text_member(&mut members, "label", &label);
         }
         Self::of("label", members)
     }
 
-    /// Trimmed, line breaks to spaces; empty clears.
+    /// Normalized; blank clears.
     pub fn session_info(name: &str) -> Self {
-        let name = one_line(name.trim());
         let mut members = Vec::new();
-        push_text_member(&mut members, "name", &name);
+        push_text_member(&mut members, "name", &name::normalized(name));
         Self::of("session_info", members)
     }
 
@@ -143,6 +145,7 @@ impl NewEntry {
         let mut parent = NewParent::Previous;
         let mut members = Vec::with_capacity(object.len());
         let mut keeps_nothing = false;
+        let mut names = Vec::new();
         let mut walk = Members::open(object, json::skip_space(object, 0)).map_err(not_json)?;
         while let Some(member) = walk.next().map_err(not_json)? {
             let value = object.get(member.value.clone()).unwrap_or_default();
@@ -170,11 +173,20 @@ impl NewEntry {
                 let key = member.key.start.saturating_sub(1)..member.key.end + 1;
                 members.extend_from_slice(object.get(key).unwrap_or_default());
                 members.push(b':');
+                let start = members.len();
                 push_one_line(&mut members, value);
+                if member.is(object, "label") || member.is(object, "name") {
+                    names.push((member.is(object, "label"), start..members.len()));
+                }
             }
         }
         let type_name = type_name.ok_or_else(|| invalid("type", "is missing"))?;
         validate::entry(index, &type_name, object)?;
+        if let "label" | "session_info" = type_name.as_str() {
+            let is_label = type_name == "label";
+            let places = names.into_iter().filter(|(label, _)| *label == is_label);
+            members = with_normal_names(&members, places.map(|(_, place)| place));
+        }
         Ok(Self {
             keeps_nothing: keeps_nothing && type_name == "compaction",
             id: entry_id.map(EntryId::new),
@@ -186,10 +198,22 @@ impl NewEntry {
     }
 }
 
-/// Line breaks, a pair as one, and other control characters become spaces.
-fn one_line(text: &str) -> String {
-    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    text.replace("\r\n", " ").replace(is_break, " ")
+/// `members` with the texts at these places, which are in order, normalized. What needs no change
+/// keeps its bytes.
+fn with_normal_names(members: &[u8], places: impl Iterator<Item = Range<usize>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(members.len());
+    let mut copied = 0;
+    for place in places {
+        let given = members.get(place.clone()).and_then(json::string);
+        let Some(given) = given.filter(|given| name::normalized(given) != *given) else {
+            continue;
+        };
+        out.extend_from_slice(members.get(copied..place.start).unwrap_or_default());
+        json::push_string(&mut out, &name::normalized(&given));
+        copied = place.end;
+    }
+    out.extend_from_slice(members.get(copied..).unwrap_or_default());
+    out
 }
 
 /// Plans appending `entries`, one operation. `stored` reads the body of an entry that a client may
@@ -245,10 +269,12 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         let has_edits = entries.iter().any(is_edit);
-        if has_edits && !self.ahead.is_empty() {
+        let keeps = entries.iter().any(|entry| first_kept(entry).is_some());
+        if (has_edits || keeps) && !self.ahead.is_empty() {
             return Ok(None);
         }
         let mut ahead = has_edits.then(context_edit::Ahead::default);
+        let mut paths = keeps.then(|| Paths::new(tree));
         for id in ids() {
             self.minter.keep_off(id);
         }
@@ -297,6 +323,10 @@ impl<'a> Planner<'a> {
                 }
             }
             let id = entry.id.clone().unwrap_or_else(|| self.minter.id());
+            if let Some(paths) = &mut paths {
+                check_first_kept(paths, entry, &id, parent_id.as_deref())?;
+                paths.add(id.as_str(), parent_id.as_deref());
+            }
             let timestamp = entry.timestamp.as_deref().unwrap_or(self.minter.now());
             let mut members = entry.members.clone();
             if entry.keeps_nothing {
@@ -347,9 +377,38 @@ fn target(entry: &NewEntry) -> Option<String> {
     if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
         return None;
     }
+    member(entry, "targetId")
+}
+
+/// A text member of the entry.
+fn member(entry: &NewEntry, name: &str) -> Option<String> {
     let object = entry.object();
-    let id = json::get(&object, "targetId").and_then(json::string);
-    id.map(std::borrow::Cow::into_owned)
+    let text = json::get(&object, name).and_then(json::string);
+    text.map(std::borrow::Cow::into_owned)
+}
+
+/// The id of the entry that a compaction names as the first one it keeps.
+fn first_kept(entry: &NewEntry) -> Option<String> {
+    if entry.type_name != "compaction" || entry.keeps_nothing {
+        return None;
+    }
+    member(entry, "firstKeptEntryId")
+}
+
+/// Refuses a compaction that keeps what is not on its path: it would keep nothing, without a word. One
+/// that names itself keeps nothing, as its client says.
+fn check_first_kept(
+    paths: &mut Paths<'_>,
+    entry: &NewEntry,
+    id: &EntryId,
+    parent_id: Option<&str>,
+) -> Result<()> {
+    match first_kept(entry) {
+        Some(kept) if *kept != *id.as_str() && !paths.is_on_path(&kept, parent_id) => {
+            Err(Error::entry_not_found(&kept))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the stored entry is what the client is sending now: then this is a retry.

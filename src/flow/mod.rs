@@ -9,6 +9,7 @@ mod context_edit;
 pub mod fork;
 pub mod leaf;
 pub mod navigate;
+pub mod paths;
 pub mod pick;
 pub mod summarize;
 pub mod validate;

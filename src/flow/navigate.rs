@@ -17,10 +17,10 @@ pub struct Plan {
     pub old_leaf_id: Option<EntryId>,
     pub new_leaf_id: Option<EntryId>,
     pub common_ancestor_id: Option<EntryId>,
-    /// The branch that is left, in file order.
+    /// The branch that is left: from behind the common ancestor to its end.
     pub abandoned: Vec<Node>,
-    /// The compaction at which collecting stopped; its summary is earlier context.
-    pub previous_compaction: Option<Node>,
+    /// How many of those its nearest compaction stands for, itself included.
+    compacted: usize,
     /// The entry whose text goes back to the editor.
     pub editor_entry: Option<Node>,
     /// Whether there is anything worth a summary.
@@ -38,17 +38,14 @@ pub enum Navigation {
     Move(Plan),
 }
 
-/// Plans going to `target`. `rewind` treats the leaf like any other target.
+/// Plans going to `target`. `rewind` goes before a message of the user's even if it is the leaf.
 pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     let old_leaf = tree.leaf();
-    if !rewind && tree.settle(old_leaf) == tree.settle(Some(target)) {
+    let is_input = is_users(tree, target) || tree.kind(target) == Kind::CustomMessage;
+    let rewinds = rewind && is_input;
+    if !rewinds && tree.settle(old_leaf) == tree.settle(Some(target)) {
         return Navigation::AlreadyThere;
     }
-    let is_input = match tree.kind(target) {
-        Kind::Message => tree.role(target) == Role::User,
-        Kind::CustomMessage => true,
-        _ => false,
-    };
     let new_leaf = if is_input {
         tree.parent(target)
     } else {
@@ -58,16 +55,16 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
         return Navigation::AlreadyThere;
     }
     let ancestor = tree.common_ancestor(old_leaf, Some(target));
-    let (abandoned, previous_compaction) = branch_entries(tree, old_leaf, ancestor);
+    let (abandoned, compacted) = branch_entries(tree, old_leaf, ancestor);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(Plan {
         target_id: id(target),
         old_leaf_id: old_leaf.map(id),
         new_leaf_id: new_leaf.map(id),
         common_ancestor_id: ancestor.map(id),
-        worth_summarizing: is_worth_summarizing(tree, &abandoned, previous_compaction),
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
         abandoned,
-        previous_compaction,
+        compacted,
         editor_entry: is_input.then_some(target),
         merges: None,
     })
@@ -81,71 +78,112 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     if ancestor == Some(tip) {
         return Navigation::AlreadyThere;
     }
-    let (entries, previous_compaction) = branch_entries(tree, Some(tip), ancestor);
+    let (abandoned, compacted) = branch_entries(tree, Some(tip), ancestor);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(Plan {
         target_id: id(tip),
         old_leaf_id: leaf.map(id),
         new_leaf_id: leaf.map(id),
         common_ancestor_id: ancestor.map(id),
-        worth_summarizing: is_worth_summarizing(tree, &entries, previous_compaction),
-        abandoned: entries,
-        previous_compaction,
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
+        abandoned,
+        compacted,
         editor_entry: None,
         merges: Some(id(tip)),
     })
 }
 
-/// The user message that `pop` goes back before: the one named, or the nearest at or above the leaf.
-/// Anything else is `notAUserMessage`.
-pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
-    let is_user = |node: &Node| tree.kind(*node) == Kind::Message && tree.role(*node) == Role::User;
-    let refused = |message: String, entry_id: Option<&str>| {
-        Error::new(ErrorKind::NotAUserMessage, message)
-            .with_details(serde_json::json!({ "entryId": entry_id }))
-    };
-    match entry_id {
-        None => tree.ancestors(tree.leaf()).find(is_user).ok_or_else(|| {
-            let message = "there is no user message at or above the leaf".to_owned();
-            refused(message, tree.leaf().map(|leaf| tree.id(leaf)))
-        }),
-        Some(id) => {
-            let node = tree.find(id).ok_or_else(|| Error::entry_not_found(id))?;
-            if !is_user(&node) {
-                return Err(refused(format!("{id:?} is not a user message"), Some(id)));
-            }
-            Ok(node)
-        }
+impl Plan {
+    /// What a summary is made of, besides what the nearest compaction stands for (protocol.md §4.5).
+    pub fn entries(&self) -> &[Node] {
+        self.abandoned.get(self.compacted..).unwrap_or_default()
+    }
+
+    /// What the nearest compaction of the branch stands for, itself included.
+    pub fn compacted(&self) -> &[Node] {
+        self.abandoned.get(..self.compacted).unwrap_or_default()
+    }
+
+    /// The nearest compaction of the branch; its summary is earlier context.
+    pub fn previous_compaction(&self) -> Option<Node> {
+        self.compacted().last().copied()
+    }
+
+    /// Of the branch, what that compaction kept: from `first_kept` up to it, without earlier compactions
+    /// and system messages. Nothing if `first_kept` is not above it.
+    pub fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
+        let end = self.compacted.saturating_sub(1);
+        let before = self.abandoned.get(..end).unwrap_or_default();
+        let above = before.first().and_then(|first| tree.parent(*first));
+        let is_further_up =
+            || first_kept.is_some() && tree.common_ancestor(above, first_kept) == first_kept;
+        let start = before.iter().position(|node| Some(*node) == first_kept);
+        let kept = match start {
+            Some(start) => before.get(start..).unwrap_or_default(),
+            None if is_further_up() => before,
+            None => &[],
+        };
+        let counts = |node: &Node| match tree.kind(*node) {
+            Kind::Compaction => false,
+            Kind::Message => tree.role(*node) != Role::System,
+            _ => true,
+        };
+        kept.iter().copied().filter(counts).collect()
+    }
+
+    /// Entries whose text may say what the branch was for, the best first: the target, if it is on the
+    /// old path and its text goes back to the editor; the user's messages of the branch, oldest first;
+    /// those above it, nearest first.
+    pub fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
+        let ancestor = self.common_ancestor_id.as_ref();
+        let ancestor = ancestor.and_then(|id| tree.find(id.as_str()));
+        let target = self.editor_entry.filter(|node| Some(*node) == ancestor);
+        let own = self.abandoned.iter().copied();
+        let users = own.chain(tree.ancestors(ancestor));
+        let users = users.filter(|node| is_users(tree, *node));
+        target.into_iter().chain(users)
+    }
+
+    /// The end of the branch that is summarized.
+    pub fn tip(&self) -> Option<Node> {
+        self.abandoned.last().copied()
     }
 }
 
-/// From `tip` back to `ancestor`, exclusive, in file order, stopping before a compaction, which is
-/// returned (protocol.md §4.5).
-pub fn branch_entries(
-    tree: &Tree,
-    tip: Option<Node>,
-    ancestor: Option<Node>,
-) -> (Vec<Node>, Option<Node>) {
-    let mut entries = Vec::new();
-    let mut compaction = None;
-    for node in tree
-        .ancestors(tip)
-        .take_while(|node| Some(*node) != ancestor)
-    {
-        if tree.kind(node) == Kind::Compaction {
-            compaction = Some(node);
-            break;
-        }
-        entries.push(node);
+fn is_users(tree: &Tree, node: Node) -> bool {
+    tree.kind(node) == Kind::Message && tree.role(node) == Role::User
+}
+
+/// Where `pop` goes: the entry named, or the nearest user message at or above the leaf. Without either
+/// it is `notAUserMessage`.
+pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
+    if let Some(id) = entry_id {
+        return tree.find(id).ok_or_else(|| Error::entry_not_found(id));
     }
+    let mut above = tree.ancestors(tree.leaf());
+    above.find(|node| is_users(tree, *node)).ok_or_else(|| {
+        let message = "there is no user message at or above the leaf: name an entry to go to";
+        let leaf_id = tree.leaf().map(|leaf| tree.id(leaf));
+        Error::new(ErrorKind::NotAUserMessage, message)
+            .with_details(serde_json::json!({ "entryId": leaf_id }))
+    })
+}
+
+/// From behind `ancestor` to `tip`, and how many of those the nearest compaction stands for, itself
+/// included.
+fn branch_entries(tree: &Tree, tip: Option<Node>, ancestor: Option<Node>) -> (Vec<Node>, usize) {
+    let above = tree.ancestors(tip);
+    let mut entries: Vec<Node> = above.take_while(|node| Some(*node) != ancestor).collect();
     entries.reverse();
-    (entries, compaction)
+    let is_compaction = |node: &Node| tree.kind(*node) == Kind::Compaction;
+    let compacted = entries.iter().rposition(is_compaction);
+    (entries, compacted.map_or(0, |at| at + 1))
 }
 
 /// Whether a branch holds anything that would be lost without a summary.
-fn is_worth_summarizing(tree: &Tree, entries: &[Node], previous: Option<Node>) -> bool {
+fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool {
     let is_content = |node: &Node| summarize::is_content(tree.kind(*node), tree.role(*node));
-    previous.is_some() || entries.iter().any(is_content)
+    compacted > 0 || entries.iter().any(is_content)
 }
 
 /// The lines of the commit: a summary or a leaf record, then the label (protocol.md §4.8).
@@ -176,19 +214,56 @@ pub fn commit(
         let record = leaf::record(&mut minter, tree, new_leaf, Cause::NavigateTree);
         planned.lines.push(record);
     }
-    if let Some(label) = label.filter(|label| !label.is_empty()) {
+    if let Some(label) = label {
         let summary_id = planned.entry_ids.first().cloned();
         let target_id = summary_id.as_ref().unwrap_or(&plan.target_id);
         let parent_id = summary_id.as_ref().or(plan.new_leaf_id.as_ref());
-        let id = minter.id();
-        let mut members = Vec::new();
-        push_text_member(&mut members, "targetId", target_id.as_str());
-        push_text_member(&mut members, "label", label);
-        let line = minter.line("label", &id, parent_id.map(EntryId::as_str), &members);
-        planned.lines.push(line);
-        planned.entry_ids.push(id);
+        let parent_id = parent_id.map(EntryId::as_str);
+        push_label(
+            &mut planned,
+            &mut minter,
+            parent_id,
+            target_id.as_str(),
+            label,
+        );
     }
     Ok(planned)
+}
+
+/// The line of a navigation that moves nothing: the label, at the leaf.
+pub fn label_at_leaf(
+    tree: &Tree,
+    source: &dyn Source,
+    target_id: &EntryId,
+    label: &str,
+) -> Planned {
+    let mut planned = Planned::default();
+    let mut minter = Minter::new(tree, source);
+    let leaf_id = tree.leaf().map(|leaf| tree.id(leaf));
+    push_label(
+        &mut planned,
+        &mut minter,
+        leaf_id,
+        target_id.as_str(),
+        label,
+    );
+    planned
+}
+
+fn push_label(
+    planned: &mut Planned,
+    minter: &mut Minter<'_>,
+    parent_id: Option<&str>,
+    target_id: &str,
+    label: &str,
+) {
+    let id = minter.id();
+    let mut members = Vec::new();
+    push_text_member(&mut members, "targetId", target_id);
+    push_text_member(&mut members, "label", label);
+    let line = minter.line("label", &id, parent_id, &members);
+    planned.lines.push(line);
+    planned.entry_ids.push(id);
 }
 
 /// What goes back to the editor from a user message or custom_message.

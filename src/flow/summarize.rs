@@ -4,6 +4,7 @@
 //! Pure. Which entries are left behind is navigation's to say; who writes the summary, and what a model
 //! is told, is the summarizer's.
 
+use crate::context::agent;
 use crate::context::content::{self, Block};
 use crate::context::{Edits, kind_and_role};
 use crate::json::{self, Elements, Members};
@@ -14,6 +15,8 @@ use std::collections::BTreeSet;
 
 /// How deep in a call's arguments further calls are looked for, in levels of JSON.
 const NESTED_CALL_LEVELS: usize = 8;
+/// Longest goal, in characters.
+const GOAL_CHARACTERS: usize = 2000;
 
 /// What the client wants of the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,28 +36,72 @@ pub fn is_content(kind: Kind, role: Role) -> bool {
     }
 }
 
-/// The request for the entries left behind, as delivered and in file order. The summary of the
-/// compaction at which collection stopped, if it did, is `previous_summary`.
+/// What a summary of a branch is made of, entries as delivered.
+#[derive(Debug, Clone, Default)]
+pub struct Material {
+    /// What the branch was for.
+    pub goal: Option<String>,
+    /// Of the nearest compaction.
+    pub previous_summary: Option<String>,
+    /// What that compaction kept; `None` if there is none.
+    pub kept: Option<Vec<Vec<u8>>>,
+    /// What came after it.
+    pub entries: Vec<Vec<u8>>,
+    /// Of the whole branch.
+    pub files: FileLists,
+}
+
+/// The request for these entries, as delivered and in file order, after what `previous_summary` says.
 pub fn request(
     entries: Vec<Vec<u8>>,
     previous_summary: Option<String>,
     wishes: Wishes,
     budget: Budget,
 ) -> Request {
-    let files = touched_files(entries.iter().map(Vec::as_slice));
-    let entries = edited(entries);
+    let material = Material {
+        previous_summary,
+        files: touched_files(entries.iter().map(Vec::as_slice)),
+        entries,
+        ..Material::default()
+    };
+    branch_request(material, wishes, budget)
+}
+
+/// The request for a branch: what a model saw of it, in the order in which it saw it.
+pub fn branch_request(material: Material, wishes: Wishes, budget: Budget) -> Request {
+    let is_blank = |text: &String| text.trim().is_empty();
+    let mut edits = Edits::default();
+    for entry in material.kept.iter().flatten().chain(&material.entries) {
+        if let Some((Kind::ContextEdit, _)) = kind_and_role(entry) {
+            edits.note(entry);
+        }
+    }
+    let kept = material.kept.map(|kept| edited(kept, &edits));
+    let kept_count = kept.as_ref().map(Vec::len);
+    let mut entries = kept.unwrap_or_default();
+    entries.extend(edited(material.entries, &edits));
     Request {
         subject: Subject::Branch,
+        goal: material.goal,
         conversation: conversation::within(&entries, budget),
-        previous_summary: previous_summary.filter(|text| !text.trim().is_empty()),
-        custom_instructions: wishes
-            .custom_instructions
-            .filter(|text| !text.trim().is_empty()),
+        previous_summary: material.previous_summary.filter(|text| !is_blank(text)),
+        custom_instructions: wishes.custom_instructions.filter(|text| !is_blank(text)),
         replace_instructions: wishes.replace_instructions,
         context: Vec::new(),
         entries,
-        files,
+        kept_count,
+        files: material.files,
     }
+}
+
+/// What an entry says, as far as a goal needs it; `None` if it says nothing, or an edit left it out.
+pub fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
+    let (kind, role) = kind_and_role(&entry)?;
+    let entry = edits.apply(kind, role, entry)?;
+    let message = agent::messages(kind, role, &entry).pop()?;
+    let text = content::text(content::of(&message.json), "\n");
+    let text = text.trim();
+    (!text.is_empty()).then(|| conversation::cut(text.to_owned(), GOAL_CHARACTERS))
 }
 
 /// The text of the entry: what it is where the context does not say so, the summary, and the files.
@@ -128,62 +175,65 @@ fn push_files(out: &mut String, tag: &str, paths: &[String]) {
     out.push_str(&format!("</{tag}>"));
 }
 
-/// The entries with the context edits among them applied, the edits themselves left out.
-fn edited(entries: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    let mut edits = Edits::default();
-    let mut rest = Vec::with_capacity(entries.len());
-    for entry in entries {
-        match kind_and_role(&entry) {
-            Some((Kind::ContextEdit, _)) => edits.note(&entry),
-            Some((kind, role)) => rest.push((kind, role, entry)),
-            None => {}
-        }
-    }
-    rest.into_iter()
-        .filter_map(|(kind, role, entry)| edits.apply(kind, role, entry))
-        .collect()
+/// The entries with the edits applied, context edits themselves left out.
+fn edited(entries: Vec<Vec<u8>>, edits: &Edits) -> Vec<Vec<u8>> {
+    let apply = |entry: Vec<u8>| match kind_and_role(&entry)? {
+        (Kind::ContextEdit, _) => None,
+        (kind, role) => edits.apply(kind, role, entry),
+    };
+    entries.into_iter().filter_map(apply).collect()
 }
 
-/// The files of a stretch being gathered.
+/// The files of a stretch being gathered, whatever edits and budget leave of it.
 #[derive(Default)]
-struct Files {
+pub struct Files {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
-/// The files that any of these entries touched, whatever edits and budget leave of it.
+/// The files that any of these entries touched.
 pub fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLists {
     let mut files = Files::default();
     for entry in entries {
+        files.note_entry(entry);
+    }
+    files.into_lists()
+}
+
+impl Files {
+    /// Takes in what an entry touched.
+    pub fn note_entry(&mut self, entry: &[u8]) {
         match kind_and_role(entry) {
             Some((Kind::Message, Role::Assistant)) => {
                 let message = json::get(entry, "message").unwrap_or_default();
                 for block in content::blocks(content::of(message)) {
                     if let Block::Call(call) = block {
-                        files.note(&call.name, call.arguments);
-                        files.note_nested(call.arguments);
+                        self.note(&call.name, call.arguments);
+                        self.note_nested(call.arguments);
                     }
                 }
             }
             // What a tool called in turn is recorded on its result.
             Some((Kind::Message, Role::ToolResult)) => {
                 if let Some(nested) = json::get_path(entry, &["message", "nestedCalls"]) {
-                    files.note_nested(nested);
+                    self.note_nested(nested);
                 }
             }
-            Some((Kind::BranchSummary | Kind::Compaction, _)) => files.note_details(entry),
+            Some((Kind::BranchSummary | Kind::Compaction, _)) => self.note_details(entry),
             _ => {}
         }
     }
-    let Files { mut read, modified } = files;
-    read.retain(|path| !modified.contains(path));
-    FileLists {
-        read_files: read.into_iter().collect(),
-        modified_files: modified.into_iter().collect(),
-    }
-}
 
-impl Files {
+    /// Sorted, each file in one list only.
+    pub fn into_lists(self) -> FileLists {
+        let Self { mut read, modified } = self;
+        read.retain(|path| !modified.contains(path));
+        FileLists {
+            read_files: read.into_iter().collect(),
+            modified_files: modified.into_iter().collect(),
+        }
+    }
+
     fn note(&mut self, tool: &str, arguments: &[u8]) {
         let files = match tool {
             "read" => &mut self.read,

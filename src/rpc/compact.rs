@@ -245,9 +245,10 @@ impl Compactor {
             summary: given.summary,
             first_kept_entry_id: given
                 .first_kept_entry_id
-                .or_else(|| Some(prepared.plan.first_kept_entry_id.clone())),
+                .unwrap_or_else(|| Some(prepared.plan.first_kept_entry_id.clone())),
+            tokens_before: given.tokens_before.unwrap_or(prepared.tokens_before),
             details: given.details.map(|raw| raw.get().as_bytes().to_vec()),
-            usage: None,
+            usage: given.usage.map(|raw| raw.get().as_bytes().to_vec()),
             from_hook: true,
             ..prepared.compaction()
         })))
@@ -337,7 +338,10 @@ impl Compactor {
             core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
             core.check_leaf_is_still(old_leaf_id.as_deref())?;
             if let Some(id) = &compaction.first_kept_entry_id {
-                core.find(id)?;
+                let kept = core.find(id)?;
+                if core.tree.common_ancestor(core.leaf(), Some(kept)) != Some(kept) {
+                    return Err(Error::entry_not_found(id));
+                }
             }
             // From here on it cannot be aborted any more.
             if !abort.commit() {
@@ -354,7 +358,7 @@ impl Compactor {
                         session_id: self.open.id.to_string(),
                         seq,
                         compaction_entry: convert::raw(entry),
-                        from_hook: from_hook.then_some(true),
+                        from_hook,
                     }
                 });
             }

@@ -6,6 +6,7 @@ use super::convert;
 use super::method::Reply;
 use super::notify::SessionTree;
 use super::server::{Call, OpenSession};
+use super::summaries;
 use crate::error::{self, Error, Result};
 use crate::flow::Minter;
 use crate::flow::leaf::{self, BranchSummary};
@@ -43,18 +44,14 @@ pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply
     if let Some(details) = given.and_then(|given| given.details.as_ref()) {
         validate::nesting(0, "summary.details", details.get().as_bytes())?;
     }
+    if params.entry_id.is_none() && params.summary.is_none() {
+        let reason = "may be null only with a summary; set_leaf moves before the first entry";
+        return Err(Error::invalid_params("entryId", reason));
+    }
     let (open, turn) = call.mutable(&params).await?;
-    let summary = params.summary.as_ref().map(|given| BranchSummary {
-        text: given.summary.clone(),
-        details: given
-            .details
-            .as_ref()
-            .map(|raw| raw.get().as_bytes().to_vec()),
-        usage: None,
-        from_hook: true,
-    });
+    let summary = params.summary.as_ref().map(summaries::given);
     let to = params.entry_id.clone();
-    let find = move |core: &Core| core.find(&to).map(Some);
+    let find = move |core: &Core| core.find_position(to.as_deref());
     let moved = go(
         &call,
         &open,
@@ -68,6 +65,7 @@ pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply
     Reply::of(&wire::BranchResult {
         old_leaf_id: moved.old_leaf_id,
         new_leaf_id: moved.new_leaf_id,
+        from_hook: moved.summary_entry.is_some().then_some(true),
         summary_entry: moved.summary_entry.as_deref().map(convert::raw),
         durability: moved.durability,
     })
@@ -195,7 +193,7 @@ async fn go(
                     navigation_id: None,
                     summary_entry: moved.summary_entry.as_deref(),
                     label_entry: None,
-                    from_hook: has_summary,
+                    from_hook: has_summary.then_some(true),
                 },
             );
         }

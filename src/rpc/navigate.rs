@@ -11,6 +11,7 @@ use crate::error::{Kind, Result};
 use crate::flow::navigate;
 use crate::flow::summarize::Wishes;
 use crate::id::{self, EntryId};
+use crate::name;
 use crate::session::{Activity, Core};
 use crate::tree::Node;
 use crate::wire::{self, Mutation, NavigationReason};
@@ -26,7 +27,7 @@ pub async fn navigate_tree(call: Arc<Call>, params: wire::NavigateTreeParams) ->
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
-        label: params.label.clone(),
+        label: params.label.as_deref().and_then(name::given),
         answer_timeout: params
             .answer_timeout_ms
             .map_or(unsaid.answer_timeout, Duration::from_millis),
@@ -40,10 +41,22 @@ pub async fn navigate_tree(call: Arc<Call>, params: wire::NavigateTreeParams) ->
 }
 
 pub async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
+    let unsaid = Request::new(&call, &params);
     let request = Request {
+        navigation_id: params.navigation_id.clone().unwrap_or(unsaid.navigation_id),
         wants_summary: params.summarize.unwrap_or(true),
+        wishes: Wishes {
+            custom_instructions: params.custom_instructions.clone(),
+            replace_instructions: params.replace_instructions.unwrap_or_default(),
+        },
+        label: params.label.as_deref().and_then(name::given),
+        answer_timeout: params
+            .answer_timeout_ms
+            .map_or(unsaid.answer_timeout, Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
         rewind: true,
-        ..Request::new(&call, &params)
+        dry_run: params.dry_run.unwrap_or_default(),
+        ..unsaid
     };
     let find = |core: &Core| navigate::pop_target(&core.tree, params.entry_id.as_deref());
     begin(call, &params, request, Way::To, find).await

@@ -6,17 +6,21 @@ use super::convert;
 use super::method::Reply;
 use super::notify::SessionTree;
 use super::question::{self, Asking};
+use super::read;
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
+use crate::context::Edits;
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::flow::navigate::{self, Draft, Navigation, Plan};
-use crate::flow::summarize::{self, Wishes};
+use crate::flow::summarize::{self, Files, Material, Wishes};
 use crate::id::EntryId;
 use crate::json;
+use crate::log::scan::Kind as EntryKind;
+use crate::name;
 use crate::session::{Activity, Busy, Core, Turn};
-use crate::summarizer::{self, ModelName, Subject, Usage};
+use crate::summarizer::{self, FileLists, ModelName, Subject, Usage};
 use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
@@ -56,12 +60,105 @@ pub(super) struct Navigator {
 /// What the tree said when the navigation began, bodies included.
 struct Preparation {
     plan: Plan,
-    entries: Vec<Vec<u8>>,
-    /// Of the abandoned entries, as a JSON array, where they are too large to be told themselves.
-    entry_ids: Option<wire::Raw>,
-    previous_summary: Option<String>,
+    /// Without files and goal where no summarizer is asked.
+    material: Material,
+    /// Where the entries are too large to be told themselves.
+    ids: Option<Ids>,
     model: Option<ModelName>,
     draft: Option<Draft>,
+}
+
+/// Ids as JSON arrays.
+struct Ids {
+    /// Of what came after the nearest compaction.
+    entries: wire::Raw,
+    /// Of what that compaction kept.
+    kept: Option<wire::Raw>,
+}
+
+impl Preparation {
+    /// Reads the bodies where they have no more than `limit` bytes together, or where the summarizer
+    /// needs them.
+    fn read(core: &Core, plan: Plan, limit: u64, summarizes: bool) -> Result<Self> {
+        let compaction = plan.previous_compaction().map(|node| core.entry(node));
+        let compaction = compaction.transpose()?;
+        let text = |name: &str| -> Option<String> {
+            let raw = json::get(compaction.as_deref()?, name)?;
+            Some(json::string(raw)?.into_owned())
+        };
+        let kept = compaction.as_ref().map(|_| {
+            let first = text("firstKeptEntryId").and_then(|id| core.tree.find(&id));
+            plan.kept(&core.tree, first)
+        });
+        let kept_nodes = kept.as_deref().unwrap_or_default();
+        let size = read::size_of(core, plan.entries()) + read::size_of(core, kept_nodes);
+        let reads = summarizes || size <= limit;
+        let bodies = |nodes: &[Node]| match reads {
+            true => bodies(core, nodes),
+            false => Ok(Vec::new()),
+        };
+        let mut material = Material {
+            previous_summary: text("summary"),
+            kept: kept.as_deref().map(bodies).transpose()?,
+            entries: bodies(plan.entries())?,
+            ..Material::default()
+        };
+        if summarizes {
+            material.files = files(core, &plan, &material.entries)?;
+            material.goal = goal(core, &plan)?;
+        }
+        let delivered = material.kept.iter().flatten().chain(&material.entries);
+        let delivered: usize = delivered.map(Vec::len).sum();
+        let fits = reads && delivered as u64 <= limit;
+        let ids = (!fits).then(|| Ids {
+            entries: convert::id_array(&core.tree, plan.entries()),
+            kept: kept.map(|kept| convert::id_array(&core.tree, &kept)),
+        });
+        let draft = plan.editor_entry.map(|node| core.entry(node)).transpose()?;
+        Ok(Self {
+            material,
+            ids,
+            model: summaries::model(core)?,
+            draft: draft.as_deref().map(navigate::draft),
+            plan,
+        })
+    }
+}
+
+fn bodies(core: &Core, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
+    let (bodies, fetches) = (core.bodies(), core.fetch(nodes.iter().copied())?);
+    let mut reader = bodies.reader();
+    fetches.iter().map(|fetch| reader.entry(fetch)).collect()
+}
+
+/// The files that the branch touched; `entries` are the bodies of what came after its compaction.
+fn files(core: &Core, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
+    let mut files = Files::default();
+    let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
+    let mut reader = bodies.reader();
+    for fetch in &fetches {
+        reader.see_entry(fetch, |entry| files.note_entry(entry))?;
+    }
+    for entry in entries {
+        files.note_entry(entry);
+    }
+    Ok(files.into_lists())
+}
+
+/// What the branch was for, as edits leave it.
+fn goal(core: &Core, plan: &Plan) -> Result<Option<String>> {
+    let mut edits = Edits::default();
+    for node in core.tree.path(plan.tip()) {
+        if core.tree.kind(node) == EntryKind::ContextEdit {
+            edits.note(&core.entry(node)?);
+        }
+    }
+    for node in plan.goals(&core.tree) {
+        if let Some(goal) = summarize::goal(core.entry(node)?, &edits) {
+            return Ok(Some(goal));
+        }
+    }
+    Ok(None)
 }
 
 impl Navigator {
@@ -93,8 +190,8 @@ impl Navigator {
         let plan = match planned {
             Navigation::Move(plan) => plan,
             Navigation::AlreadyThere => {
-                let leaf_id = turn.leaf_id().map(EntryId::new);
-                return unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
+                let target_id = EntryId::new(turn.tree.id(target));
+                return self.stay(turn, target_id, &abort).await;
             }
         };
         if self.request.wants_summary && !self.request.dry_run {
@@ -116,6 +213,42 @@ impl Navigator {
             }
         };
         self.go(held, preparation, &abort, busy).await
+    }
+
+    /// Step 2, at the target: appends the label, if one is wanted.
+    async fn stay(&self, turn: Turn, target_id: EntryId, abort: &Cancel) -> Result<Reply> {
+        let leaf_id = turn.leaf_id().map(EntryId::new);
+        let label = self.request.label.clone().filter(|_| !self.request.dry_run);
+        let Some(label) = label else {
+            return unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
+        };
+        let (source, abort) = (Arc::clone(&self.call.server.source), abort.clone());
+        let expected = self.request.expected.clone();
+        let write = move |core: &Core| {
+            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            // From here on it cannot be aborted any more.
+            if !abort.commit() {
+                return Err(Error::cancelled());
+            }
+            let planned = navigate::label_at_leaf(&core.tree, &*source, &target_id, &label);
+            Ok(planned)
+        };
+        let then = |core: &Core, wrote: bool| -> Result<wire::Navigation> {
+            let entry = core.leaf().map(|node| core.entry(node)).transpose()?;
+            Ok(wire::Navigation {
+                new_leaf_id: core.leaf_id().map(str::to_owned),
+                label_entry: entry.as_deref().map(convert::raw),
+                durability: self.open.durability(wrote),
+                ..nowhere(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
+            })
+        };
+        match commit(&self.call, &self.open, turn, write, then).await {
+            Ok((navigation, _)) => Reply::of(&navigation?),
+            Err(error) if error.kind == Kind::Cancelled => {
+                unmoved(NavigationReason::Aborted, true, &leaf_id, &leaf_id)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Steps 6 to 9.
@@ -177,48 +310,27 @@ impl Navigator {
     /// Step 5: reads what the clients and the summarizer are given. Large branches are read where
     /// that disturbs nobody, with the turn, since bodies may need the tree.
     async fn prepare(&self, turn: Turn, plan: Plan) -> Result<(Turn, Preparation)> {
-        let size = super::read::size_of(&turn, &plan.abandoned);
         let limit = self.bodies_limit();
-        let is_dry = self.request.dry_run;
-        let needs_bodies = self.request.wants_summary || is_dry || size <= limit;
-        let read = move || {
-            let nodes = &plan.abandoned;
-            let entries = if needs_bodies {
-                let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes.iter().copied())?);
-                let mut reader = bodies.reader();
-                let entries = fetches.iter().map(|fetch| reader.entry(fetch));
-                entries.collect::<Result<Vec<_>>>()?
-            } else {
-                Vec::new()
-            };
-            let size: usize = entries.iter().map(Vec::len).sum();
-            let fits = entries.len() == nodes.len() && (is_dry || size as u64 <= limit);
-            let entry_ids = (!fits).then(|| convert::id_array(&turn.tree, nodes));
-            let previous = plan
-                .previous_compaction
-                .map(|node| turn.entry(node))
-                .transpose()?;
-            let previous_summary = previous
-                .and_then(|entry| Some(json::string(json::get(&entry, "summary")?)?.into_owned()));
-            let draft = plan.editor_entry.map(|node| turn.entry(node)).transpose()?;
-            let model = summaries::model(&turn)?;
-            let preparation = Preparation {
-                entries,
-                entry_ids,
-                previous_summary,
-                model,
-                draft: draft.as_deref().map(navigate::draft),
-                plan,
-            };
+        let wants_summary = self.request.wants_summary && plan.worth_summarizing;
+        let summarizes =
+            wants_summary && !self.request.dry_run && self.call.server.config.summarizer.is_some();
+        // A summarizer's goal is looked for on the whole path.
+        let walks = summarizes && turn.tree.node_count() > read::INLINE_ENTRIES;
+        let size = match walks {
+            true => u64::MAX,
+            false => read::size_of(&turn, &plan.abandoned),
+        };
+        let work = move || {
+            let preparation = Preparation::read(&turn, plan, limit, summarizes)?;
             Ok((turn, preparation))
         };
-        super::read::inline_or_blocking(size, read).await
+        read::inline_or_blocking(size, work).await
     }
 
-    /// The most the entries of a before event may have together, in bytes.
+    /// The most that the entries of a before event, or of a dry run, may have together, in bytes.
     fn bodies_limit(&self) -> u64 {
         let frame = self.call.server.client_frame_bytes().saturating_sub(8192) as u64;
-        if self.request.wants_summary {
+        if self.request.wants_summary || self.request.dry_run {
             frame
         } else {
             frame.min(MAX_UNWANTED_BYTES)
@@ -227,22 +339,24 @@ impl Navigator {
 
     fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
         let request = &self.request;
-        let fits = prepared.entry_ids.is_none();
+        let material = &prepared.material;
+        let raw = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
+            entries.iter().map(|entry| convert::raw(entry)).collect()
+        };
+        let ids = prepared.ids.as_ref();
+        let fits = ids.is_none();
         wire::TreePreparation {
             target_id: prepared.plan.target_id.as_str().to_owned(),
             old_leaf_id: id_text(&prepared.plan.old_leaf_id),
             common_ancestor_id: id_text(&prepared.plan.common_ancestor_id),
-            entries_to_summarize: fits.then(|| {
-                prepared
-                    .entries
-                    .iter()
-                    .map(|entry| convert::raw(entry))
-                    .collect()
-            }),
-            entry_ids: prepared.entry_ids.clone(),
+            abandoned_count: prepared.plan.abandoned.len() as u64,
+            previous_summary: material.previous_summary.clone(),
+            kept_entries: material.kept.as_ref().filter(|_| fits).map(raw),
+            kept_entry_ids: ids.and_then(|ids| ids.kept.clone()),
+            entries_to_summarize: fits.then(|| raw(&material.entries)),
+            entry_ids: ids.map(|ids| ids.entries.clone()),
             truncated: (!fits).then_some(true),
             user_wants_summary: request.wants_summary,
-            previous_summary: prepared.previous_summary.clone(),
             model: prepared.model.as_ref().map(summaries::wire_model),
             custom_instructions: request.wishes.custom_instructions.clone(),
             replace_instructions: Some(request.wishes.replace_instructions),
@@ -286,15 +400,10 @@ impl Navigator {
         if let Some(replace) = decision.replace_instructions {
             request.wishes.replace_instructions = replace;
         }
-        if decision.label.is_some() {
-            request.label = decision.label;
+        if let Some(label) = &decision.label {
+            request.label = name::given(label);
         }
-        Ok(decision.summary.map(|given| BranchSummary {
-            text: given.summary,
-            details: given.details.map(|raw| raw.get().as_bytes().to_vec()),
-            usage: None,
-            from_hook: true,
-        }))
+        Ok(decision.summary.as_ref().map(summaries::given))
     }
 
     /// Step 7: the configured summarizer.
@@ -308,8 +417,7 @@ impl Navigator {
             model: prepared.model.as_ref(),
             abort,
         };
-        let entries = prepared.entries.clone();
-        let previous = prepared.previous_summary.clone();
+        let material = prepared.material.clone();
         let (wishes, model) = (self.request.wishes.clone(), prepared.model.clone());
         let subject = match prepared.plan.merges {
             Some(_) => Subject::Merge,
@@ -317,7 +425,7 @@ impl Navigator {
         };
         let written = writing.write(move |summarizer| summarizer::Request {
             subject,
-            ..summarize::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
+            ..summarize::branch_request(material, wishes, summarizer.budget(model.as_ref()))
         });
         let (request, summary) = written.await?;
         Ok(BranchSummary {
@@ -341,7 +449,7 @@ impl Navigator {
         let (plan, label) = (prepared.plan.clone(), self.request.label.clone());
         let from_hook = summary.as_ref().is_some_and(|summary| summary.from_hook);
         let has_summary = summary.is_some();
-        let has_label = label.as_deref().is_some_and(|label| !label.is_empty());
+        let has_label = label.is_some();
         let abort = abort.clone();
         let expected = self.request.expected.clone();
         let write = move |core: &Core| {
@@ -374,7 +482,7 @@ impl Navigator {
                 navigation_id: Some(&self.request.navigation_id),
                 summary_entry: summary_entry.as_deref(),
                 label_entry: label_entry.as_deref(),
-                from_hook,
+                from_hook: has_summary.then_some(from_hook),
             };
             // A merge only appends.
             if prepared.plan.merges.is_none() {
@@ -417,7 +525,7 @@ fn refused(refusal: Refusal, leaf_id: &Option<EntryId>) -> Result<Reply> {
     };
     let navigation = wire::Navigation {
         by,
-        ..unchanged(reason, true, leaf_id, leaf_id)
+        ..nowhere(reason, true, leaf_id, leaf_id)
     };
     Reply::of(&wire::NavigateTreeResult::Navigation(Box::new(navigation)))
 }
@@ -429,11 +537,10 @@ pub(super) fn unmoved(
     old_leaf_id: &Option<EntryId>,
     new_leaf_id: &Option<EntryId>,
 ) -> Result<Reply> {
-    let navigation = unchanged(reason, cancelled, old_leaf_id, new_leaf_id);
-    Reply::of(&wire::NavigateTreeResult::Navigation(Box::new(navigation)))
+    Reply::of(&nowhere(reason, cancelled, old_leaf_id, new_leaf_id))
 }
 
-fn unchanged(
+fn nowhere(
     reason: NavigationReason,
     cancelled: bool,
     old_leaf_id: &Option<EntryId>,

@@ -299,7 +299,7 @@ impl Server {
             navigation_id: moved.navigation_id.map(str::to_owned),
             summary_entry: moved.summary_entry.map(raw),
             label_entry: moved.label_entry.map(raw),
-            from_hook: moved.from_hook.then_some(true),
+            from_hook: moved.from_hook,
         });
     }
 }
@@ -340,7 +340,8 @@ pub struct SessionTree<'a> {
     pub navigation_id: Option<&'a str>,
     pub summary_entry: Option<&'a [u8]>,
     pub label_entry: Option<&'a [u8]>,
-    pub from_hook: bool,
+    /// Whether a client wrote the summary, if there is one.
+    pub from_hook: Option<bool>,
 }
 
 fn bodies(core: &Core, nodes: &[Node], frame_bytes: usize) -> Option<Vec<crate::wire::Raw>> {

@@ -10,6 +10,7 @@ use crate::id::SessionId;
 use crate::listing;
 use crate::log::file::Location;
 use crate::log::{self, Log, Opened};
+use crate::name;
 use crate::session::{Activity, Core, Session, Turn, blocking};
 use crate::store;
 use crate::sync::Durability;
@@ -58,12 +59,13 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     let durability = durability(&call, params.durability);
     let open = OpenSession::new(Session::new(opened, false, durability));
     let mut turn = open.session.turn(&call.cancel).await?;
-    if let Some(name) = params.name.as_deref() {
+    let name = params.name.as_deref().and_then(name::given);
+    if let Some(name) = &name {
         turn = write_name(&call, turn, name).await?;
     }
     let result = wire::CreateSessionResult {
         session: convert::session(&open, &turn),
-        durability: convert::durability(match params.name {
+        durability: convert::durability(match name {
             Some(_) => open.session.syncer.durability(),
             None => Durability::None,
         }),

@@ -3,6 +3,7 @@
 use super::server::{OpenSession, Server};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
+use crate::flow::leaf::BranchSummary;
 use crate::flow::summarize;
 use crate::id::EntryId;
 use crate::session::{Core, blocking};
@@ -151,6 +152,17 @@ impl<'a> Teller<'a> {
             }
         }
         told.pieces += 1;
+    }
+}
+
+/// A summary that a client wrote, to be stored as given.
+pub(super) fn given(given: &wire::GivenSummary) -> BranchSummary {
+    let bytes = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
+    BranchSummary {
+        text: given.summary.clone(),
+        details: given.details.as_ref().map(bytes),
+        usage: given.usage.as_ref().map(bytes),
+        from_hook: true,
     }
 }
 

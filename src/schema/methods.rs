@@ -155,7 +155,7 @@ methods! {
         SESSION, FILE, &[Kind::NothingToCompact];
     "compact" CompactParams => CompactResult, "Replaces the older part of the context by a summary.",
         SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY, &[Kind::NothingToCompact];
-    "pop" PopParams => PopResult, "Goes back before a user message.",
+    "pop" PopParams => PopResult, "Goes back, before the last user message unless told where.",
         SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY, &[Kind::NotAUserMessage];
     "cherry_pick" CherryPickParams => CherryPickResult, "Appends copies of messages of other branches.",
         SESSION, APPEND, NOT_FOUND, &[Kind::UnansweredToolCalls];

@@ -187,7 +187,8 @@ fn null_and_absence_are_told_apart() {
         let is_required = names.is_some_and(|names| names.contains(&json!(member)));
         assert_eq!(is_required, required, "{definition}.{member}");
     };
-    check("AppendLabelParams", "label", true, true);
+    check("AppendLabelParams", "label", true, false);
+    check("BranchParams", "entryId", true, true);
     check("AppendLabelParams", "targetId", false, true);
     check("AppendLabelParams", "expectedLeafId", true, false);
     check("AppendMessageParams", "parentId", true, false);

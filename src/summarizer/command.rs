@@ -37,8 +37,9 @@ pub async fn summarize(
     Ok(Summary { text, usage: None })
 }
 
-/// `{subject, conversation, previousSummary?, customInstructions?, replaceInstructions, context?,
-/// readFiles, modifiedFiles, prompt:{system, user}, entries}`.
+/// `{subject, goal?, conversation, previousSummary?, customInstructions?, replaceInstructions, context?,
+/// readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. Of a branch
+/// with a compaction `entries` are those that it kept and those to summarize, which are also given apart.
 fn input(request: &Request) -> Vec<u8> {
     let prompt = prompt::prompt(request);
     let mut input = b"{\"subject\":".to_vec();
@@ -47,6 +48,9 @@ fn input(request: &Request) -> Vec<u8> {
         input.extend_from_slice(format!(",\"{name}\":").as_bytes());
         json::push_string(&mut input, text);
     };
+    if let Some(goal) = &request.goal {
+        text("goal", goal);
+    }
     text("conversation", &request.conversation);
     if let Some(previous) = &request.previous_summary {
         text("previousSummary", previous);
@@ -71,15 +75,29 @@ fn input(request: &Request) -> Vec<u8> {
     json::push_string(&mut input, &prompt.system);
     input.extend_from_slice(b",\"user\":");
     json::push_string(&mut input, &prompt.user);
-    input.extend_from_slice(b"},\"entries\":[");
-    for (index, entry) in request.entries.iter().enumerate() {
+    input.push(b'}');
+    let apart = request
+        .kept_count
+        .and_then(|count| request.entries.split_at_checked(count));
+    if let Some((kept, rest)) = apart {
+        push_entries(&mut input, "keptEntries", kept);
+        push_entries(&mut input, "entriesToSummarize", rest);
+    }
+    push_entries(&mut input, "entries", &request.entries);
+    input.extend_from_slice(b"}\n");
+    input
+}
+
+/// `,"name":[…]`.
+fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
+    input.extend_from_slice(format!(",\"{name}\":[").as_bytes());
+    for (index, entry) in entries.iter().enumerate() {
         if index > 0 {
             input.push(b',');
         }
-        json::push_raw(&mut input, entry);
+        json::push_raw(input, entry);
     }
-    input.extend_from_slice(b"]}\n");
-    input
+    input.push(b']');
 }
 
 /// Output on its way, cut where characters end.

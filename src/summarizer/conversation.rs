@@ -173,7 +173,7 @@ fn written_call(call: &Call<'_>) -> String {
 }
 
 /// At most `room` characters of `text`, and how many were cut.
-fn cut(mut text: String, room: usize) -> String {
+pub fn cut(mut text: String, room: usize) -> String {
     if let Some((at, _)) = text.char_indices().nth(room) {
         let more = text.get(at..).unwrap_or_default().chars().count();
         text.truncate(at);

@@ -29,6 +29,8 @@ pub const MERGE_PREAMBLE: &str =
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     pub subject: Subject,
+    /// What the branch was for, in the user's words.
+    pub goal: Option<String>,
     /// The conversation as text, oldest first, cut to the token budget; empty if nothing in it can
     /// be seen by a model.
     pub conversation: String,
@@ -43,6 +45,9 @@ pub struct Request {
     /// Every entry, in file order, one JSON object each, with context edits applied: those left out
     /// are missing, the edits themselves too. Not cut to the budget.
     pub entries: Vec<Vec<u8>>,
+    /// How many of those, the first ones, the compaction kept that `previous_summary` is of; `None`
+    /// without one.
+    pub kept_count: Option<usize>,
     pub files: FileLists,
 }
 

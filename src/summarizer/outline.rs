@@ -1,18 +1,23 @@
 //! The embedded summarizer: the usual structure, filled from the entries themselves (semantics.md
 //! §3.2). Deterministic and offline; it reports what is there and draws no conclusions.
 
-use super::{MERGE_PREAMBLE, PREAMBLE, Request};
+use super::{MERGE_PREAMBLE, PREAMBLE, Request, Subject};
 use crate::context::content::{self, Block};
 use crate::context::{agent, kind_and_role};
 use crate::json;
 use crate::log::scan::{Kind, Role};
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+mod tests;
+
 /// Longest outline, in characters, but for what no section can do without.
 const WHOLE: usize = 2500;
 /// What the previous summary gets in any case.
 const PREVIOUS_AT_LEAST: usize = 300;
 const GOAL: usize = 200;
+/// What the first line quotes, of what was tried and of how it ended.
+const TRIED: usize = 100;
 const REQUEST: usize = 90;
 const REQUESTS: usize = 4;
 const FOCUS: usize = 140;
@@ -26,39 +31,38 @@ const BRANCH: usize = 100;
 const BRANCHES: usize = 2;
 const ANSWER: usize = 240;
 
-const NOTHING: &str = "- (none recorded)\n";
-
 /// The outline of a request, in Markdown: at most some 2,500 characters, without control characters
 /// other than line feeds.
 pub fn outline(request: &Request) -> String {
-    let record = Record::read(&request.entries);
+    let record = Record::read(request);
     let mut out = String::new();
     record.push_goal(&mut out);
     push_focus(&mut out, request);
     record.push_progress(&mut out, request);
-    out.push_str("\n## Key Decisions\n");
-    out.push_str(NOTHING);
     record.push_next(&mut out);
-    match &request.previous_summary {
-        Some(previous) => {
-            let room = WHOLE.saturating_sub(out.chars().count());
-            quoted(previous, room.max(PREVIOUS_AT_LEAST)) + &out
-        }
-        None => out,
-    }
+    let first = match request.subject {
+        Subject::Branch | Subject::Merge => record.first_line(),
+        Subject::Context | Subject::TurnPrefix => String::new(),
+    };
+    let earlier = request.previous_summary.as_ref().map(|previous| {
+        let taken = first.chars().count() + out.chars().count();
+        quoted(previous, WHOLE.saturating_sub(taken).max(PREVIOUS_AT_LEAST))
+    });
+    first + &earlier.unwrap_or_default() + &out
 }
 
 /// What the entries say, in order.
 #[derive(Default)]
 struct Record {
-    /// Texts of user messages.
+    /// What it was for; the first request if nobody knows better.
+    goal: Option<String>,
+    /// Texts of user messages, without the goal.
     requests: Vec<String>,
     /// The last answer with text.
     answer: Option<String>,
-    /// Whether an answer followed the last request.
-    answered: bool,
-    /// Whether the last answer was aborted.
-    aborted: bool,
+    /// The last request, until an answer follows.
+    unanswered: Option<String>,
+    end: End,
     /// Calls by tool.
     tools: BTreeMap<String, usize>,
     /// Commands the user ran.
@@ -68,10 +72,21 @@ struct Record {
     branches: Vec<String>,
 }
 
+/// What came after the last request.
+#[derive(Default)]
+enum End {
+    #[default]
+    Nothing,
+    Answer,
+    Aborted,
+    /// Says which.
+    Error(String),
+}
+
 impl Record {
-    fn read(entries: &[Vec<u8>]) -> Self {
+    fn read(request: &Request) -> Self {
         let mut record = Self::default();
-        for entry in entries {
+        for entry in &request.entries {
             let Some((kind, role)) = kind_and_role(entry) else {
                 continue;
             };
@@ -91,6 +106,11 @@ impl Record {
                 _ => {}
             }
         }
+        let goal = request.goal.as_ref().map(|goal| one_line(goal, GOAL));
+        record.goal = goal.or_else(|| record.requests.first().cloned());
+        if record.goal.as_ref() == record.requests.first() && !record.requests.is_empty() {
+            record.requests.remove(0);
+        }
         record
     }
 
@@ -100,8 +120,9 @@ impl Record {
                 let text = content::text(content::of(message), " ");
                 let request = one_line(&text, GOAL);
                 if !request.is_empty() {
+                    self.unanswered = Some(request.clone());
+                    self.end = End::Nothing;
                     self.requests.push(request);
-                    self.answered = false;
                 }
             }
             Role::Assistant => self.take_answer(message),
@@ -139,79 +160,111 @@ impl Record {
         let answer = sentences(&text, ANSWER);
         if !answer.is_empty() {
             self.answer = Some(answer);
-            self.answered = true;
+            self.unanswered = None;
+            self.end = End::Answer;
         }
-        let stop_reason = text_member(message, "stopReason");
-        self.aborted = stop_reason == "aborted";
-        if stop_reason == "error" {
-            self.note_error("model", &text_member(message, "errorMessage"));
+        match text_member(message, "stopReason").as_str() {
+            "aborted" => self.end = End::Aborted,
+            "error" => self.note_error("model", &text_member(message, "errorMessage")),
+            _ => {}
         }
     }
 
     fn note_error(&mut self, source: &str, text: &str) {
         let error = one_line(&format!("{source}: {text}"), ERROR);
+        self.end = End::Error(error.clone());
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
+    /// What was tried and how it ended.
+    fn first_line(&self) -> String {
+        let mut line = match &self.goal {
+            Some(goal) => format!("Tried: \u{201c}{}\u{201d}. ", one_line(goal, TRIED)),
+            None => String::new(),
+        };
+        let since = self.unanswered.as_ref();
+        let (end, text) = match (&self.end, &self.answer) {
+            (End::Error(error), _) => ("with an error", error.as_str()),
+            (End::Aborted, _) => ("with an aborted answer", ""),
+            (End::Answer, Some(answer)) => ("with the answer", answer.as_str()),
+            _ => match since.filter(|request| self.goal.as_ref() != Some(request)) {
+                Some(request) => ("before this was answered", request.as_str()),
+                None => ("without an answer", ""),
+            },
+        };
+        line.push_str(&format!("Ended {end}"));
+        if !text.is_empty() {
+            line.push_str(&format!(": \u{201c}{}\u{201d}", one_line(text, TRIED)));
+        }
+        line + ".\n\n"
+    }
+
     fn push_goal(&self, out: &mut String) {
         out.push_str("## Goal\n");
-        let Some((first, since)) = self.requests.split_first() else {
-            out.push_str("(no request recorded)\n");
-            return;
-        };
-        out.push_str(first);
+        out.push_str(self.goal.as_deref().unwrap_or("(no request recorded)"));
         out.push('\n');
-        if since.is_empty() {
+        if self.requests.is_empty() {
             return;
         }
         out.push_str("\nAsked since:\n");
-        let earlier = since.len().saturating_sub(REQUESTS);
+        let earlier = self.requests.len().saturating_sub(REQUESTS);
         if earlier > 0 {
             out.push_str(&format!("- ({earlier} earlier requests)\n"));
         }
-        for request in since.iter().skip(earlier) {
+        for request in self.requests.iter().skip(earlier) {
             out.push_str(&format!("- {}\n", one_line(request, REQUEST)));
         }
     }
 
     fn push_progress(&self, out: &mut String, request: &Request) {
-        out.push_str("\n## Progress\n### Done\n");
-        let before = out.len();
-        push_list(out, "Modified", &request.files.modified_files, FILES);
-        push_list(out, "Read", &request.files.read_files, FILES);
+        let parts = [
+            ("### Done\n", self.done(request)),
+            ("### In Progress\n", self.in_progress()),
+            ("### Blocked\n", self.blocked()),
+        ];
+        let mut heading = "## Progress\n";
+        for (title, list) in parts.iter().filter(|(_, list)| !list.is_empty()) {
+            out.push('\n');
+            out.push_str(std::mem::take(&mut heading));
+            out.push_str(title);
+            out.push_str(list);
+        }
+    }
+
+    fn done(&self, request: &Request) -> String {
+        let mut out = String::new();
+        push_list(&mut out, "Modified", &request.files.modified_files, FILES);
+        push_list(&mut out, "Read", &request.files.read_files, FILES);
         let mut tools: Vec<(&String, &usize)> = self.tools.iter().collect();
         tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let tools: Vec<String> = tools
             .into_iter()
             .map(|(name, count)| format!("{name} ×{count}"))
             .collect();
-        push_list(out, "Tools run", &tools, TOOLS);
+        push_list(&mut out, "Tools run", &tools, TOOLS);
         if self.commands > 0 {
             out.push_str(&format!("- Commands run by the user: {}\n", self.commands));
         }
         for summary in self.branches.iter().rev().take(BRANCHES).rev() {
             out.push_str(&format!("- Summarized earlier: {summary}\n"));
         }
-        if out.len() == before {
-            out.push_str(NOTHING);
-        }
-        out.push_str("\n### In Progress\n");
-        match self.requests.last() {
-            Some(request) if !self.answered => {
-                out.push_str(&format!(
-                    "- [ ] Not answered: {}\n",
-                    one_line(request, REQUEST)
-                ));
+        out
+    }
+
+    fn in_progress(&self) -> String {
+        match &self.unanswered {
+            Some(request) => format!("- [ ] Not answered: {}\n", one_line(request, REQUEST)),
+            None if matches!(self.end, End::Aborted) => {
+                "- [ ] The last answer was aborted\n".to_owned()
             }
-            _ if self.aborted => out.push_str("- [ ] The last answer was aborted\n"),
-            _ => out.push_str(NOTHING),
+            None => String::new(),
         }
-        out.push_str("\n### Blocked\n");
-        if self.errors.is_empty() {
-            out.push_str(NOTHING);
-        }
+    }
+
+    fn blocked(&self) -> String {
+        let mut out = String::new();
         let earlier = self.errors.len().saturating_sub(ERRORS);
         if earlier > 0 {
             out.push_str(&format!("- ({earlier} earlier errors)\n"));
@@ -219,29 +272,28 @@ impl Record {
         for error in self.errors.iter().skip(earlier) {
             out.push_str(&format!("- Error seen: {error}\n"));
         }
+        out
     }
 
     fn push_next(&self, out: &mut String) {
-        out.push_str("\n## Next Steps\n");
-        match &self.answer {
-            Some(answer) => out.push_str(&format!("1. Go on from the last answer: {answer}\n")),
-            None => out.push_str("(no answer recorded)\n"),
+        if let Some(answer) = &self.answer {
+            out.push_str("\n## Next Steps\n");
+            out.push_str(&format!("1. Go on from the last answer: {answer}\n"));
         }
     }
 }
 
 fn push_focus(out: &mut String, request: &Request) {
+    if request.custom_instructions.is_none() && request.context.is_empty() {
+        return;
+    }
     out.push_str("\n## Constraints & Preferences\n");
-    match &request.custom_instructions {
-        None if !request.context.is_empty() => {}
-        None => out.push_str(NOTHING),
-        Some(focus) if request.replace_instructions => {
-            let focus = one_line(focus, FOCUS);
-            out.push_str(&format!(
-                "- Focus, asked for instead of this outline: {focus}\n"
-            ));
-        }
-        Some(focus) => out.push_str(&format!("- Focus: {}\n", one_line(focus, FOCUS))),
+    if let Some(focus) = &request.custom_instructions {
+        let title = match request.replace_instructions {
+            true => "Focus, asked for instead of this outline",
+            false => "Focus",
+        };
+        out.push_str(&format!("- {title}: {}\n", one_line(focus, FOCUS)));
     }
     for context in request.context.iter().take(CONTEXTS) {
         out.push_str(&format!("- Context: {}\n", one_line(context, FOCUS)));
@@ -344,260 +396,4 @@ fn sentences(text: &str, room: usize) -> String {
 fn is_control(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::summarizer::FileLists;
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    fn message(message: Value) -> Vec<u8> {
-        json!({"type": "message", "id": "x", "message": message})
-            .to_string()
-            .into_bytes()
-    }
-
-    fn user(text: &str) -> Vec<u8> {
-        message(json!({"role": "user", "content": text}))
-    }
-
-    fn assistant(text: &str, tools: &[&str]) -> Vec<u8> {
-        let mut content = vec![json!({"type": "text", "text": text})];
-        content.extend(
-            tools
-                .iter()
-                .map(|tool| json!({"type": "toolCall", "name": tool})),
-        );
-        message(json!({"role": "assistant", "content": content}))
-    }
-
-    fn failed(tool: &str, text: &str) -> Vec<u8> {
-        message(
-            json!({"role": "toolResult", "toolName": tool, "isError": true, "content": [{"type": "text", "text": text}]}),
-        )
-    }
-
-    fn of(entries: Vec<Vec<u8>>) -> Request {
-        Request {
-            entries,
-            ..Request::default()
-        }
-    }
-
-    #[test]
-    fn the_structure_is_filled_from_the_entries() {
-        let mut request = of(vec![
-            user("Fix the\n  parser"),
-            assistant("I look.", &["read", "bash", "read"]),
-            failed("bash", "error[E0277]:\tno"),
-            failed("bash", "error[E0277]:\tno"),
-            user("also the lexer"),
-            message(json!({"role": "bashExecution", "command": "make", "exitCode": 2})),
-            assistant("Done with both.", &[]),
-            json!({"type": "branch_summary", "id": "b", "summary": format!("{PREAMBLE}\n\nTried regexes.")})
-                .to_string()
-                .into_bytes(),
-        ]);
-        request.files = FileLists {
-            read_files: vec!["a.rs".into()],
-            modified_files: vec!["b.rs".into(), "c.rs".into()],
-        };
-        request.custom_instructions = Some("the errors".into());
-        assert_eq!(
-            outline(&request),
-            "## Goal\n\
-             Fix the parser\n\
-             \n\
-             Asked since:\n\
-             - also the lexer\n\
-             \n\
-             ## Constraints & Preferences\n\
-             - Focus: the errors\n\
-             \n\
-             ## Progress\n\
-             ### Done\n\
-             - Modified: b.rs, c.rs\n\
-             - Read: a.rs\n\
-             - Tools run: read ×2, bash ×1\n\
-             - Commands run by the user: 1\n\
-             - Summarized earlier: Tried regexes.\n\
-             \n\
-             ### In Progress\n\
-             - (none recorded)\n\
-             \n\
-             ### Blocked\n\
-             - Error seen: bash: error[E0277]: no\n\
-             - Error seen: exit code 2: make\n\
-             \n\
-             ## Key Decisions\n\
-             - (none recorded)\n\
-             \n\
-             ## Next Steps\n\
-             1. Go on from the last answer: Done with both.\n"
-        );
-    }
-
-    #[test]
-    fn nothing_recorded_is_said_so() {
-        let outline = outline(&Request::default());
-        assert_eq!(
-            outline,
-            "## Goal\n(no request recorded)\n\n\
-             ## Constraints & Preferences\n- (none recorded)\n\n\
-             ## Progress\n### Done\n- (none recorded)\n\n\
-             ### In Progress\n- (none recorded)\n\n\
-             ### Blocked\n- (none recorded)\n\n\
-             ## Key Decisions\n- (none recorded)\n\n\
-             ## Next Steps\n(no answer recorded)\n"
-        );
-    }
-
-    #[test]
-    fn what_was_not_answered_is_in_progress() {
-        let unanswered = outline(&of(vec![user("a"), assistant("A", &[]), user("b")]));
-        assert!(
-            unanswered.contains("- [ ] Not answered: b\n"),
-            "{unanswered}"
-        );
-        let aborted = json!({"role": "assistant", "content": [{"type": "text", "text": "A"}], "stopReason": "aborted"});
-        let aborted = outline(&of(vec![user("a"), message(aborted)]));
-        assert!(
-            aborted.contains("- [ ] The last answer was aborted\n"),
-            "{aborted}"
-        );
-    }
-
-    #[test]
-    fn a_model_that_failed_is_an_error_seen() {
-        let error = json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "overloaded"});
-        let outline = outline(&of(vec![message(error)]));
-        assert!(
-            outline.contains("- Error seen: model: overloaded\n"),
-            "{outline}"
-        );
-    }
-
-    #[test]
-    fn instructions_that_replace_are_noted_as_such() {
-        let mut request = of(vec![user("a")]);
-        request.custom_instructions = Some("only\nfiles".into());
-        request.replace_instructions = true;
-        let outline = outline(&request);
-        assert!(
-            outline.contains("- Focus, asked for instead of this outline: only files\n"),
-            "{outline}"
-        );
-        assert!(outline.contains("## Goal\na\n"), "{outline}");
-    }
-
-    #[test]
-    fn the_previous_summary_comes_first_quoted() {
-        let mut request = of(vec![user("a")]);
-        request.previous_summary = Some("## Goal\nold\n\nend".into());
-        let outline = outline(&request);
-        assert!(
-            outline.starts_with("## Earlier Context\n> ## Goal\n> old\n>\n> end\n\n## Goal\na\n"),
-            "{outline}"
-        );
-    }
-
-    #[test]
-    fn a_long_previous_summary_gets_the_room_that_is_left() {
-        for previous in ["word ".repeat(5000), "line\n".repeat(5000)] {
-            let mut request = of(vec![user("a")]);
-            request.previous_summary = Some(previous);
-            let outline = outline(&request);
-            let length = outline.chars().count();
-            assert!((2400..=WHOLE).contains(&length), "{length}");
-            assert!(outline.contains('…'), "{outline}");
-            assert!(outline.ends_with("(no answer recorded)\n"), "{outline}");
-        }
-    }
-
-    #[test]
-    fn many_requests_and_errors_show_the_latest() {
-        let mut entries: Vec<_> = (0..20).map(|at| user(&format!("r{at}."))).collect();
-        entries.extend((0..20).map(|at| failed("t", &format!("x{at}."))));
-        let outline = outline(&of(entries));
-        let requests = "## Goal\nr0.\n\nAsked since:\n- (15 earlier requests)\n- r16.\n- r17.\n- r18.\n- r19.\n";
-        assert!(outline.starts_with(requests), "{outline}");
-        let errors = "- (17 earlier errors)\n- Error seen: t: x17.\n- Error seen: t: x18.\n- Error seen: t: x19.\n";
-        assert!(outline.contains(errors), "{outline}");
-    }
-
-    #[test]
-    fn a_long_answer_ends_with_a_sentence() {
-        let text = format!("First one. Second two! {}", "x".repeat(500));
-        let outline = outline(&of(vec![assistant(&text, &[])]));
-        assert!(
-            outline.ends_with("last answer: First one. Second two!\n"),
-            "{outline}"
-        );
-    }
-
-    #[test]
-    fn long_lists_say_how_many_more() {
-        let mut request = Request::default();
-        request.files.read_files = (0..500).map(|at| format!("file{at:03}")).collect();
-        let outline = outline(&request);
-        assert!(outline.contains("file012 and 487 more\n"), "{outline}");
-    }
-
-    #[test]
-    fn one_line_is_one_line() {
-        assert_eq!(
-            one_line(" a\n\t b\u{7}\u{1b}[2Jc\u{202e}\u{2028}d ", 99),
-            "a b[2Jc d"
-        );
-        assert_eq!(one_line("abc", 3), "abc");
-        assert_eq!(one_line("abcd", 3), "ab…");
-        assert_eq!(one_line("ab cd", 3), "ab…");
-        assert_eq!(one_line("abc  ", 3), "abc");
-        assert_eq!(one_line("a", 0), "…");
-        assert_eq!(one_line("", 0), "");
-    }
-
-    fn any_text() -> impl Strategy<Value = String> {
-        prop_oneof![
-            ".{0,40}",
-            "[\\x00-\\x20é.]{0,400}",
-            Just("long ".repeat(300))
-        ]
-    }
-
-    fn any_entry() -> impl Strategy<Value = Vec<u8>> {
-        (any_text(), any_text(), 0..6).prop_map(|(a, b, kind)| match kind {
-            0 | 1 => user(&a),
-            2 => assistant(&a, &[&b, "read"]),
-            3 => failed(&a, &b),
-            4 => message(json!({"role": "bashExecution", "command": a, "exitCode": 1})),
-            _ => json!({"type": "branch_summary", "id": "b", "summary": a})
-                .to_string()
-                .into_bytes(),
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn it_is_short_plain_and_always_the_same(
-            entries in prop::collection::vec(any_entry(), 0..30),
-            paths in prop::collection::vec(any_text(), 0..20),
-            previous in prop::option::of(any_text()),
-            focus in prop::option::of(any_text()),
-        ) {
-            let request = Request {
-                entries,
-                previous_summary: previous,
-                custom_instructions: focus,
-                files: FileLists { read_files: paths.clone(), modified_files: paths },
-                ..Request::default()
-            };
-            let text = outline(&request);
-            prop_assert!(text.chars().count() <= 2800, "{}", text.chars().count());
-            prop_assert!(text.chars().all(|char| char == '\n' || !is_control(char)), "{text:?}");
-            prop_assert_eq!(text, outline(&request));
-        }
-    }
 }

@@ -21,6 +21,11 @@ pub fn prompt(request: &Request) -> Prompt {
         user.push_str(previous);
         user.push_str("\n</previous-summary>\n\n");
     }
+    if let Some(goal) = &request.goal {
+        user.push_str("This part of the conversation is about the user's request:\n\n<goal>\n");
+        user.push_str(goal);
+        user.push_str("\n</goal>\n\n");
+    }
     user.push_str("<conversation>\n");
     user.push_str(&request.conversation);
     user.push_str("\n</conversation>\n\n");
@@ -181,8 +186,13 @@ mod tests {
         assert!(user.contains(context) && has_structure(&user), "{user}");
 
         request.previous_summary = Some("before".into());
+        request.goal = Some("Fix it".into());
         let user = prompt(&request).user;
-        let (previous, conversation) = (user.find("before\n"), user.find("<conversation>"));
-        assert!(previous.is_some() && previous < conversation, "{user}");
+        let parts = ["before\n", "<goal>\nFix it\n</goal>", "<conversation>"];
+        let found: Vec<_> = parts.iter().map(|part| user.find(part)).collect();
+        assert!(
+            found.iter().all(Option::is_some) && found.is_sorted(),
+            "{user}"
+        );
     }
 }

@@ -18,6 +18,7 @@ mod waiting;
 pub use moves::{Cause, Move, Moves, Position};
 
 use crate::log::scan::{Envelope, Facts, Kind, Parent, Role};
+use crate::name;
 use crate::timestamp::{self, Millis};
 use children::Children;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
@@ -134,6 +135,7 @@ struct Row {
 /// A label in force.
 #[derive(Debug, Clone)]
 pub struct Label {
+    /// Normalized.
     pub text: Box<str>,
     /// The `label` entry it comes from, whose timestamp is the label's.
     pub entry: Node,
@@ -815,7 +817,7 @@ impl Tree {
                 });
             }
             Facts::Label { target_id, label } => {
-                let label = label.as_deref().map(|text| Label {
+                let label = label.as_deref().and_then(name::given).map(|text| Label {
                     text: text.into(),
                     entry: node,
                 });
@@ -829,7 +831,9 @@ impl Tree {
                     }
                 }
             }
-            Facts::SessionInfo { name } => self.name = name.as_deref().map(Into::into),
+            Facts::SessionInfo { name } => {
+                self.name = name.as_deref().and_then(name::given).map(Into::into);
+            }
             Facts::Message { .. }
             | Facts::CustomMessage { .. }
             | Facts::Compaction { .. }

@@ -1,7 +1,7 @@
 //! Appending entries: messages, batches, labels, copies from other branches (protocol.md §3, §9).
 
 use super::entry::{Message, NewEntry};
-use super::params::{Nullable, Raw, double_option, non_empty, nullable, object};
+use super::params::{Raw, double_option, non_empty, object};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,9 +74,7 @@ mutation_params! {
     AppendLabelParams {
         /// The entry to label.
         target_id: String,
-        /// Null or empty clears the label.
-        #[serde(deserialize_with = "nullable")]
-        #[schemars(with = "Nullable<String>")]
+        /// Stored trimmed and on one line. Left out, null or blank clears the label.
         label: Option<String>,
         /// The id of the new entry; makes retries safe.
         entry_id: Option<String>,

@@ -2,12 +2,14 @@
 
 use super::entry::Entry;
 use super::navigate::GivenSummary;
-use super::params::{Count, Lenient, Raw, count, lenient_option, optional_object};
+use super::params::{
+    Count, Lenient, Raw, count, double_option, lenient_option, object_option, optional_object,
+};
 use super::read::Model;
 use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Answers a *before* event, or asks for more time: `result` or `extendMs`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,7 +68,7 @@ pub struct EventAnswer {
     /// To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual
     /// structure of a summary.
     pub replace_instructions: Option<bool>,
-    /// To `session_before_tree`: in place of the label given.
+    /// To `session_before_tree`: in place of the label given; blank is none.
     pub label: Option<String>,
     /// To `session_before_compact`: the compaction.
     #[serde(default, deserialize_with = "optional_object")]
@@ -114,11 +116,22 @@ impl EventAnswer {
 pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
-    /// As prepared if left out.
-    pub first_kept_entry_id: Option<String>,
+    /// An entry on the path to the leaf; null keeps nothing; as prepared if left out.
+    #[serde(default, deserialize_with = "double_option")]
+    #[schemars(with = "Option<String>")]
+    pub first_kept_entry_id: Option<Option<String>>,
+    /// Tokens of the context before; as prepared if left out.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub tokens_before: Option<u64>,
     /// Anything; stored byte for byte.
     #[schemars(with = "Option<Value>")]
     pub details: Option<Raw>,
+    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte,
+    /// and counted by `get_stats`.
+    #[serde(default, deserialize_with = "object_option")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub usage: Option<Raw>,
 }
 
 /// The result of `answer_event`.
@@ -142,22 +155,36 @@ pub struct TreePreparation {
     pub old_leaf_id: Option<String>,
     /// The deepest entry on both paths; null if there is none.
     pub common_ancestor_id: Option<String>,
-    /// The branch that is left, in file order.
+    /// How many entries are left behind, of every type: from the common ancestor, exclusive, to the old
+    /// leaf; to the tip of the other branch in a merge.
+    pub abandoned_count: u64,
+    /// The summary of the nearest compaction on the branch that is left, if it has one. A model saw this
+    /// first, then `keptEntries`, then `entriesToSummarize`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_summary: Option<String>,
+    /// What that compaction kept of the branch, in file order, without earlier compactions and system
+    /// messages; there if there is such a compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Entry>>")]
+    pub kept_entries: Option<Vec<Raw>>,
+    /// Instead of `keptEntries`, where the entries are too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<String>>")]
+    pub kept_entry_ids: Option<Raw>,
+    /// The branch that is left, from the common ancestor or its nearest compaction on, both exclusive,
+    /// in file order.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub entries_to_summarize: Option<Vec<Raw>>,
-    /// Instead of `entriesToSummarize`, where those are too large.
+    /// Instead of `entriesToSummarize`, where the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub entry_ids: Option<Raw>,
-    /// True if `entryIds` stands for the entries.
+    /// True if ids stand for the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// A summary is wanted: an answer may bring one.
     pub user_wants_summary: bool,
-    /// The summary of the compaction that the branch begins with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub previous_summary: Option<String>,
     /// The model at the old leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,

@@ -4,10 +4,10 @@
 use super::append::Durability;
 use super::entry::{ContentBlock, Entry};
 use super::event::{CancelReason, TreePreparation};
-use super::params::{Count, Nullable, Raw, count, nullable, optional_object};
+use super::params::{Count, Nullable, Raw, count, nullable, object_option, optional_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 mutation_params! {
     /// Moves the leaf, without asking anybody.
@@ -34,8 +34,10 @@ pub struct SetLeafResult {
 mutation_params! {
     /// Moves the leaf to an entry, optionally leaving a summary of what is left behind.
     BranchParams {
-        /// The new leaf.
-        entry_id: String,
+        /// The new leaf; null, before the first entry, only with a summary.
+        #[serde(deserialize_with = "nullable")]
+        #[schemars(with = "Nullable<String>")]
+        entry_id: Option<String>,
         /// Appended there as a branch_summary, as given.
         #[serde(default, deserialize_with = "optional_object")]
         summary: Option<GivenSummary>,
@@ -52,6 +54,15 @@ pub struct GivenSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     pub details: Option<Raw>,
+    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte,
+    /// and counted by `get_stats`.
+    #[serde(
+        default,
+        deserialize_with = "object_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub usage: Option<Raw>,
 }
 
 /// The result of `branch`.
@@ -66,6 +77,9 @@ pub struct BranchResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub summary_entry: Option<Raw>,
+    /// True, there if `summary` was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_hook: Option<bool>,
     /// `none` if the leaf stood there already.
     pub durability: Durability,
 }
@@ -81,7 +95,8 @@ mutation_params! {
         custom_instructions: Option<String>,
         /// `customInstructions` replace the usual structure of a summary.
         replace_instructions: Option<bool>,
-        /// Label for the summary entry if there is one, else for the target.
+        /// Label for the summary entry if there is one, else for the target; also where the leaf stands
+        /// there already. Trimmed and on one line; blank is none.
         label: Option<String>,
         /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if
         /// left out.
@@ -93,7 +108,7 @@ mutation_params! {
         answer_timeout_ms: Option<u64>,
         /// What silence means; `proceed` if left out.
         on_no_answer: Option<OnNoAnswer>,
-        /// Treat the leaf like any other target: a user message goes back to its parent.
+        /// Go back before a user message or custom_message even if it is the leaf.
         rewind: Option<bool>,
         /// Only tell what would be summarized.
         dry_run: Option<bool>,
@@ -148,7 +163,7 @@ pub struct Navigation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub label_entry: Option<Raw>,
-    /// The summary came from a client.
+    /// Whether a client wrote the summary; there if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
     /// `none` if nothing was written.
@@ -159,7 +174,7 @@ pub struct Navigation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NavigationReason {
-    /// The leaf stands at the target; not cancelled.
+    /// The leaf stands at the target; not cancelled. A label is appended all the same.
     AlreadyThere,
     /// A client answered `cancel`.
     CancelledByClient,
@@ -285,19 +300,39 @@ pub enum MoveCause {
 }
 
 mutation_params! {
-    /// Goes back before a user message, which comes back for editing.
+    /// Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
     PopParams {
-        /// The user message; the previous one if left out.
+        /// Where to go: before a user message or custom_message, which comes back for editing, to
+        /// anything else. The user message nearest to the leaf if left out.
         entry_id: Option<String>,
         /// Leave a summary of what is left; true if left out.
         summarize: Option<bool>,
+        /// What the summary shall dwell on.
+        custom_instructions: Option<String>,
+        /// `customInstructions` replace the usual structure of a summary.
+        replace_instructions: Option<bool>,
+        /// Label for the summary entry if there is one, else for the target; also where the leaf stands
+        /// there already. Trimmed and on one line; blank is none.
+        label: Option<String>,
+        /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if
+        /// left out.
+        navigation_id: Option<String>,
+        /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most
+        /// `limits.maxAnswerMs`.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        answer_timeout_ms: Option<u64>,
+        /// What silence means; `proceed` if left out.
+        on_no_answer: Option<OnNoAnswer>,
+        /// Only tell what would be summarized.
+        dry_run: Option<bool>,
     }
 }
 
 /// As of `navigate_tree`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
-pub struct PopResult(pub Navigation);
+pub struct PopResult(pub NavigateTreeResult);
 
 mutation_params! {
     /// Appends a summary of another branch at the leaf.
@@ -309,22 +344,7 @@ mutation_params! {
     }
 }
 
-/// The result of `merge_branch`.
+/// As of `navigate_tree`; the leaf has not left, it stands at what was appended.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MergeBranchResult {
-    /// Nothing was changed, for the `reason` given.
-    pub cancelled: bool,
-    /// Why nothing changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<NavigationReason>,
-    /// The hook that failed, if that is the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Left out if cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
-    pub summary_entry: Option<Raw>,
-    /// What the write was given.
-    pub durability: Durability,
-}
+#[serde(transparent)]
+pub struct MergeBranchResult(pub Navigation);

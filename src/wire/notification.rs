@@ -58,7 +58,7 @@ pub struct SessionTree {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub label_entry: Option<Raw>,
-    /// The summary came from a client.
+    /// Whether a client wrote the summary; there if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
@@ -157,9 +157,8 @@ pub struct SessionCompact {
     /// The new entry.
     #[schemars(with = "Entry")]
     pub compaction_entry: Raw,
-    /// The summary came from a client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_hook: Option<bool>,
+    /// Whether a client wrote the summary.
+    pub from_hook: bool,
 }
 
 /// A compaction came to nothing, otherwise than by an answer to `session_before_compact`.

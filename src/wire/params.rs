@@ -167,6 +167,17 @@ pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw, 
     Ok(raw)
 }
 
+/// [`object`] for a member that may be left out or null.
+pub(super) fn object_option<'de, D>(deserializer: D) -> Result<Option<Raw>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    match Option::<Raw>::deserialize(deserializer)? {
+        Some(raw) if !raw.get().starts_with('{') => Err(de::Error::custom("must be an object")),
+        given => Ok(given),
+    }
+}
+
 /// For counts, sizes and times: a whole number from 0 to 2^53 − 1, in any spelling that JSON has for
 /// it. Null is absent.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

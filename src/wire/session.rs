@@ -14,7 +14,7 @@ pub struct CreateSessionParams {
     pub cwd: Option<String>,
     /// The id of the new session; made by the daemon if left out.
     pub session_id: Option<String>,
-    /// Its name, written at once as the first entry.
+    /// Its name, written at once as the first entry; blank is none.
     pub name: Option<String>,
     /// The session it comes from, as its header shall say. Never opened.
     pub parent_session: Option<String>,
@@ -179,7 +179,7 @@ pub struct DeleteSessionResult {
 mutation_params! {
     /// Names a session by appending a session_info entry.
     SetSessionNameParams {
-        /// Trimmed, line breaks become spaces; empty clears the name.
+        /// Stored trimmed, line breaks and control characters as spaces; blank clears the name.
         name: String,
     }
 }

@@ -150,10 +150,10 @@ fn required_members_may_be_null_where_null_says_something() {
     );
     refused::<GetChildrenParams>("[]", "entryId");
     assert_eq!(
-        accepted::<AppendLabelParams>(r#"{"targetId":"a","label":null}"#).label,
+        accepted::<BranchParams>(r#"{"entryId":null}"#).entry_id,
         None
     );
-    refused::<AppendLabelParams>(r#"{"targetId":"a"}"#, "label");
+    refused::<BranchParams>("{}", "entryId");
 }
 
 #[test]
@@ -454,23 +454,22 @@ fn the_examples_of_the_protocol_decode() {
         r#"{"eventId":"…","result":{"compaction":{"summary":"…","firstKeptEntryId":"a","details":{}}}}"#,
     );
     assert_eq!(
-        compaction
-            .compaction
-            .unwrap()
-            .first_kept_entry_id
-            .as_deref(),
-        Some("a")
+        compaction.compaction.unwrap().first_kept_entry_id,
+        Some(Some("a".to_owned()))
     );
 
     let preparation = TreePreparation {
         target_id: "…".into(),
         old_leaf_id: Some("…".into()),
         common_ancestor_id: None,
+        abandoned_count: 3,
+        previous_summary: Some("…".into()),
+        kept_entries: Some(Vec::new()),
+        kept_entry_ids: None,
         entries_to_summarize: Some(Vec::new()),
         entry_ids: None,
         truncated: None,
         user_wants_summary: true,
-        previous_summary: Some("…".into()),
         model: Some(Model {
             provider: "…".into(),
             model_id: "…".into(),
@@ -489,6 +488,6 @@ fn the_examples_of_the_protocol_decode() {
     };
     assert_eq!(
         serde_json::to_string(&event).unwrap(),
-        r#"{"sessionId":"…","seq":41,"eventId":"…","navigationId":"…","timeoutMs":30000,"preparation":{"targetId":"…","oldLeafId":"…","commonAncestorId":null,"entriesToSummarize":[],"userWantsSummary":true,"previousSummary":"…","model":{"provider":"…","modelId":"…"},"customInstructions":"…","replaceInstructions":false,"label":"…"}}"#
+        r#"{"sessionId":"…","seq":41,"eventId":"…","navigationId":"…","timeoutMs":30000,"preparation":{"targetId":"…","oldLeafId":"…","commonAncestorId":null,"abandonedCount":3,"previousSummary":"…","keptEntries":[],"entriesToSummarize":[],"userWantsSummary":true,"model":{"provider":"…","modelId":"…"},"customInstructions":"…","replaceInstructions":false,"label":"…"}}"#
     );
 }

@@ -46,6 +46,204 @@ fn a_message_goes_below_the_leaf() {
     assert_eq!(d.entry(&id), lines[1], "delivered as stored");
 }
 
+/// A label kept its line breaks and white space, a retry of it in another spelling was a duplicate, and
+/// only null and an empty text cleared.
+#[test]
+fn labels_are_one_trimmed_line_and_blank_ones_clear() {
+    let (mut d, path) = begun();
+    let label = |text: &str| json!({"targetId": "u1", "label": text, "entryId": "l1"});
+    d.ok("append_label", label(" \u{7}a\r\nb\u{2028}c\t "));
+    assert_eq!(file_lines(&path).last().unwrap()["label"], "a b c");
+    d.ok("append_label", label("a\tb c"));
+    d.err_kind("append_label", label("a  b c"), "duplicateEntryId");
+    assert_eq!(
+        file_lines(&path).len(),
+        4,
+        "a retry in another spelling is one"
+    );
+    for clears in [
+        json!({"targetId": "u1"}),
+        json!({"targetId": "u1", "label": null}),
+        json!({"targetId": "u1", "label": ""}),
+        json!({"targetId": "u1", "label": " \r\n\u{1}"}),
+    ] {
+        d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
+        assert_eq!(d.ok("get_label", json!({"entryId": "u1"}))["label"], "x");
+        d.ok("append_label", clears.clone());
+        let cleared = d.ok("get_label", json!({"entryId": "u1"}));
+        assert!(cleared.get("label").is_none(), "{clears}: {cleared}");
+        assert!(
+            file_lines(&path).last().unwrap().get("label").is_none(),
+            "{clears}"
+        );
+    }
+}
+
+/// In `append_entries` only the label or the name is normalized; all else keeps its bytes and order.
+#[test]
+fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
+    let (mut d, path) = begun();
+    let entries = r#"{"entries":[{"label":" a\u0001b\n","z":" 1\n","type":"label","id":"l1","targetId":"u1","name":" n "},{"type":"label","id":"l2","targetId":"a1","label":"caf\u00e9","y":1.0},{"name":"\tThe\r\nname ","type":"session_info","id":"i1","label":" l "},{"type":"custom","id":"c1","customType":"x","name":" as it is ","label":" too "}]}"#;
+    let id = d.send_text("append_entries", entries);
+    d.response(&id).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    for stored in [
+        r#","label":"a b","z":" 1\n","targetId":"u1","name":" n "}"#,
+        r#","label":"caf\u00e9","y":1.0}"#,
+        r#","name":"The name","label":" l "}"#,
+        r#","name":" as it is ","label":" too "}"#,
+    ] {
+        assert!(text.contains(stored), "{stored} in {text}");
+    }
+    let again = d.send_text("append_entries", entries);
+    assert_eq!(
+        d.response(&again).unwrap()["leafId"],
+        "c1",
+        "a retry, in the first spelling"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    assert_eq!(d.ok("get_label", json!({"entryId": "u1"}))["label"], "a b");
+    let blank = json!({"entries": [{"type": "label", "targetId": "u1", "label": " \n"}]});
+    d.ok("append_entries", blank);
+    assert!(
+        d.ok("get_label", json!({"entryId": "u1"}))
+            .get("label")
+            .is_none()
+    );
+}
+
+/// Labels and names that others wrote are delivered as they stand in the file; what shows them shows one
+/// trimmed line, and blank ones clear.
+#[test]
+fn labels_and_names_in_files_are_delivered_as_stored_and_shown_normalized() {
+    let home = Home::new();
+    let path = Log::new("s")
+        .user("u1", "", "one")
+        .assistant("a1", "u1", "two")
+        .entry(
+            "label",
+            "l0",
+            "a1",
+            json!({"targetId": "a1", "label": "gone"}),
+        )
+        .entry(
+            "label",
+            "l1",
+            "l0",
+            json!({"targetId": "u1", "label": " a\nb\t"}),
+        )
+        .entry(
+            "label",
+            "l2",
+            "l1",
+            json!({"targetId": "a1", "label": " \n"}),
+        )
+        .entry("session_info", "i1", "l2", json!({"name": " the\r\nname "}))
+        .store(&home, "2025-01-01T00-00-00-000Z_s.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    let opened = d.open(&path);
+    assert_eq!(opened["session"]["name"], "the name");
+    assert_eq!(d.entry("l1")["label"], " a\nb\t");
+    assert_eq!(d.entry("i1")["name"], " the\r\nname ");
+    assert_eq!(d.ok("get_label", json!({"entryId": "u1"}))["label"], "a b");
+    assert!(
+        d.ok("get_label", json!({"entryId": "a1"}))
+            .get("label")
+            .is_none()
+    );
+    let tree = d.ok("get_tree", json!({}));
+    assert_eq!(tree["nodes"][0]["label"], "a b");
+    assert_eq!(
+        d.ok("list_sessions", json!({}))["sessions"][0]["name"],
+        "the name"
+    );
+    let labeled = d.ok("get_tree", json!({"filter": "labeled-only"}));
+    assert_eq!(ids(&labeled["nodes"]), ["u1"]);
+    let path = Log::new("t")
+        .entry("session_info", "i1", "", json!({"name": "n"}))
+        .entry("session_info", "i2", "i1", json!({"name": " \t"}))
+        .save(&home);
+    let opened = d.open(&path);
+    assert!(opened["session"].get("name").is_none(), "{opened}");
+}
+
+#[test]
+fn a_name_given_to_a_new_session_is_one_trimmed_line() {
+    let mut d = Daemon::quiet();
+    let made = d.ok("create_session", json!({"name": " a\nb "}));
+    assert_eq!(made["session"]["name"], "a b");
+    let made = d.ok("create_session", json!({"name": " \n", "sessionId": "s2"}));
+    assert!(made["session"].get("name").is_none(), "{made}");
+    assert_eq!(made["session"]["entryCount"], 0);
+}
+
+/// A compaction that keeps what is not above it was stored, and kept nothing without a word.
+#[test]
+fn a_compaction_keeps_only_what_is_on_its_path() {
+    let (mut d, path) = begun();
+    d.below(Some("u1"), "b1");
+    d.set_leaf(Some("a1"));
+    let compaction = |kept: Json, parent: Json| {
+        let mut entry = json!({"type": "compaction", "id": "k1", "summary": "S", "firstKeptEntryId": kept, "tokensBefore": 1});
+        if !parent.is_null() {
+            entry["parentId"] = parent;
+        }
+        entry
+    };
+    let message = |id: &str| json!({"type": "message", "id": id, "message": user("x")});
+    let before = fs::read(&path).unwrap();
+    for (named, entries) in [
+        ("b1", json!([compaction(json!("b1"), Json::Null)])),
+        ("a1", json!([compaction(json!("a1"), json!("b1"))])),
+        ("nobody", json!([compaction(json!("nobody"), Json::Null)])),
+        (
+            "m1",
+            json!([compaction(json!("m1"), Json::Null), message("m1")]),
+        ),
+        (
+            "m1",
+            json!([message("m1"), compaction(json!("m1"), json!("a1"))]),
+        ),
+    ] {
+        let error = d.err_kind(
+            "append_entries",
+            json!({"entries": entries}),
+            "entryNotFound",
+        );
+        assert_eq!(error.details("entryId"), named, "{entries}");
+    }
+    let rooted = json!({"type": "compaction", "parentId": null, "summary": "S", "firstKeptEntryId": "u1", "tokensBefore": 1});
+    d.err_kind(
+        "append_entries",
+        json!({"entries": [rooted]}),
+        "entryNotFound",
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+    for entries in [
+        json!([compaction(json!("u1"), Json::Null)]),
+        json!([compaction(json!("b1"), json!("b1"))]),
+        json!([message("m1"), compaction(json!("m1"), Json::Null)]),
+        json!([
+            message("m1"),
+            message("m2"),
+            compaction(json!("u1"), Json::Null)
+        ]),
+        json!([compaction(Json::Null, Json::Null)]),
+        json!([compaction(json!("k1"), Json::Null)]),
+    ] {
+        let (mut d, _) = begun();
+        d.below(Some("u1"), "b1");
+        d.set_leaf(Some("a1"));
+        let params = json!({"entries": entries});
+        let first = d.ok("append_entries", params.clone());
+        assert_eq!(
+            d.ok("append_entries", params)["entryIds"],
+            first["entryIds"],
+            "{entries}"
+        );
+    }
+}
+
 #[test]
 fn results_say_how_durable_they_are() {
     for durability in ["os", "interval", "always"] {

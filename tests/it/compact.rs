@@ -346,6 +346,54 @@ fn without_a_first_kept_entry_the_prepared_one_counts_and_an_unknown_one_is_refu
     }
 }
 
+/// An answer's compaction was stored with what it keeps as long as there is such an entry anywhere, and
+/// what it had cost and the tokens that its author counted were refused.
+#[test]
+fn a_compaction_of_an_answer_carries_usage_and_tokens_and_keeps_what_is_on_the_path() {
+    let mut d = asked();
+    talk(&mut d);
+    d.ignore("session_tree");
+    d.below(Some("u1"), "b1");
+    d.set_leaf(Some("a4"));
+    let usage = json!({"input": 7, "output": 3, "cost": {"total": 0.5}});
+    let off_path = json!({"summary": "S", "firstKeptEntryId": "b1"});
+    let before = d.ok("get_stats", json!({}));
+    for (given, kept) in [
+        (off_path, None),
+        (
+            json!({"summary": "S", "firstKeptEntryId": null, "tokensBefore": 12345, "usage": usage}),
+            Some(Json::Null),
+        ),
+    ] {
+        let id = d.send("compact", json!({"keepRecentTokens": 200}));
+        let event = d.notification("session_before_compact");
+        let wrong = json!({"eventId": event["eventId"], "result": {"compaction": {"summary": "S", "usage": []}}});
+        d.err_kind("answer_event", wrong, "invalidParams");
+        d.answer(&event, json!({"compaction": given}));
+        d.notification("event_resolved");
+        if kept.is_none() {
+            let error = d.response(&id).unwrap_err();
+            assert_eq!(error.kind, "entryNotFound");
+            assert_eq!(error.details("entryId"), "b1");
+            d.notification("session_compact_failed");
+            assert_eq!(d.leaf(), "a4");
+            continue;
+        }
+        let entry = d.response(&id).unwrap()["compactionEntry"].clone();
+        assert_eq!(entry["firstKeptEntryId"], entry["id"], "null keeps nothing");
+        assert_eq!(entry["tokensBefore"], 12345);
+        assert_eq!(entry["usage"], usage);
+        d.notification("session_compact");
+        let after = d.ok("get_stats", json!({}));
+        let input = |stats: &Json| stats["tokens"]["input"].as_u64().unwrap();
+        assert_eq!(input(&after), input(&before) + 7);
+        let tree = d.ok("get_tree", json!({}));
+        let rows = tree["nodes"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["id"] == entry["id"]).unwrap();
+        assert_eq!(row["tokens"], 12345);
+    }
+}
+
 /// A cancel of the client's came back as the error of a cancelled request, and as a failure.
 #[test]
 fn a_cancelled_compaction_is_no_failure() {

@@ -12,6 +12,7 @@
 )]
 
 mod append;
+mod branch_summary;
 mod cache;
 mod command;
 mod compact;

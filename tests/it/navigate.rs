@@ -470,6 +470,205 @@ fn a_label_goes_on_the_summary_or_else_on_the_target() {
     );
 }
 
+/// The label of a navigation to where the leaf stood already was lost without a word.
+#[test]
+fn a_label_at_the_target_itself_is_appended_at_the_leaf() {
+    let mut d = Daemon::start();
+    d.ignore("session_opened");
+    d.ignore("session_closed");
+    d.init(json!({"answers": {"session_before_tree": {}}}));
+    d.create();
+    d.chain(&CONVERSATION);
+    for _ in CONVERSATION {
+        d.notification("entries_appended");
+    }
+    for (params, target) in [
+        (json!({"targetId": "a3", "label": " here\r\n"}), "a3"),
+        // A label lies between now.
+        (
+            json!({"targetId": "a3", "label": "here", "summarize": true}),
+            "a3",
+        ),
+    ] {
+        let old = d.leaf();
+        let result = d.ok("navigate_tree", params);
+        assert_eq!(
+            (&result["cancelled"], &result["reason"]),
+            (&json!(false), &json!("alreadyThere"))
+        );
+        let label = &result["labelEntry"];
+        assert_eq!(
+            (&label["type"], &label["targetId"], &label["label"]),
+            (&json!("label"), &json!(target), &json!("here"))
+        );
+        assert_eq!(label["parentId"], old, "at the leaf");
+        assert_eq!(
+            (&result["oldLeafId"], &result["newLeafId"]),
+            (&old, &label["id"])
+        );
+        assert_eq!(result["durability"], "interval");
+        assert_eq!(
+            d.notification("entries_appended")["entryIds"],
+            json!([label["id"]])
+        );
+        assert_eq!(lines(&d).last(), Some(label));
+    }
+    let before = lines(&d);
+    for params in [
+        json!({"targetId": "a3", "label": " \n"}),
+        json!({"targetId": "a3", "label": "x", "dryRun": true}),
+    ] {
+        let result = d.ok("navigate_tree", params);
+        assert_eq!(result["reason"], "alreadyThere");
+        assert!(result.get("labelEntry").is_none(), "{result}");
+    }
+    d.err_kind(
+        "navigate_tree",
+        json!({"targetId": "a3", "label": "x", "expectedLeafId": "a1"}),
+        "leafMoved",
+    );
+    assert_eq!(lines(&d), before);
+    let result = d.ok("pop", json!({"entryId": "a3", "label": "x"}));
+    assert_eq!(result["labelEntry"]["targetId"], "a3");
+    d.notification("entries_appended");
+    // No question and no `session_tree`: the harness would fail.
+}
+
+/// A label went into the file as it was typed, and `get_tree` drew its line breaks as they came.
+#[test]
+fn a_label_of_a_navigation_is_one_trimmed_line_and_blank_is_none() {
+    let mut d = asked();
+    let (id, event) = ask(&mut d, json!({"targetId": "a1", "label": " \u{7}a\nb "}));
+    assert_eq!(event["preparation"]["label"], "a b");
+    d.answer(&event, json!({"label": "c\r\nd\t"}));
+    d.notification("event_resolved");
+    d.notification("session_tree");
+    let result = d.response(&id).unwrap();
+    assert_eq!(result["labelEntry"]["label"], "c d");
+    let (id, event) = ask(&mut d, json!({"targetId": "a3", "label": "x"}));
+    d.answer(&event, json!({"label": " \n"}));
+    d.notification("event_resolved");
+    d.notification("session_tree");
+    let result = d.response(&id).unwrap();
+    assert!(
+        result.get("labelEntry").is_none(),
+        "an answer clears: {result}"
+    );
+    let (id, event) = ask(&mut d, json!({"targetId": "a1", "label": "\t"}));
+    assert!(event["preparation"].get("label").is_none(), "{event}");
+    d.answer(&event, json!({}));
+    d.notification("event_resolved");
+    d.notification("session_tree");
+    assert!(d.response(&id).unwrap().get("labelEntry").is_none());
+}
+
+/// `branch` could not leave a summary before the first entry, and it was not said whether one that it
+/// left at the present leaf is written.
+#[test]
+fn branch_leaves_a_summary_at_the_root_and_at_the_leaf() {
+    let mut d = unasked();
+    let result = d.ok(
+        "branch",
+        json!({"entryId": null, "summary": {"summary": "R"}}),
+    );
+    let summary = &result["summaryEntry"];
+    assert_eq!(
+        (&summary["parentId"], &summary["fromId"]),
+        (&Json::Null, &json!("a3")),
+        "{summary}"
+    );
+    assert_eq!(result["fromHook"], true);
+    assert_eq!(
+        (&result["oldLeafId"], &result["newLeafId"]),
+        (&json!("a3"), &summary["id"])
+    );
+    let told = d.notification("session_tree");
+    assert_eq!(
+        (&told["cause"], &told["fromHook"]),
+        (&json!("branch"), &json!(true))
+    );
+    assert_eq!(d.path_ids(None).len(), 1);
+
+    let leaf = d.leaf();
+    let result = d.ok(
+        "branch",
+        json!({"entryId": leaf, "summary": {"summary": "S"}}),
+    );
+    let summary = &result["summaryEntry"];
+    assert_eq!((&summary["parentId"], &summary["fromId"]), (&leaf, &leaf));
+    assert_eq!(d.leaf(), summary["id"]);
+    assert_eq!(d.notification("session_tree")["newLeafId"], summary["id"]);
+
+    d.set_leaf(None);
+    let told = d.notification("session_tree");
+    assert!(told.get("fromHook").is_none(), "no summary: {told}");
+    let result = d.ok(
+        "branch",
+        json!({"entryId": null, "summary": {"summary": "S"}}),
+    );
+    assert_eq!(
+        result["summaryEntry"]["fromId"], "root",
+        "there was no leaf"
+    );
+    let result = d.ok("branch", json!({"entryId": "a1"}));
+    assert!(result.get("fromHook").is_none(), "{result}");
+    d.ignore("session_tree");
+}
+
+/// What a summary of a client had cost was refused, so that nobody could count it.
+#[test]
+fn a_clients_summary_carries_what_it_cost() {
+    let mut d = asked();
+    let before = d.ok("get_stats", json!({}));
+    let usage =
+        json!({"input": 10, "output": 5, "cacheRead": 2, "cacheWrite": 1, "cost": {"total": 0.25}});
+    let (id, event) = ask(&mut d, json!({"targetId": "a1", "summarize": true}));
+    let wrong =
+        json!({"eventId": event["eventId"], "result": {"summary": {"summary": "S", "usage": 5}}});
+    d.err_kind("answer_event", wrong, "invalidParams");
+    d.answer(&event, json!({"summary": {"summary": "S", "usage": usage}}));
+    d.notification("event_resolved");
+    let told = d.notification("session_tree");
+    let result = d.response(&id).unwrap();
+    assert_eq!(result["summaryEntry"]["usage"], usage);
+    assert_eq!(told["summaryEntry"]["usage"], usage);
+    let params = json!({"entryId": "a2", "summary": {"summary": "S", "usage": usage}});
+    let result = d.ok("branch", params);
+    assert_eq!(result["summaryEntry"]["usage"], usage);
+    d.notification("session_tree");
+    assert_eq!(lines(&d).last().unwrap()["usage"], usage);
+    let params = json!({"entryId": "a2", "summary": {"summary": "S", "usage": null}});
+    assert!(
+        d.ok("branch", params)["summaryEntry"]
+            .get("usage")
+            .is_none()
+    );
+    d.notification("session_tree");
+    let stats = d.ok("get_stats", json!({}));
+    for (name, more) in [
+        ("input", 20),
+        ("output", 10),
+        ("cacheRead", 4),
+        ("cacheWrite", 2),
+    ] {
+        let count = |stats: &Json| stats["tokens"][name].as_u64().unwrap();
+        assert_eq!(count(&stats), count(&before) + more, "{name}");
+    }
+    let cost = |stats: &Json| stats["cost"].as_f64().unwrap();
+    assert!((cost(&stats) - cost(&before) - 0.5).abs() < 1e-9);
+    let most = json!({"input": 1e300, "cost": {"total": 1e308}});
+    for _ in 0..2 {
+        let params = json!({"entryId": "a2", "summary": {"summary": "S", "usage": most}});
+        d.ok("branch", params);
+        d.notification("session_tree");
+    }
+    let stats = d.ok("get_stats", json!({}));
+    assert!(
+        stats["cost"].is_number(),
+        "what cannot be written is cut: {stats}"
+    );
+}
+
 #[test]
 fn a_label_on_a_user_message_stands_on_the_target() {
     let mut d = unasked();
@@ -1114,7 +1313,13 @@ fn the_primitives_move_without_asking() {
         "to where the leaf stands: nothing written, nothing said"
     );
 
-    d.err_kind("branch", json!({"entryId": null}), "invalidParams");
+    let error = d.err_kind("branch", json!({"entryId": null}), "invalidParams");
+    assert_eq!(error.details("field"), "entryId");
+    d.err_kind(
+        "branch",
+        json!({"summary": {"summary": "S"}}),
+        "invalidParams",
+    );
     d.err_kind("branch", json!({"entryId": "nobody"}), "entryNotFound");
     d.err_kind("set_leaf", json!({"leafId": "nobody"}), "entryNotFound");
     d.set_leaf(None);

@@ -45,9 +45,97 @@ fn pop_takes_a_user_message_that_is_the_leaf_and_one_that_is_named() {
     let result = d.ok("pop", json!({"entryId": "u2"}));
     assert_eq!(result["editorText"], "text of u2");
     assert_eq!(result["summaryEntry"]["parentId"], "a1");
-    let error = d.err_kind("pop", json!({"entryId": "a1"}), "notAUserMessage");
-    assert_eq!(error.details("entryId"), "a1");
     d.err_kind("pop", json!({"entryId": "nobody"}), "entryNotFound");
+}
+
+/// `pop` refused every entry that is no user message, and took none of a navigation's options. It goes
+/// where `navigate_tree` goes, and refuses only when it is told nothing and finds no user message.
+#[test]
+fn pop_goes_to_any_entry_as_a_navigation_does() {
+    let mut d = outlined();
+    d.ok("append_entries", json!({"entries": [
+        {"type": "custom_message", "id": "c1", "customType": "x", "content": "note", "display": true},
+        {"type": "message", "id": "a4", "message": assistant("x")},
+    ]}));
+    let result = d.ok("pop", json!({"entryId": "c1", "summarize": false}));
+    assert_eq!(
+        (&result["newLeafId"], &result["editorText"]),
+        (&json!("a3"), &json!("note"))
+    );
+    let result = d.ok("pop", json!({"entryId": "a2"}));
+    assert!(result.get("editorText").is_none(), "{result}");
+    assert_eq!(result["summaryEntry"]["parentId"], "a2");
+    assert_eq!(result["fromHook"], false);
+
+    d.set_leaf(Some("a2"));
+    let label = json!({"targetId": "u1", "label": "x", "entryId": "l1"});
+    d.ok("append_label", label);
+    let result = d.ok("pop", json!({"entryId": "a2"}));
+    assert_eq!(result["reason"], "alreadyThere", "{result}");
+    assert_eq!(d.leaf(), "l1");
+}
+
+#[test]
+fn pop_without_a_user_message_says_so_and_only_then() {
+    let mut d = Daemon::quiet();
+    d.create();
+    let error = d.err_kind("pop", json!({"summarize": false}), "notAUserMessage");
+    assert_eq!(error.details("entryId"), &Json::Null);
+    d.ok(
+        "append_message",
+        json!({"message": assistant("x"), "entryId": "a1"}),
+    );
+    d.ok(
+        "append_message",
+        json!({"message": assistant("y"), "entryId": "a2"}),
+    );
+    let error = d.err_kind("pop", json!({"summarize": false}), "notAUserMessage");
+    assert_eq!(error.details("entryId"), "a2");
+    let result = d.ok("pop", json!({"entryId": "a1", "summarize": false}));
+    assert_eq!(result["newLeafId"], "a1");
+}
+
+#[test]
+fn pop_takes_the_options_of_a_navigation() {
+    let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.init(json!({"answers": {"session_before_tree": {}}}));
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+    let result = d.ok(
+        "pop",
+        json!({"dryRun": true, "customInstructions": "brief"}),
+    );
+    let preparation = &result["preparation"];
+    assert_eq!(preparation["targetId"], "u2");
+    assert_eq!(preparation["customInstructions"], "brief");
+    assert_eq!(preparation["userWantsSummary"], true);
+    assert_eq!(preparation["abandonedCount"], 1);
+    let id = d.send(
+        "pop",
+        json!({
+            "customInstructions": "only files", "replaceInstructions": true, "label": " back\n", "navigationId": "n1",
+            "answerTimeoutMs": 100, "onNoAnswer": "cancel",
+        }),
+    );
+    let event = d.notification("session_before_tree");
+    assert_eq!(event["navigationId"], "n1");
+    let preparation = &event["preparation"];
+    assert_eq!(preparation["replaceInstructions"], true);
+    assert_eq!(preparation["label"], "back");
+    let resolved = d.notification("event_resolved");
+    assert_eq!(resolved["outcome"], "timeout");
+    assert_eq!(d.response(&id).unwrap()["reason"], "noAnswer");
+    let id = d.send("pop", json!({"label": "back", "onNoAnswer": "proceed"}));
+    let event = d.notification("session_before_tree");
+    d.answer(&event, json!({}));
+    d.notification("event_resolved");
+    let result = d.response(&id).unwrap();
+    assert_eq!(result["labelEntry"]["label"], "back");
+    assert_eq!(
+        result["labelEntry"]["targetId"],
+        result["summaryEntry"]["id"]
+    );
 }
 
 #[test]
@@ -248,8 +336,14 @@ fn a_merge_asks_and_takes_a_clients_summary() {
                 (&json!(true), &json!("cancelledByClient"))
             );
             assert_eq!(d.leaf(), "u2");
+            assert!(result.get("fromHook").is_none(), "no summary: {result}");
         } else {
             let entry = &result["summaryEntry"];
+            assert_eq!(result["fromHook"], true);
+            assert_eq!(
+                (&result["oldLeafId"], &result["newLeafId"]),
+                (&json!("u2"), &entry["id"])
+            );
             assert_eq!(
                 (&entry["summary"], &entry["details"]),
                 (&json!("S"), &json!([1]))

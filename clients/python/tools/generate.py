@@ -32,6 +32,10 @@ OVERLOADS = {
         "dryRun",
         [("Literal[False] | None", "Navigation"), ("Literal[True]", "DryRun")],
     ),
+    "pop": (
+        "dryRun",
+        [("Literal[False] | None", "Navigation"), ("Literal[True]", "DryRun")],
+    ),
     "get_tree": (
         "format",
         [('Literal["flat"] | None', "FlatTree"), ('Literal["nested"]', "NestedTree")],

@@ -4,7 +4,7 @@ use crate::client::Client;
 use crate::connection::{CancelOn, Connection};
 use crate::error::Error;
 use crate::generated::{
-    FlatTree, GetTreeParams, NavigateTreeParams, Navigation, NestedTree, TreeFormat,
+    FlatTree, GetTreeParams, NavigateTreeParams, Navigation, NestedTree, PopParams, TreeFormat,
     TreePreparation,
 };
 use crate::json::Json;
@@ -100,6 +100,14 @@ pub struct DryRun {
 impl Call<NavigateTreeParams, Navigation> {
     /// Only tell what would be summarized, if the navigation leads anywhere.
     pub fn dry_run(mut self) -> Call<NavigateTreeParams, DryRun> {
+        self.params.dry_run = Some(true);
+        self.giving()
+    }
+}
+
+impl Call<PopParams, Navigation> {
+    /// Only tell what would be summarized, if it leads anywhere.
+    pub fn dry_run(mut self) -> Call<PopParams, DryRun> {
         self.params.dry_run = Some(true);
         self.giving()
     }

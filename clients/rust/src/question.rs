@@ -234,6 +234,7 @@ impl From<String> for GivenSummary {
         GivenSummary {
             summary,
             details: None,
+            usage: None,
         }
     }
 }

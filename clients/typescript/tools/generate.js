@@ -16,6 +16,10 @@ const overloads = {
     ['{ dryRun?: false | null }', 'Navigation'],
     ['{ dryRun: true }', 'DryRun'],
   ],
+  pop: [
+    ['{ dryRun?: false | null }', 'Navigation'],
+    ['{ dryRun: true }', 'DryRun'],
+  ],
   get_tree: [
     ["{ format?: 'flat' | null }", 'GetTreeResult & { nodes: TreeNode[] }'],
     ["{ format: 'nested' }", 'GetTreeResult & { nodes: NestedNode[] }'],

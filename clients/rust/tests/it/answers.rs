@@ -43,6 +43,7 @@ async fn an_answerer_can_summarize() {
         EventAnswer::summary(GivenSummary {
             summary: format!("went through {}", ids.join(",")),
             details: Some(json!({ "by": "a test" }).into()),
+            usage: None,
         })
     });
     let client = builder.spawn().await.unwrap();

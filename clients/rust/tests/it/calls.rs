@@ -78,7 +78,7 @@ async fn a_dry_run_that_leads_nowhere_says_so() {
     conversation(&client).await;
     let dry = client.navigate_tree("a2").dry_run().await.unwrap();
     assert_eq!(dry.preparation, None);
-    client.append_label("a2", Some("here")).await.unwrap();
+    client.append_label("a2").label(Some("here")).await.unwrap();
     let dry = client.navigate_tree("a2").dry_run().await.unwrap();
     assert_eq!(dry.preparation, None);
     let dry = client.navigate_tree("u1").dry_run().await.unwrap();
@@ -101,12 +101,16 @@ async fn null_is_sent_where_it_means_something() {
     let roots = client.get_children(None).await.unwrap().entries;
     let ids: Vec<_> = roots.iter().map(|entry| entry.id()).collect();
     assert_eq!(ids, ["u1", &root.entry_id]);
-    client.append_label("u1", Some("start")).await.unwrap();
+    client
+        .append_label("u1")
+        .label(Some("start"))
+        .await
+        .unwrap();
     assert_eq!(
         client.get_label("u1").await.unwrap().label.as_deref(),
         Some("start")
     );
-    client.append_label("u1", None).await.unwrap();
+    client.append_label("u1").await.unwrap();
     assert_eq!(client.get_label("u1").await.unwrap().label, None);
     client.close().await.unwrap();
 }

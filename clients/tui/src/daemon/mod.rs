@@ -169,7 +169,8 @@ impl Daemon {
                 let label = Some(&*label).filter(|label| !label.is_empty());
                 Said::Labelled(
                     client
-                        .append_label(id, label)
+                        .append_label(id)
+                        .label(label)
                         .await
                         .map(drop)
                         .map_err(failure),
@@ -396,17 +397,11 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
     })
 }
 
-/// How many entries would be summarized; none where the conversation stands there already.
+/// How many entries would be left behind; none where the conversation stands there already.
 async fn prepare(client: &Client, target: &str, rewind: bool) -> Result<Option<usize>, Error> {
     let call = client.navigate_tree(target).rewind(rewind);
     let preparation = call.dry_run().await?.preparation;
-    Ok(preparation.map(|preparation| {
-        let ids = preparation.entry_ids.map(|ids| ids.len());
-        let entries = preparation
-            .entries_to_summarize
-            .map(|entries| entries.len());
-        ids.or(entries).unwrap_or(0)
-    }))
+    Ok(preparation.map(|preparation| preparation.abandoned_count as usize))
 }
 
 async fn navigate_tree(

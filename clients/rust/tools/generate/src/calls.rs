@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 /// Params that choose the shape of the result, which src/call.rs does by hand.
 const CHOOSING: &[(&str, &str)] = &[
     ("NavigateTreeParams", "dryRun"),
+    ("PopParams", "dryRun"),
     ("GetTreeParams", "format"),
 ];
 
@@ -28,7 +29,7 @@ pub fn methods(definitions: &Definitions, table: &Value) -> String {
     let mut functions = String::new();
     for (name, params, method) in callable(table) {
         let result = match last(method["result"]["$ref"].as_str().expect("result")) {
-            "NavigateTreeResult" => "Navigation",
+            "NavigateTreeResult" | "PopResult" => "Navigation",
             "GetTreeResult" => "FlatTree",
             result => result,
         };

@@ -19,6 +19,7 @@ const BY_HAND: &[&str] = &[
     "NavigateTreeResult",
     "NewEntry",
     "OtherEntry",
+    "PopResult",
     "RequestId",
     "TreeNodes",
 ];

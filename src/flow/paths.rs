@@ -1,0 +1,197 @@
+//! Whether an entry stands above another, where both may be in the tree or in a batch that is about to
+//! be appended.
+//!
+//! A batch can hold as many compactions as other entries, each with an entry to look for on its path.
+//! Within the batch every answer takes logarithmic time (each entry knows its parent and one ancestor
+//! further up, at distances that make any depth reachable in few steps); in the tree a path is climbed
+//! once for all who ask from the same place.
+
+use crate::tree::{Node, Tree};
+use hashbrown::{HashMap, HashSet};
+
+/// The entries of a batch so far, linked to each other and to the tree.
+pub struct Paths<'a> {
+    tree: &'a Tree,
+    entries: Vec<Entry>,
+    by_id: HashMap<String, usize>,
+    climb: Climb,
+}
+
+/// An entry of the batch.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Where its ancestors in the batch hang in the tree.
+    base: Option<Node>,
+    /// Ancestors in the batch.
+    depth: usize,
+    /// Itself if the parent is not in the batch.
+    parent: usize,
+    /// An ancestor further up.
+    jump: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Batch(usize),
+    Tree(Node),
+}
+
+impl<'a> Paths<'a> {
+    pub fn new(tree: &'a Tree) -> Self {
+        Self {
+            tree,
+            entries: Vec::new(),
+            by_id: HashMap::new(),
+            climb: Climb::default(),
+        }
+    }
+
+    /// Takes in the next entry of the batch.
+    pub fn add(&mut self, id: &str, parent_id: Option<&str>) {
+        let at = self.entries.len();
+        let root = |base| Entry {
+            base,
+            depth: 0,
+            parent: at,
+            jump: at,
+        };
+        let entry = match parent_id.and_then(|id| self.place(id)) {
+            None => root(None),
+            Some(Place::Tree(node)) => root(Some(node)),
+            Some(Place::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
+        };
+        self.entries.push(entry);
+        self.by_id.insert(id.to_owned(), at);
+    }
+
+    /// Whether `id` is on the path that ends at `end_id`.
+    pub fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
+        let (place, end) = (self.place(id), end_id.and_then(|id| self.place(id)));
+        match (place, end) {
+            (Some(Place::Batch(at)), Some(Place::Batch(end))) => self.is_above(at, end),
+            (Some(Place::Tree(node)), Some(end)) => {
+                let from = match end {
+                    Place::Tree(end) => Some(end),
+                    Place::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
+                };
+                from.is_some_and(|from| self.climb.passes(self.tree, from, node))
+            }
+            _ => false,
+        }
+    }
+
+    fn place(&self, id: &str) -> Option<Place> {
+        match self.by_id.get(id) {
+            Some(at) => Some(Place::Batch(*at)),
+            None => self.tree.find(id).map(Place::Tree),
+        }
+    }
+
+    /// A child of this entry. Its jump goes as far as two equal jumps of the parent together, else to
+    /// the parent.
+    fn below(&self, parent: usize) -> Option<Entry> {
+        let above = self.entries.get(parent)?;
+        let first = self.entries.get(above.jump)?;
+        let second = self.entries.get(first.jump)?;
+        let is_even = above.depth - first.depth == first.depth - second.depth;
+        Some(Entry {
+            base: above.base,
+            depth: above.depth + 1,
+            parent,
+            jump: if is_even { first.jump } else { parent },
+        })
+    }
+
+    fn is_above(&self, wanted: usize, end: usize) -> bool {
+        let depth = |at: usize| self.entries.get(at).map_or(0, |entry| entry.depth);
+        let mut at = end;
+        while let Some(entry) = self.entries.get(at).filter(|e| e.depth > depth(wanted)) {
+            at = match depth(entry.jump) >= depth(wanted) {
+                true => entry.jump,
+                false => entry.parent,
+            };
+        }
+        at == wanted
+    }
+}
+
+/// The path above a node of the tree, climbed as far as somebody has asked.
+#[derive(Default)]
+struct Climb {
+    from: Option<Node>,
+    passed: HashSet<Node>,
+    next: Option<Node>,
+}
+
+impl Climb {
+    fn passes(&mut self, tree: &Tree, from: Node, wanted: Node) -> bool {
+        if self.from != Some(from) {
+            self.passed.clear();
+            (self.from, self.next) = (Some(from), Some(from));
+        }
+        while !self.passed.contains(&wanted) {
+            let Some(at) = self.next else {
+                return false;
+            };
+            self.passed.insert(at);
+            self.next = tree.parent(at);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Random forests: the answer is what climbing parent by parent finds.
+        #[test]
+        fn an_entry_is_on_the_path_of_those_below_it(
+            parents in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 1..60),
+        ) {
+            let tree = Tree::new();
+            let mut paths = Paths::new(&tree);
+            let mut above: Vec<Option<usize>> = Vec::new();
+            for (at, parent) in parents.iter().enumerate() {
+                let parent = parent.filter(|_| at > 0).map(|index| index.index(at));
+                let parent_id = parent.map(|at| at.to_string());
+                paths.add(&at.to_string(), parent_id.as_deref());
+                above.push(parent);
+            }
+            for end in 0..above.len() {
+                let path: Vec<usize> = std::iter::successors(Some(end), |at| above[*at]).collect();
+                for at in 0..above.len() {
+                    let found = paths.is_on_path(&at.to_string(), Some(&end.to_string()));
+                    prop_assert_eq!(found, path.contains(&at), "{} above {}", at, end);
+                }
+            }
+        }
+    }
+
+    /// In a chain of 100,000 every question is answered in a few dozen steps.
+    #[test]
+    fn a_long_chain_is_not_climbed_entry_by_entry() {
+        let tree = Tree::new();
+        let mut paths = Paths::new(&tree);
+        paths.add("0", None);
+        for at in 1..100_000 {
+            paths.add(&at.to_string(), Some(&(at - 1).to_string()));
+        }
+        let mut steps = 0;
+        let mut at = paths.entries.len() - 1;
+        while at > 1 {
+            let entry = paths.entries[at];
+            at = if entry.jump >= 1 {
+                entry.jump
+            } else {
+                entry.parent
+            };
+            steps += 1;
+        }
+        assert!(steps < 60, "{steps}");
+        assert!(paths.is_on_path("1", Some("99999")));
+        assert!(!paths.is_on_path("99999", Some("1")));
+    }
+}

@@ -1,0 +1,41 @@
+//! Labels and session names as they are shown: on one line, without white space around them.
+
+use std::borrow::Cow;
+
+/// `text` on one line and trimmed. Line breaks (a pair counts as one) and other control characters
+/// become spaces. Empty if nothing is left to show.
+pub fn normalized(text: &str) -> Cow<'_, str> {
+    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if !text.contains(is_break) {
+        return Cow::Borrowed(text.trim());
+    }
+    let line = text.replace("\r\n", " ").replace(is_break, " ");
+    Cow::Owned(line.trim().to_owned())
+}
+
+/// The normalized text; `None` if it is blank, which clears.
+pub fn given(text: &str) -> Option<String> {
+    Some(normalized(text).into_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_trimmed_line() {
+        for (text, expect) in [
+            ("a  b", "a  b"),
+            (" \ta\u{a0}", "a"),
+            ("a\r\nb\nc\rd", "a b c d"),
+            ("\u{7}a\u{1b}[2J\u{2028}b\u{85}", "a [2J b"),
+            ("\u{7} \n", ""),
+            ("", ""),
+        ] {
+            assert_eq!(normalized(text), expect, "{text:?}");
+            assert_eq!(normalized(expect), expect, "twice is as once");
+        }
+        assert_eq!(given(" \r\n"), None);
+        assert_eq!(given(" x ").as_deref(), Some("x"));
+    }
+}
