@@ -4,7 +4,8 @@
 //! The map, in reading order:
 //!
 //! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`id`]: ids, and the seam
-//!   to clock and randomness. [`timestamp`]: instants. [`json`]: raw JSON, read and edited without being
+//!   to clock and randomness. [`timestamp`]: instants. [`shape`]: what a message looks like, by role.
+//!   [`json`]: raw JSON, read and edited without being
 //!   re-serialized. [`terminal`]: text made safe to show.
 //! - **The file.** [`log`]: one session's file: scanning, diagnostics, appending, migrating. [`sync`]:
 //!   when what is written is durable. [`store`]: the directory of all sessions. [`listing`]: a file's
@@ -47,6 +48,7 @@ pub mod program;
 pub mod rpc;
 pub mod schema;
 pub mod session;
+pub mod shape;
 pub mod stats;
 pub mod stdio;
 pub mod store;
