@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
+  schema_hash = 'sha256:da3df24f081edeeff571dfa19e8ac3adff6a26e953b0c09caa7e8f480f870f60',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

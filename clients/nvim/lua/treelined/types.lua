@@ -67,6 +67,30 @@
 ---@field entryId string The new entry.
 ---@field leafId string The leaf afterwards: the entry.
 
+--- What the model answers.
+---@class treelined.AssistantMessage
+---@field api? string The provider's programming interface.
+---@field content treelined.ContentBlock[] Text, thinking and tool calls.
+---@field errorMessage? string Why it failed, if `stopReason` is `error`.
+---@field model? string The provider's name for the model.
+---@field provider? string Who serves the model.
+---@field role 'assistant' Tells what this is.
+---@field stopReason? string `stop`, `length`, `toolUse`, `error`, `aborted`, or another.
+---@field timestamp? number|string Unix milliseconds.
+---@field usage? treelined.Usage What the answer used.
+
+--- A command that the user ran.
+---@class treelined.BashExecutionMessage
+---@field cancelled? boolean The user ended it.
+---@field command string The command.
+---@field excludeFromContext? boolean The model does not see it.
+---@field exitCode? number Left out if it did not exit.
+---@field fullOutputPath? string A file with the whole output.
+---@field output string What it wrote.
+---@field role 'bashExecution' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
+---@field truncated? boolean `output` is a part only.
+
 --- An event that clients are asked about.
 ---@alias treelined.BeforeEvent 'session_before_tree'|'session_before_fork'|'session_before_compact'
 
@@ -112,7 +136,14 @@
 ---@field summary string The text of the summary.
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'branch_summary' Tells what this is.
----@field usage? table Tokens the summary took.
+---@field usage? treelined.Usage Tokens the summary took.
+
+--- The summary of a branch that was left.
+---@class treelined.BranchSummaryMessage
+---@field fromId? string The leaf that was left; `root` if there was none.
+---@field role 'branchSummary' Tells what this is.
+---@field summary string The text of the summary.
+---@field timestamp? number|string Unix milliseconds.
 
 --- What keeps a session busy.
 ---@alias treelined.BusyBy 'turn'|'compaction'|'navigation'
@@ -180,7 +211,7 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field tokensBefore integer Tokens of the context before, estimated.
 ---@field type 'compaction' Tells what this is.
----@field usage? table Tokens the summary took.
+---@field usage? treelined.Usage Tokens the summary took.
 
 --- What a compaction summarizes and keeps.
 ---@class treelined.CompactionPreparation
@@ -200,12 +231,18 @@
 --- Why a session is compacted.
 ---@alias treelined.CompactionReason 'manual'
 
+--- The summary of the older part of the context.
+---@class treelined.CompactionSummaryMessage
+---@field role 'compactionSummary' Tells what this is.
+---@field summary string The text of the summary.
+---@field timestamp? number|string Unix milliseconds.
+---@field tokensBefore? number Tokens of the context before, estimated.
+
 --- A text, or content blocks.
 ---@alias treelined.Content string|treelined.ContentBlock[]
 
---- A piece of content. Members beside its type depend on that.
----@class treelined.ContentBlock
----@field type string `text`, `image`, `thinking`, `toolCall`, or another.
+--- A piece of content, by its type. Other members are kept.
+---@alias treelined.ContentBlock treelined.TextBlock|treelined.ThinkingBlock|treelined.ImageBlock|treelined.ToolCallBlock|treelined.OtherBlock
 
 --- Changes what the context shows of an earlier entry.
 ---@class treelined.ContextEditEntry
@@ -218,6 +255,14 @@
 
 --- The roles that a context is made of.
 ---@alias treelined.ContextFormat 'agent'|'llm'
+
+--- A price, in dollars.
+---@class treelined.Cost
+---@field cacheRead? number Of the tokens read from the cache.
+---@field cacheWrite? number Of the tokens written to the cache.
+---@field input? number Of the tokens sent.
+---@field output? number Of the tokens received.
+---@field total? number In all.
 
 --- Makes a new session and opens it. Nothing is written before its first entry.
 ---@class treelined.CreateSessionParams
@@ -241,6 +286,15 @@
 ---@field parentId? string The entry before it; null at a root.
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'custom' Tells what this is.
+
+--- A message of a plugin.
+---@class treelined.CustomMessage
+---@field content treelined.Content What is said.
+---@field customType? string What it is, in the plugin's own terms.
+---@field details? table Anything; not sent to the model.
+---@field display? boolean Show it to the user.
+---@field role 'custom' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
 
 --- A message of a plugin, in the context.
 ---@class treelined.CustomMessageEntry
@@ -541,6 +595,12 @@
 ---@field details? table Anything; stored byte for byte.
 ---@field summary string The text of the summary.
 
+--- An image.
+---@class treelined.ImageBlock
+---@field data string The bytes, as base64.
+---@field mimeType string Such as `image/png`.
+---@field type 'image' Tells what this is.
+
 --- Introduces the client. Optional; members unknown to the daemon are ignored.
 ---@class treelined.InitializeParams
 ---@field capabilities? treelined.ClientCapabilities|any[] What the client can do and wants.
@@ -623,10 +683,8 @@
 ---@field reason? treelined.NavigationReason Why nothing changed.
 ---@field summaryEntry? treelined.Entry Left out if cancelled.
 
---- A message. Members beside these are kept, and depend on the role.
----@class treelined.Message
----@field content? treelined.Content By role; null is as empty.
----@field role string `user`, `assistant`, `toolResult`, `system`, `bashExecution`, `custom`, `branchSummary`, `compactionSummary`, or another.
+--- A message, by its role. Other members are kept.
+---@alias treelined.Message treelined.UserMessage|treelined.AssistantMessage|treelined.ToolResultMessage|treelined.BashExecutionMessage|treelined.CustomMessage|treelined.BranchSummaryMessage|treelined.CompactionSummaryMessage|treelined.SystemMessage|treelined.OtherMessage
 
 --- A message of the conversation.
 ---@class treelined.MessageEntry
@@ -701,12 +759,125 @@
 ---@field label? string The label in force.
 ---@field labelTimestamp? string When the label was set, ISO 8601.
 
---- An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others are kept, bytes and order.
----@class treelined.NewEntry
+--- A summary of a branch that was left.
+---@class treelined.NewBranchSummaryEntry
+---@field details? table Of whoever made the summary, such as the files it is about.
+---@field fromHook? boolean The summary came from a client.
+---@field fromId string The leaf that was left; `root` if there was none.
+---@field id? string Made by the daemon if left out.
+---@field merge? boolean Made by `merge_branch`: the branch was not left, but taken in.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field summary string The text of the summary.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'branch_summary' Tells what this is.
+---@field usage? treelined.Usage Tokens the summary took.
+
+--- A summary in place of what stands before `firstKeptEntryId` on the path.
+---@class treelined.NewCompactionEntry
+---@field details? table Of whoever made the summary, such as the files it is about.
+---@field firstKeptEntryId? string The first entry that stays in the context; null if none does.
+---@field fromHook? boolean The summary came from a client.
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field summary string The text of the summary.
+---@field systemMessage? table Stands before the summary in the context.
+---@field timestamp? string ISO 8601; now if left out.
+---@field tokensBefore integer Tokens of the context before, estimated.
+---@field type 'compaction' Tells what this is.
+---@field usage? treelined.Usage Tokens the summary took.
+
+--- Changes what the context shows of an earlier entry.
+---@class treelined.NewContextEditEntry
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field replacement? treelined.Replacement Null leaves the target out of the context.
+---@field targetId string The entry it is about.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'context_edit' Tells what this is.
+
+--- State of a plugin; not in the context.
+---@class treelined.NewCustomEntry
+---@field customType string What it is, in the plugin's own terms.
+---@field data? table Anything.
 ---@field id? string Made by the daemon if left out.
 ---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
 ---@field timestamp? string ISO 8601; now if left out.
----@field type string Any type but `session`.
+---@field type 'custom' Tells what this is.
+
+--- A message of a plugin, in the context.
+---@class treelined.NewCustomMessageEntry
+---@field content treelined.Content The text, or content blocks.
+---@field customType string What it is, in the plugin's own terms.
+---@field details? table Anything.
+---@field display boolean Show it to the user.
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'custom_message' Tells what this is.
+
+--- An entry to append, by its type. Other members are kept, bytes and order.
+---@alias treelined.NewEntry treelined.NewMessageEntry|treelined.NewThinkingLevelChangeEntry|treelined.NewModelChangeEntry|treelined.NewCompactionEntry|treelined.NewBranchSummaryEntry|treelined.NewContextEditEntry|treelined.NewCustomEntry|treelined.NewCustomMessageEntry|treelined.NewLabelEntry|treelined.NewSessionInfoEntry|treelined.NewUsageEntry|treelined.NewOtherEntry
+
+--- A label for an entry; the latest one counts.
+---@class treelined.NewLabelEntry
+---@field id? string Made by the daemon if left out.
+---@field label? string Left out, null or empty: no label.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field targetId string The entry it is for.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'label' Tells what this is.
+
+--- A message of the conversation.
+---@class treelined.NewMessageEntry
+---@field id? string Made by the daemon if left out.
+---@field message treelined.Message The message.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'message' Tells what this is.
+
+--- The model from here on.
+---@class treelined.NewModelChangeEntry
+---@field id? string Made by the daemon if left out.
+---@field modelId string The provider's name for it.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field provider string Who serves it.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'model_change' Tells what this is.
+
+--- An entry of a type that is none of the others.
+---@class treelined.NewOtherEntry
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type string Any other type.
+
+--- The name of the session; the latest one counts.
+---@class treelined.NewSessionInfoEntry
+---@field id? string Made by the daemon if left out.
+---@field name? string Left out, null or empty: no name.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'session_info' Tells what this is.
+
+--- The thinking level from here on.
+---@class treelined.NewThinkingLevelChangeEntry
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field thinkingLevel string The level, such as `off` or `high`.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'thinking_level_change' Tells what this is.
+
+--- Tokens used outside the conversation.
+---@class treelined.NewUsageEntry
+---@field id? string Made by the daemon if left out.
+---@field kind string What they were used for.
+---@field model string The provider's name for it.
+---@field note? string For people.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field provider string Who served the model.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'usage' Tells what this is.
+---@field usage treelined.Usage The numbers.
 
 --- What it means that nobody answered in time.
 ---@alias treelined.OnNoAnswer 'proceed'|'cancel'
@@ -729,12 +900,20 @@
 --- Who appended.
 ---@alias treelined.Origin 'self'|'other'
 
+--- Any other type.
+---@class treelined.OtherBlock
+---@field type string None of the known ones.
+
 --- An entry of a type that is none of the others.
 ---@class treelined.OtherEntry
 ---@field id string Unique in the session.
 ---@field parentId? string The entry before it; null at a root.
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type string Any other type.
+
+--- Any other role.
+---@class treelined.OtherMessage
+---@field role string None of the known ones.
 
 --- Of `storageFull` and `storageIo`, if a part landed.
 ---@class treelined.PartialWriteDetails
@@ -971,6 +1150,24 @@
 ---@field navigationId string The navigation.
 ---@field sessionId string The session.
 
+--- Instructions for the model.
+---@class treelined.SystemMessage
+---@field content treelined.Content The instructions.
+---@field role 'system' Tells what this is.
+---@field sections? table Parts of the instructions.
+---@field timestamp? number|string Unix milliseconds.
+---@field toolsAdded? table Tools that the model has from here on.
+
+--- A piece of text.
+---@class treelined.TextBlock
+---@field text string The text.
+---@field type 'text' Tells what this is.
+
+--- What the model thought.
+---@class treelined.ThinkingBlock
+---@field thinking string The text.
+---@field type 'thinking' Tells what this is.
+
 --- The thinking level from here on.
 ---@class treelined.ThinkingLevelChangeEntry
 ---@field id string Unique in the session.
@@ -985,6 +1182,23 @@
 ---@field cacheWrite integer Written to the cache.
 ---@field input integer Sent, caches not counted.
 ---@field output integer Received.
+
+--- A call of a tool.
+---@class treelined.ToolCallBlock
+---@field arguments? table What the tool is called with, usually an object.
+---@field id string Unique in the conversation.
+---@field name string The name of the tool.
+---@field type 'toolCall' Tells what this is.
+
+--- What a tool returned.
+---@class treelined.ToolResultMessage
+---@field content treelined.ContentBlock[] Text and images.
+---@field details? table Anything; not sent to the model.
+---@field isError? boolean The tool failed.
+---@field role 'toolResult' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
+---@field toolCallId string The `id` of the tool call that it answers.
+---@field toolName? string The name of the tool.
 
 --- Of `treeChanged`.
 ---@class treelined.TreeChangedDetails
@@ -1059,6 +1273,15 @@
 ---@field newLeafId? string The leaf afterwards; null: before the first entry.
 ---@field oldLeafId? string The leaf before; null: before the first entry.
 
+--- What a model used, in tokens and money.
+---@class treelined.Usage
+---@field cacheRead? number Tokens read from the cache.
+---@field cacheWrite? number Tokens written to the cache.
+---@field cost? treelined.Cost The price, in dollars.
+---@field input? number Tokens sent, without those from the cache.
+---@field output? number Tokens received.
+---@field totalTokens? number All tokens.
+
 --- Tokens used outside the conversation.
 ---@class treelined.UsageEntry
 ---@field id string Unique in the session.
@@ -1069,7 +1292,13 @@
 ---@field provider string Who served the model.
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'usage' Tells what this is.
----@field usage table The numbers.
+---@field usage treelined.Usage The numbers.
+
+--- What the user says.
+---@class treelined.UserMessage
+---@field content treelined.Content What is said.
+---@field role 'user' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
 
 --- The methods of the daemon.
 ---@class treelined.Methods

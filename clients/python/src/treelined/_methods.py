@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from . import types
@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
+SCHEMA_HASH = "sha256:da3df24f081edeeff571dfa19e8ac3adff6a26e953b0c09caa7e8f480f870f60"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -328,7 +328,7 @@ class AsyncMethods(ABC):
     async def append_message(
         self,
         *,
-        message: types.Message,
+        message: types.Message | dict[str, Any],
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
@@ -364,7 +364,7 @@ class AsyncMethods(ABC):
     async def append_entries(
         self,
         *,
-        entries: list[types.NewEntry],
+        entries: Sequence[types.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -1550,7 +1550,7 @@ class Methods(ABC):
     def append_message(
         self,
         *,
-        message: types.Message,
+        message: types.Message | dict[str, Any],
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
@@ -1586,7 +1586,7 @@ class Methods(ABC):
     def append_entries(
         self,
         *,
-        entries: list[types.NewEntry],
+        entries: Sequence[types.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,

@@ -28,9 +28,6 @@ CompactionReason = Literal["manual"]
 `manual`: By `compact`.
 """
 
-ContentBlock = dict[str, Any]
-"""A piece of content. Members beside its type depend on that."""
-
 ContextFormat = Literal["agent", "llm"]
 """The roles that a context is made of.
 
@@ -140,7 +137,46 @@ ErrorKind = Literal[
     "overloaded",
     "cancelled",
 ]
-"""The cause of a failure: the contract of `error.data.kind`."""
+"""The cause of a failure: the contract of `error.data.kind`.
+
+`parseError`: The message is not JSON. Send one JSON object per line, encoded as UTF-8, without raw line breaks inside.
+`invalidRequest`: The message is JSON, but no request of JSON-RPC 2.0, or it is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` once, before everything else, or never.
+`methodNotFound`: There is no method of that name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
+`invalidParams`: The params do not have the shape that the method asks for. Correct the member that `details.field` names; `details.reason` says what is wrong with it.
+`internalError`: The daemon has failed at something that is no fault of the request. Read the daemon's log on stderr and report it; other requests still work.
+`shuttingDown`: The daemon is ending and takes no more work. Start a new daemon and send the request there.
+`sessionNotFound`: No session of that id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` names those that exist.
+`sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` says what it is, `details.navigationId` which navigation.
+`sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
+`headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
+`versionUnsupported`: The file has a version that this daemon does not write. Update the daemon, or migrate the file with `treelined migrate`.
+`readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+`sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
+`sessionReplaced`: Another file stands in the place of the session file. Close the session and open it again to read what is there now.
+`sessionExists`: There is a session of that id already. Open the existing session, or choose another id.
+`entryNotFound`: The session has no entry of that id. Correct `details.entryId`; `get_tree` and `get_entries` name the entries.
+`leafMoved`: The leaf is not where `expectedLeafId` says. Look at `details.entries` and `details.leafId`, decide anew, and send the request with the new leaf.
+`entryInvalid`: An entry does not have the members that its type or role asks for. Correct the member `details.field` of the entry `details.index`; the message lists what is accepted.
+`treeChanged`: The tree has changed since the page that the cursor is of. Begin again with the first page.
+`nestingTooDeep`: The nested form of the tree would be too deep. Ask for the flat form, or for less with `maxDepth` or `rootId`.
+`duplicateEntryId`: Another entry has that id. Choose another id. The same id with the same content is no error: that is a retry.
+`notAUserMessage`: The entry is not a user message, or there is none to go back to. Name a user message; `get_fork_messages` lists them.
+`nothingToUndo`: There is no move to take back. Nothing has to be done; `get_navigation_log` lists the moves.
+`unansweredToolCalls`: The copy would end with tool calls whose results are not part of it. Take the results along, or have the calls closed where the method offers it.
+`summarizerUnavailable`: A summary is wanted, but no summarizer is configured and no client gave one. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
+`summarizerFailed`: The summarizer has failed; nothing was changed. Try again, or go without a summary.
+`nothingToCompact`: The context has no part that could be summarized. Nothing has to be done; try again when the conversation has grown.
+`eventNotPending`: The question is over or never was open. Nothing has to be done: somebody else has answered, or the time is up.
+`storageFull`: The disk or the quota is full. Make room and send the request again; `details.writtenIds` names what was written.
+`storageIo`: The system failed to read or write the file. Check the disk and the file; `details.writtenIds` names what was written.
+`pathDenied`: The system denies access to the file or its directory. Change the rights of the file or the directory, or choose another session directory.
+`durabilityUnknown`: The data is written, but the system could not say that it is on the disk. Check the disk; sending the same entry ids again tells whether they are safe now.
+`batchUnsupported`: The message is a batch. Send the requests one by one; they may be sent without waiting for the answers.
+`requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, such as fewer entries.
+`responseTooLarge`: The answer would be larger than the client or the daemon takes. Ask for less at once: with `limit`, `maxBytes`, or for single entries.
+`overloaded`: Too much is waiting to be done or to be read by the client. Read what the daemon has sent, and try again after `retryAfterMs`.
+`cancelled`: The request was cancelled; nothing was changed. Nothing has to be done; send it again if it is wanted after all.
+"""
 
 EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 """How a question ended.
@@ -159,9 +195,6 @@ ForkPosition = Literal["before", "at"]
 `at`: With the entry.
 """
 
-Message = dict[str, Any]
-"""A message. Members beside these are kept, and depend on the role."""
-
 MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
 """What moved the leaf."""
 
@@ -176,9 +209,6 @@ NavigationReason = Literal[
 `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
-
-NewEntry = dict[str, Any]
-"""An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others are kept, bytes and order."""
 
 OnNoAnswer = Literal["proceed", "cancel"]
 """What it means that nobody answered in time."""
@@ -375,6 +405,58 @@ class AppendMessageResult(TypedDict):
     """What the write was given."""
 
 
+class _AssistantMessage(TypedDict):
+    role: Literal["assistant"]
+    """Tells what this is."""
+    content: list[ContentBlock]
+    """Text, thinking and tool calls."""
+
+
+class AssistantMessage(_AssistantMessage, total=False):
+    """What the model answers."""
+
+    api: str | None
+    """The provider's programming interface."""
+    provider: str | None
+    """Who serves the model."""
+    model: str | None
+    """The provider's name for the model."""
+    usage: Usage | None
+    """What the answer used."""
+    stopReason: str | None
+    """`stop`, `length`, `toolUse`, `error`, `aborted`, or another."""
+    errorMessage: str | None
+    """Why it failed, if `stopReason` is `error`."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+class _BashExecutionMessage(TypedDict):
+    role: Literal["bashExecution"]
+    """Tells what this is."""
+    command: str
+    """The command."""
+    output: str
+    """What it wrote."""
+
+
+class BashExecutionMessage(_BashExecutionMessage, total=False):
+    """A command that the user ran."""
+
+    exitCode: float | None
+    """Left out if it did not exit."""
+    cancelled: bool | None
+    """The user ended it."""
+    truncated: bool | None
+    """`output` is a part only."""
+    fullOutputPath: str | None
+    """A file with the whole output."""
+    excludeFromContext: bool | None
+    """The model does not see it."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
 class BeginTurnParams(TypedDict, total=False):
     """The client's agent begins to run: the leaf only moves by appending until `end_turn`."""
 
@@ -456,12 +538,28 @@ class BranchSummaryEntry(_BranchSummaryEntry, total=False):
 
     details: Any
     """Of whoever made the summary, such as the files it is about."""
-    usage: dict[str, Any]
+    usage: Usage
     """Tokens the summary took."""
     fromHook: bool
     """The summary came from a client."""
     merge: bool
     """Made by `merge_branch`: the branch was not left, but taken in."""
+
+
+class _BranchSummaryMessage(TypedDict):
+    role: Literal["branchSummary"]
+    """Tells what this is."""
+    summary: str
+    """The text of the summary."""
+
+
+class BranchSummaryMessage(_BranchSummaryMessage, total=False):
+    """The summary of a branch that was left."""
+
+    fromId: str | None
+    """The leaf that was left; `root` if there was none."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
 
 
 class CancelRequestParams(TypedDict):
@@ -574,7 +672,7 @@ class CompactionEntry(_CompactionEntry, total=False):
 
     details: Any
     """Of whoever made the summary, such as the files it is about."""
-    usage: dict[str, Any]
+    usage: Usage
     """Tokens the summary took."""
     systemMessage: Any
     """Stands before the summary in the context."""
@@ -614,6 +712,22 @@ class CompactionPreparation(_CompactionPreparation, total=False):
     """What the summary shall dwell on."""
 
 
+class _CompactionSummaryMessage(TypedDict):
+    role: Literal["compactionSummary"]
+    """Tells what this is."""
+    summary: str
+    """The text of the summary."""
+
+
+class CompactionSummaryMessage(_CompactionSummaryMessage, total=False):
+    """The summary of the older part of the context."""
+
+    tokensBefore: float | None
+    """Tokens of the context before, estimated."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
 class ContextEditEntry(TypedDict):
     """Changes what the context shows of an earlier entry."""
 
@@ -629,6 +743,21 @@ class ContextEditEntry(TypedDict):
     """The entry it is about."""
     replacement: Replacement | None
     """Null leaves the target out of the context."""
+
+
+class Cost(TypedDict, total=False):
+    """A price, in dollars."""
+
+    input: float | None
+    """Of the tokens sent."""
+    output: float | None
+    """Of the tokens received."""
+    cacheRead: float | None
+    """Of the tokens read from the cache."""
+    cacheWrite: float | None
+    """Of the tokens written to the cache."""
+    total: float | None
+    """In all."""
 
 
 class CreateSessionParams(TypedDict, total=False):
@@ -675,6 +804,26 @@ class CustomEntry(_CustomEntry, total=False):
 
     data: Any
     """Anything."""
+
+
+class _CustomMessage(TypedDict):
+    role: Literal["custom"]
+    """Tells what this is."""
+    content: Content
+    """What is said."""
+
+
+class CustomMessage(_CustomMessage, total=False):
+    """A message of a plugin."""
+
+    customType: str | None
+    """What it is, in the plugin's own terms."""
+    display: bool | None
+    """Show it to the user."""
+    details: Any
+    """Anything; not sent to the model."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
 
 
 class _CustomMessageEntry(TypedDict):
@@ -1208,6 +1357,17 @@ class GivenSummary(_GivenSummary, total=False):
     """Anything; stored byte for byte."""
 
 
+class ImageBlock(TypedDict):
+    """An image."""
+
+    type: Literal["image"]
+    """Tells what this is."""
+    data: str
+    """The bytes, as base64."""
+    mimeType: str
+    """Such as `image/png`."""
+
+
 class _InitializeParams(TypedDict):
     protocolVersion: int
     """1. To any other version the daemon answers with its own."""
@@ -1523,6 +1683,264 @@ class NestedTree(_NestedTree, total=False):
     """There are more rows: `cursor` of the next page."""
 
 
+class _NewBranchSummaryEntry(TypedDict):
+    type: Literal["branch_summary"]
+    """Tells what this is."""
+    fromId: str
+    """The leaf that was left; `root` if there was none."""
+    summary: str
+    """The text of the summary."""
+
+
+class NewBranchSummaryEntry(_NewBranchSummaryEntry, total=False):
+    """A summary of a branch that was left."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    details: Any
+    """Of whoever made the summary, such as the files it is about."""
+    usage: Usage | None
+    """Tokens the summary took."""
+    fromHook: bool | None
+    """The summary came from a client."""
+    merge: bool | None
+    """Made by `merge_branch`: the branch was not left, but taken in."""
+
+
+class _NewCompactionEntry(TypedDict):
+    type: Literal["compaction"]
+    """Tells what this is."""
+    summary: str
+    """The text of the summary."""
+    firstKeptEntryId: str | None
+    """The first entry that stays in the context; null if none does."""
+    tokensBefore: int
+    """Tokens of the context before, estimated."""
+
+
+class NewCompactionEntry(_NewCompactionEntry, total=False):
+    """A summary in place of what stands before `firstKeptEntryId` on the path."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    details: Any
+    """Of whoever made the summary, such as the files it is about."""
+    usage: Usage | None
+    """Tokens the summary took."""
+    systemMessage: Any
+    """Stands before the summary in the context."""
+    fromHook: bool | None
+    """The summary came from a client."""
+
+
+class _NewContextEditEntry(TypedDict):
+    type: Literal["context_edit"]
+    """Tells what this is."""
+    targetId: str
+    """The entry it is about."""
+    replacement: Replacement | None
+    """Null leaves the target out of the context."""
+
+
+class NewContextEditEntry(_NewContextEditEntry, total=False):
+    """Changes what the context shows of an earlier entry."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewCustomEntry(TypedDict):
+    type: Literal["custom"]
+    """Tells what this is."""
+    customType: str
+    """What it is, in the plugin's own terms."""
+
+
+class NewCustomEntry(_NewCustomEntry, total=False):
+    """State of a plugin; not in the context."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    data: Any
+    """Anything."""
+
+
+class _NewCustomMessageEntry(TypedDict):
+    type: Literal["custom_message"]
+    """Tells what this is."""
+    customType: str
+    """What it is, in the plugin's own terms."""
+    content: Content
+    """The text, or content blocks."""
+    display: bool
+    """Show it to the user."""
+
+
+class NewCustomMessageEntry(_NewCustomMessageEntry, total=False):
+    """A message of a plugin, in the context."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    details: Any
+    """Anything."""
+
+
+class _NewLabelEntry(TypedDict):
+    type: Literal["label"]
+    """Tells what this is."""
+    targetId: str
+    """The entry it is for."""
+
+
+class NewLabelEntry(_NewLabelEntry, total=False):
+    """A label for an entry; the latest one counts."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    label: str | None
+    """Left out, null or empty: no label."""
+
+
+class _NewMessageEntry(TypedDict):
+    type: Literal["message"]
+    """Tells what this is."""
+    message: Message
+    """The message."""
+
+
+class NewMessageEntry(_NewMessageEntry, total=False):
+    """A message of the conversation."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewModelChangeEntry(TypedDict):
+    type: Literal["model_change"]
+    """Tells what this is."""
+    provider: str
+    """Who serves it."""
+    modelId: str
+    """The provider's name for it."""
+
+
+class NewModelChangeEntry(_NewModelChangeEntry, total=False):
+    """The model from here on."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewOtherEntry(TypedDict):
+    type: Literal["any other type"]
+    """Any other type."""
+
+
+class NewOtherEntry(_NewOtherEntry, total=False):
+    """An entry of a type that is none of the others."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewSessionInfoEntry(TypedDict):
+    type: Literal["session_info"]
+    """Tells what this is."""
+
+
+class NewSessionInfoEntry(_NewSessionInfoEntry, total=False):
+    """The name of the session; the latest one counts."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    name: str | None
+    """Left out, null or empty: no name."""
+
+
+class _NewThinkingLevelChangeEntry(TypedDict):
+    type: Literal["thinking_level_change"]
+    """Tells what this is."""
+    thinkingLevel: str
+    """The level, such as `off` or `high`."""
+
+
+class NewThinkingLevelChangeEntry(_NewThinkingLevelChangeEntry, total=False):
+    """The thinking level from here on."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewUsageEntry(TypedDict):
+    type: Literal["usage"]
+    """Tells what this is."""
+    kind: str
+    """What they were used for."""
+    provider: str
+    """Who served the model."""
+    model: str
+    """The provider's name for it."""
+    usage: Usage
+    """The numbers."""
+
+
+class NewUsageEntry(_NewUsageEntry, total=False):
+    """Tokens used outside the conversation."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    note: str | None
+    """For people."""
+
+
 class OpenSessionParams(TypedDict, total=False):
     """Opens a session by its id or by the path of its file: one of the two."""
 
@@ -1545,10 +1963,17 @@ class OpenSessionResult(TypedDict):
     """What was found wrong in the file."""
 
 
+class OtherBlock(TypedDict):
+    """Any other type."""
+
+    type: Literal["any other type"]
+    """None of the known ones."""
+
+
 class OtherEntry(TypedDict):
     """An entry of a type that is none of the others."""
 
-    type: str
+    type: Literal["any other type"]
     """Any other type."""
     id: str
     """Unique in the session."""
@@ -1556,6 +1981,13 @@ class OtherEntry(TypedDict):
     """The entry before it; null at a root."""
     timestamp: str
     """ISO 8601 with milliseconds, UTC."""
+
+
+class OtherMessage(TypedDict):
+    """Any other role."""
+
+    role: Literal["any other type"]
+    """None of the known ones."""
 
 
 class PartialWriteDetails(TypedDict):
@@ -1999,6 +2431,42 @@ class SummaryDelta(TypedDict):
     """Text to put behind the pieces before."""
 
 
+class _SystemMessage(TypedDict):
+    role: Literal["system"]
+    """Tells what this is."""
+    content: Content
+    """The instructions."""
+
+
+class SystemMessage(_SystemMessage, total=False):
+    """Instructions for the model."""
+
+    sections: Any
+    """Parts of the instructions."""
+    toolsAdded: Any
+    """Tools that the model has from here on."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+class TextBlock(TypedDict):
+    """A piece of text."""
+
+    type: Literal["text"]
+    """Tells what this is."""
+    text: str
+    """The text."""
+
+
+class ThinkingBlock(TypedDict):
+    """What the model thought."""
+
+    type: Literal["thinking"]
+    """Tells what this is."""
+    thinking: str
+    """The text."""
+
+
 class ThinkingLevelChangeEntry(TypedDict):
     """The thinking level from here on."""
 
@@ -2025,6 +2493,44 @@ class Tokens(TypedDict):
     """Read from the cache."""
     cacheWrite: int
     """Written to the cache."""
+
+
+class _ToolCallBlock(TypedDict):
+    type: Literal["toolCall"]
+    """Tells what this is."""
+    id: str
+    """Unique in the conversation."""
+    name: str
+    """The name of the tool."""
+
+
+class ToolCallBlock(_ToolCallBlock, total=False):
+    """A call of a tool."""
+
+    arguments: Any
+    """What the tool is called with, usually an object."""
+
+
+class _ToolResultMessage(TypedDict):
+    role: Literal["toolResult"]
+    """Tells what this is."""
+    toolCallId: str
+    """The `id` of the tool call that it answers."""
+    content: list[ContentBlock]
+    """Text and images."""
+
+
+class ToolResultMessage(_ToolResultMessage, total=False):
+    """What a tool returned."""
+
+    toolName: str | None
+    """The name of the tool."""
+    details: Any
+    """Anything; not sent to the model."""
+    isError: bool | None
+    """The tool failed."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
 
 
 class TreeChangedDetails(TypedDict):
@@ -2143,6 +2649,23 @@ class UndoNavigationResult(TypedDict):
     """What the write was given."""
 
 
+class Usage(TypedDict, total=False):
+    """What a model used, in tokens and money."""
+
+    input: float | None
+    """Tokens sent, without those from the cache."""
+    output: float | None
+    """Tokens received."""
+    cacheRead: float | None
+    """Tokens read from the cache."""
+    cacheWrite: float | None
+    """Tokens written to the cache."""
+    totalTokens: float | None
+    """All tokens."""
+    cost: Cost | None
+    """The price, in dollars."""
+
+
 class _UsageEntry(TypedDict):
     type: Literal["usage"]
     """Tells what this is."""
@@ -2158,7 +2681,7 @@ class _UsageEntry(TypedDict):
     """Who served the model."""
     model: str
     """The provider's name for it."""
-    usage: dict[str, Any]
+    usage: Usage
     """The numbers."""
 
 
@@ -2168,6 +2691,23 @@ class UsageEntry(_UsageEntry, total=False):
     note: str
     """For people."""
 
+
+class _UserMessage(TypedDict):
+    role: Literal["user"]
+    """Tells what this is."""
+    content: Content
+    """What is said."""
+
+
+class UserMessage(_UserMessage, total=False):
+    """What the user says."""
+
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+ContentBlock = Union[TextBlock, ThinkingBlock, ImageBlock, ToolCallBlock, OtherBlock]
+"""A piece of content, by its type. Other members are kept."""
 
 Content = Union[str, list[ContentBlock]]
 """A text, or content blocks."""
@@ -2191,8 +2731,37 @@ Entry = Union[
 GetTreeResult = Union[FlatTree, NestedTree]
 """A page of the tree."""
 
+Message = Union[
+    UserMessage,
+    AssistantMessage,
+    ToolResultMessage,
+    BashExecutionMessage,
+    CustomMessage,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    SystemMessage,
+    OtherMessage,
+]
+"""A message, by its role. Other members are kept."""
+
 NavigateTreeResult = Union[Navigation, DryRun]
 """The end of a navigation or, for `dryRun`, its preparation."""
+
+NewEntry = Union[
+    NewMessageEntry,
+    NewThinkingLevelChangeEntry,
+    NewModelChangeEntry,
+    NewCompactionEntry,
+    NewBranchSummaryEntry,
+    NewContextEditEntry,
+    NewCustomEntry,
+    NewCustomMessageEntry,
+    NewLabelEntry,
+    NewSessionInfoEntry,
+    NewUsageEntry,
+    NewOtherEntry,
+]
+"""An entry to append, by its type. Other members are kept, bytes and order."""
 
 PopResult = Navigation
 """As of `navigate_tree`."""

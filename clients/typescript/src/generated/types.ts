@@ -3,6 +3,43 @@
 import type {OtherType} from '../entry.js';
 
 /**
+ * An entry to append, by its type. Other members are kept, bytes and order.
+ */
+export type NewEntry =
+  | NewMessageEntry
+  | NewThinkingLevelChangeEntry
+  | NewModelChangeEntry
+  | NewCompactionEntry
+  | NewBranchSummaryEntry
+  | NewContextEditEntry
+  | NewCustomEntry
+  | NewCustomMessageEntry
+  | NewLabelEntry
+  | NewSessionInfoEntry
+  | NewUsageEntry
+  | NewOtherEntry;
+/**
+ * A message, by its role. Other members are kept.
+ */
+export type Message =
+  | UserMessage
+  | AssistantMessage
+  | ToolResultMessage
+  | BashExecutionMessage
+  | CustomMessage
+  | BranchSummaryMessage
+  | CompactionSummaryMessage
+  | SystemMessage
+  | OtherMessage;
+/**
+ * A text, or content blocks.
+ */
+export type Content = string | ContentBlock[];
+/**
+ * A piece of content, by its type. Other members are kept.
+ */
+export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBlock | OtherBlock;
+/**
  * How safe what was written is at the time of the answer.
  *
  * `none`: Nothing was written.
@@ -11,10 +48,6 @@ import type {OtherType} from '../entry.js';
  * `always`: Is on the disk.
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always';
-/**
- * A text, or content blocks.
- */
-export type Content = string | ContentBlock[];
 /**
  * An event that clients are asked about.
  */
@@ -109,6 +142,44 @@ export type Disposition = 'appended' | 'queued' | 'turnRequested';
 export type Origin = 'self' | 'other';
 /**
  * The cause of a failure: the contract of `error.data.kind`.
+ *
+ * `parseError`: The message is not JSON. Send one JSON object per line, encoded as UTF-8, without raw line breaks inside.
+ * `invalidRequest`: The message is JSON, but no request of JSON-RPC 2.0, or it is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` once, before everything else, or never.
+ * `methodNotFound`: There is no method of that name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
+ * `invalidParams`: The params do not have the shape that the method asks for. Correct the member that `details.field` names; `details.reason` says what is wrong with it.
+ * `internalError`: The daemon has failed at something that is no fault of the request. Read the daemon's log on stderr and report it; other requests still work.
+ * `shuttingDown`: The daemon is ending and takes no more work. Start a new daemon and send the request there.
+ * `sessionNotFound`: No session of that id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` names those that exist.
+ * `sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` says what it is, `details.navigationId` which navigation.
+ * `sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
+ * `headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
+ * `versionUnsupported`: The file has a version that this daemon does not write. Update the daemon, or migrate the file with `treelined migrate`.
+ * `readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+ * `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
+ * `sessionReplaced`: Another file stands in the place of the session file. Close the session and open it again to read what is there now.
+ * `sessionExists`: There is a session of that id already. Open the existing session, or choose another id.
+ * `entryNotFound`: The session has no entry of that id. Correct `details.entryId`; `get_tree` and `get_entries` name the entries.
+ * `leafMoved`: The leaf is not where `expectedLeafId` says. Look at `details.entries` and `details.leafId`, decide anew, and send the request with the new leaf.
+ * `entryInvalid`: An entry does not have the members that its type or role asks for. Correct the member `details.field` of the entry `details.index`; the message lists what is accepted.
+ * `treeChanged`: The tree has changed since the page that the cursor is of. Begin again with the first page.
+ * `nestingTooDeep`: The nested form of the tree would be too deep. Ask for the flat form, or for less with `maxDepth` or `rootId`.
+ * `duplicateEntryId`: Another entry has that id. Choose another id. The same id with the same content is no error: that is a retry.
+ * `notAUserMessage`: The entry is not a user message, or there is none to go back to. Name a user message; `get_fork_messages` lists them.
+ * `nothingToUndo`: There is no move to take back. Nothing has to be done; `get_navigation_log` lists the moves.
+ * `unansweredToolCalls`: The copy would end with tool calls whose results are not part of it. Take the results along, or have the calls closed where the method offers it.
+ * `summarizerUnavailable`: A summary is wanted, but no summarizer is configured and no client gave one. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
+ * `summarizerFailed`: The summarizer has failed; nothing was changed. Try again, or go without a summary.
+ * `nothingToCompact`: The context has no part that could be summarized. Nothing has to be done; try again when the conversation has grown.
+ * `eventNotPending`: The question is over or never was open. Nothing has to be done: somebody else has answered, or the time is up.
+ * `storageFull`: The disk or the quota is full. Make room and send the request again; `details.writtenIds` names what was written.
+ * `storageIo`: The system failed to read or write the file. Check the disk and the file; `details.writtenIds` names what was written.
+ * `pathDenied`: The system denies access to the file or its directory. Change the rights of the file or the directory, or choose another session directory.
+ * `durabilityUnknown`: The data is written, but the system could not say that it is on the disk. Check the disk; sending the same entry ids again tells whether they are safe now.
+ * `batchUnsupported`: The message is a batch. Send the requests one by one; they may be sent without waiting for the answers.
+ * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, such as fewer entries.
+ * `responseTooLarge`: The answer would be larger than the client or the daemon takes. Ask for less at once: with `limit`, `maxBytes`, or for single entries.
+ * `overloaded`: Too much is waiting to be done or to be read by the client. Read what the daemon has sent, and try again after `retryAfterMs`.
+ * `cancelled`: The request was cancelled; nothing was changed. Nothing has to be done; send it again if it is wanted after all.
  */
 export type ErrorKind =
   | 'parseError'
@@ -390,17 +461,17 @@ export interface AppendEntriesParams {
   expectedLeafId?: string | null;
 }
 /**
- * An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others are kept, bytes and order.
+ * A message of the conversation.
  */
-export interface NewEntry {
+export interface NewMessageEntry {
   /**
-   * Any type but `session`.
+   * Tells what this is.
    */
-  type: string;
+  type: 'message';
   /**
    * Made by the daemon if left out.
    */
-  id?: string | null;
+  id?: string;
   /**
    * The entry before it in the batch if left out, for the first one the leaf; null: a root.
    */
@@ -408,7 +479,788 @@ export interface NewEntry {
   /**
    * ISO 8601; now if left out.
    */
-  timestamp?: string | null;
+  timestamp?: string;
+  /**
+   * The message.
+   */
+  message: Message;
+  [k: string]: unknown;
+}
+/**
+ * What the user says.
+ */
+export interface UserMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'user';
+  /**
+   * What is said.
+   */
+  content: Content;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * A piece of text.
+ */
+export interface TextBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'text';
+  /**
+   * The text.
+   */
+  text: string;
+  [k: string]: unknown;
+}
+/**
+ * What the model thought.
+ */
+export interface ThinkingBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'thinking';
+  /**
+   * The text.
+   */
+  thinking: string;
+  [k: string]: unknown;
+}
+/**
+ * An image.
+ */
+export interface ImageBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'image';
+  /**
+   * The bytes, as base64.
+   */
+  data: string;
+  /**
+   * Such as `image/png`.
+   */
+  mimeType: string;
+  [k: string]: unknown;
+}
+/**
+ * A call of a tool.
+ */
+export interface ToolCallBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'toolCall';
+  /**
+   * Unique in the conversation.
+   */
+  id: string;
+  /**
+   * The name of the tool.
+   */
+  name: string;
+  /**
+   * What the tool is called with, usually an object.
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+/**
+ * Any other type.
+ */
+export interface OtherBlock {
+  /**
+   * None of the known ones.
+   */
+  type: OtherType;
+  [k: string]: unknown;
+}
+/**
+ * What the model answers.
+ */
+export interface AssistantMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'assistant';
+  /**
+   * Text, thinking and tool calls.
+   */
+  content: ContentBlock[];
+  /**
+   * The provider's programming interface.
+   */
+  api?: string | null;
+  /**
+   * Who serves the model.
+   */
+  provider?: string | null;
+  /**
+   * The provider's name for the model.
+   */
+  model?: string | null;
+  /**
+   * What the answer used.
+   */
+  usage?: Usage | null;
+  /**
+   * `stop`, `length`, `toolUse`, `error`, `aborted`, or another.
+   */
+  stopReason?: string | null;
+  /**
+   * Why it failed, if `stopReason` is `error`.
+   */
+  errorMessage?: string | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * What a model used, in tokens and money.
+ */
+export interface Usage {
+  /**
+   * Tokens sent, without those from the cache.
+   */
+  input?: number | null;
+  /**
+   * Tokens received.
+   */
+  output?: number | null;
+  /**
+   * Tokens read from the cache.
+   */
+  cacheRead?: number | null;
+  /**
+   * Tokens written to the cache.
+   */
+  cacheWrite?: number | null;
+  /**
+   * All tokens.
+   */
+  totalTokens?: number | null;
+  /**
+   * The price, in dollars.
+   */
+  cost?: Cost | null;
+}
+/**
+ * A price, in dollars.
+ */
+export interface Cost {
+  /**
+   * Of the tokens sent.
+   */
+  input?: number | null;
+  /**
+   * Of the tokens received.
+   */
+  output?: number | null;
+  /**
+   * Of the tokens read from the cache.
+   */
+  cacheRead?: number | null;
+  /**
+   * Of the tokens written to the cache.
+   */
+  cacheWrite?: number | null;
+  /**
+   * In all.
+   */
+  total?: number | null;
+}
+/**
+ * What a tool returned.
+ */
+export interface ToolResultMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'toolResult';
+  /**
+   * The `id` of the tool call that it answers.
+   */
+  toolCallId: string;
+  /**
+   * The name of the tool.
+   */
+  toolName?: string | null;
+  /**
+   * Text and images.
+   */
+  content: ContentBlock[];
+  /**
+   * Anything; not sent to the model.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * The tool failed.
+   */
+  isError?: boolean | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * A command that the user ran.
+ */
+export interface BashExecutionMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'bashExecution';
+  /**
+   * The command.
+   */
+  command: string;
+  /**
+   * What it wrote.
+   */
+  output: string;
+  /**
+   * Left out if it did not exit.
+   */
+  exitCode?: number | null;
+  /**
+   * The user ended it.
+   */
+  cancelled?: boolean | null;
+  /**
+   * `output` is a part only.
+   */
+  truncated?: boolean | null;
+  /**
+   * A file with the whole output.
+   */
+  fullOutputPath?: string | null;
+  /**
+   * The model does not see it.
+   */
+  excludeFromContext?: boolean | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * A message of a plugin.
+ */
+export interface CustomMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'custom';
+  /**
+   * What it is, in the plugin's own terms.
+   */
+  customType?: string | null;
+  /**
+   * What is said.
+   */
+  content: Content;
+  /**
+   * Show it to the user.
+   */
+  display?: boolean | null;
+  /**
+   * Anything; not sent to the model.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * The summary of a branch that was left.
+ */
+export interface BranchSummaryMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'branchSummary';
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * The leaf that was left; `root` if there was none.
+   */
+  fromId?: string | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * The summary of the older part of the context.
+ */
+export interface CompactionSummaryMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'compactionSummary';
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * Tokens of the context before, estimated.
+   */
+  tokensBefore?: number | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * Instructions for the model.
+ */
+export interface SystemMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'system';
+  /**
+   * The instructions.
+   */
+  content: Content;
+  /**
+   * Parts of the instructions.
+   */
+  sections?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Tools that the model has from here on.
+   */
+  toolsAdded?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * Any other role.
+ */
+export interface OtherMessage {
+  /**
+   * None of the known ones.
+   */
+  role: OtherType;
+  [k: string]: unknown;
+}
+/**
+ * The thinking level from here on.
+ */
+export interface NewThinkingLevelChangeEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'thinking_level_change';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The level, such as `off` or `high`.
+   */
+  thinkingLevel: string;
+  [k: string]: unknown;
+}
+/**
+ * The model from here on.
+ */
+export interface NewModelChangeEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'model_change';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * Who serves it.
+   */
+  provider: string;
+  /**
+   * The provider's name for it.
+   */
+  modelId: string;
+  [k: string]: unknown;
+}
+/**
+ * A summary in place of what stands before `firstKeptEntryId` on the path.
+ */
+export interface NewCompactionEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'compaction';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * The first entry that stays in the context; null if none does.
+   */
+  firstKeptEntryId: string | null;
+  /**
+   * Tokens of the context before, estimated.
+   */
+  tokensBefore: number;
+  /**
+   * Of whoever made the summary, such as the files it is about.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Tokens the summary took.
+   */
+  usage?: Usage | null;
+  /**
+   * Stands before the summary in the context.
+   */
+  systemMessage?: {
+    [k: string]: unknown;
+  };
+  /**
+   * The summary came from a client.
+   */
+  fromHook?: boolean | null;
+  [k: string]: unknown;
+}
+/**
+ * A summary of a branch that was left.
+ */
+export interface NewBranchSummaryEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'branch_summary';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The leaf that was left; `root` if there was none.
+   */
+  fromId: string;
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * Of whoever made the summary, such as the files it is about.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Tokens the summary took.
+   */
+  usage?: Usage | null;
+  /**
+   * The summary came from a client.
+   */
+  fromHook?: boolean | null;
+  /**
+   * Made by `merge_branch`: the branch was not left, but taken in.
+   */
+  merge?: boolean | null;
+  [k: string]: unknown;
+}
+/**
+ * Changes what the context shows of an earlier entry.
+ */
+export interface NewContextEditEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'context_edit';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The entry it is about.
+   */
+  targetId: string;
+  /**
+   * Null leaves the target out of the context.
+   */
+  replacement: Replacement | null;
+  [k: string]: unknown;
+}
+/**
+ * What a context_edit shows instead.
+ */
+export interface Replacement {
+  /**
+   * In place of the content of the target.
+   */
+  content: Content;
+}
+/**
+ * State of a plugin; not in the context.
+ */
+export interface NewCustomEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'custom';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * What it is, in the plugin's own terms.
+   */
+  customType: string;
+  /**
+   * Anything.
+   */
+  data?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+/**
+ * A message of a plugin, in the context.
+ */
+export interface NewCustomMessageEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'custom_message';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * What it is, in the plugin's own terms.
+   */
+  customType: string;
+  /**
+   * The text, or content blocks.
+   */
+  content: Content;
+  /**
+   * Show it to the user.
+   */
+  display: boolean;
+  /**
+   * Anything.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+/**
+ * A label for an entry; the latest one counts.
+ */
+export interface NewLabelEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'label';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The entry it is for.
+   */
+  targetId: string;
+  /**
+   * Left out, null or empty: no label.
+   */
+  label?: string | null;
+  [k: string]: unknown;
+}
+/**
+ * The name of the session; the latest one counts.
+ */
+export interface NewSessionInfoEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'session_info';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * Left out, null or empty: no name.
+   */
+  name?: string | null;
+  [k: string]: unknown;
+}
+/**
+ * Tokens used outside the conversation.
+ */
+export interface NewUsageEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'usage';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * What they were used for.
+   */
+  kind: string;
+  /**
+   * Who served the model.
+   */
+  provider: string;
+  /**
+   * The provider's name for it.
+   */
+  model: string;
+  /**
+   * The numbers.
+   */
+  usage: Usage;
+  /**
+   * For people.
+   */
+  note?: string | null;
+  [k: string]: unknown;
+}
+/**
+ * An entry of a type that is none of the others.
+ */
+export interface NewOtherEntry {
+  /**
+   * Any other type.
+   */
+  type: OtherType;
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
   [k: string]: unknown;
 }
 /**
@@ -494,30 +1346,6 @@ export interface AppendMessageParams {
    * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
    */
   expectedLeafId?: string | null;
-}
-/**
- * A message. Members beside these are kept, and depend on the role.
- */
-export interface Message {
-  /**
-   * `user`, `assistant`, `toolResult`, `system`, `bashExecution`, `custom`, `branchSummary`, `compactionSummary`, or another.
-   */
-  role: string;
-  /**
-   * By role; null is as empty.
-   */
-  content?: Content | null;
-  [k: string]: unknown;
-}
-/**
- * A piece of content. Members beside its type depend on that.
- */
-export interface ContentBlock {
-  /**
-   * `text`, `image`, `thinking`, `toolCall`, or another.
-   */
-  type: string;
-  [k: string]: unknown;
 }
 /**
  * The result of `append_message`.
@@ -747,9 +1575,7 @@ export interface CompactionEntry {
   /**
    * Tokens the summary took.
    */
-  usage?: {
-    [k: string]: unknown;
-  };
+  usage?: Usage;
   /**
    * Stands before the summary in the context.
    */
@@ -799,9 +1625,7 @@ export interface BranchSummaryEntry {
   /**
    * Tokens the summary took.
    */
-  usage?: {
-    [k: string]: unknown;
-  };
+  usage?: Usage;
   /**
    * The summary came from a client.
    */
@@ -841,15 +1665,6 @@ export interface ContextEditEntry {
    */
   replacement: Replacement | null;
   [k: string]: unknown;
-}
-/**
- * What a context_edit shows instead.
- */
-export interface Replacement {
-  /**
-   * In place of the content of the target.
-   */
-  content: Content;
 }
 /**
  * State of a plugin; not in the context.
@@ -1014,9 +1829,7 @@ export interface UsageEntry {
   /**
    * The numbers.
    */
-  usage: {
-    [k: string]: unknown;
-  };
+  usage: Usage;
   /**
    * For people.
    */
@@ -1647,6 +2460,7 @@ export interface ForkMessage {
    * Between the root and the leaf, both included.
    */
   onActivePath: boolean;
+  [k: string]: unknown;
 }
 /**
  * Copies the path to an entry into a new session and opens that.
