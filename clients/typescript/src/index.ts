@@ -8,7 +8,7 @@ export {
   type ConnectOptions,
   connect,
 } from './client.js';
-export type { OtherType } from './entry.js';
+export { type OtherType, otherType } from './entry.js';
 export { type ClientErrorKind, TreelinedError } from './errors.js';
 export {
   type ErrorDetails,
