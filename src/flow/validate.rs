@@ -45,11 +45,14 @@ pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
             check.optional_text("firstKeptEntryId")?;
             check.count("tokensBefore")?;
             check.usage("usage")?;
+            check.optional_boolean("fromHook")?;
             check.optional_object("systemMessage")
         }
         "branch_summary" => {
             check.text("fromId")?;
             check.text("summary")?;
+            check.optional_boolean("fromHook")?;
+            check.optional_boolean("merge")?;
             check.usage("usage")
         }
         "context_edit" => {
@@ -147,6 +150,13 @@ impl<'a> Check<'a> {
         match self.member(name)? {
             b"true" | b"false" => Ok(()),
             _ => Err(self.refused(name, "must be true or false")),
+        }
+    }
+
+    fn optional_boolean(&self, name: &str) -> Result<()> {
+        match json::get(self.object, name) {
+            None | Some(b"null") => Ok(()),
+            Some(_) => self.boolean(name),
         }
     }
 

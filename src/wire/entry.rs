@@ -82,7 +82,7 @@ entries! {
         usage: Option<Usage>,
         /// Stands before the summary in the context.
         #[schemars(skip_serializing_if = "Option::is_none")]
-        system_message: Option<Value>,
+        system_message: Option<Map<String, Value>>,
         /// The summary came from a client.
         #[schemars(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
