@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:da3df24f081edeeff571dfa19e8ac3adff6a26e953b0c09caa7e8f480f870f60',
+  schema_hash = 'sha256:bbdc2c9a324858dcff2f8a4c0bd6f814577231978b2aad640f6475e56453c413',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

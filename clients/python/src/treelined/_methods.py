@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from . import types
 from ._params import OMITTED, Omitted
@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:da3df24f081edeeff571dfa19e8ac3adff6a26e953b0c09caa7e8f480f870f60"
+SCHEMA_HASH = "sha256:bbdc2c9a324858dcff2f8a4c0bd6f814577231978b2aad640f6475e56453c413"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -51,6 +51,22 @@ AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["types.EventAnswer | None"]]
 
 Answerer: TypeAlias = Callable[[P, threading.Event], "types.EventAnswer | None"]
 """Answers a question, in a thread of its own; the event is set when the question is over."""
+
+
+class AsyncAnswers(TypedDict, total=False):
+    """Answerers by the question that they answer."""
+
+    session_before_tree: AsyncAnswerer[types.SessionBeforeTree]
+    session_before_fork: AsyncAnswerer[types.SessionBeforeFork]
+    session_before_compact: AsyncAnswerer[types.SessionBeforeCompact]
+
+
+class Answers(TypedDict, total=False):
+    """Answerers by the question that they answer."""
+
+    session_before_tree: Answerer[types.SessionBeforeTree]
+    session_before_fork: Answerer[types.SessionBeforeFork]
+    session_before_compact: Answerer[types.SessionBeforeCompact]
 
 
 class AsyncMethods(ABC):
@@ -165,7 +181,7 @@ class AsyncMethods(ABC):
         answerer: AsyncAnswerer[types.SessionBeforeCompact],
     ) -> None: ...
     def answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
-        """Answer questions of that name; `answers` of the client must name it."""
+        """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
     async def create_session(
@@ -1387,7 +1403,7 @@ class Methods(ABC):
         answerer: Answerer[types.SessionBeforeCompact],
     ) -> None: ...
     def answer(self, name: str, answerer: Answerer[Any]) -> None:
-        """Answer questions of that name; `answers` of the client must name it."""
+        """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
     def create_session(

@@ -674,7 +674,7 @@ class CompactionEntry(_CompactionEntry, total=False):
     """Of whoever made the summary, such as the files it is about."""
     usage: Usage
     """Tokens the summary took."""
-    systemMessage: Any
+    systemMessage: dict[str, Any]
     """Stands before the summary in the context."""
     fromHook: bool
     """The summary came from a client."""
@@ -1735,7 +1735,7 @@ class NewCompactionEntry(_NewCompactionEntry, total=False):
     """Of whoever made the summary, such as the files it is about."""
     usage: Usage | None
     """Tokens the summary took."""
-    systemMessage: Any
+    systemMessage: dict[str, Any] | None
     """Stands before the summary in the context."""
     fromHook: bool | None
     """The summary came from a client."""

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:da3df24f081edeeff571dfa19e8ac3adff6a26e953b0c09caa7e8f480f870f60";
+    "sha256:bbdc2c9a324858dcff2f8a4c0bd6f814577231978b2aad640f6475e56453c413";
 
 impl Client {
     /// Makes a new session and opens it. Nothing is written before its first entry.

@@ -113,7 +113,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The schema they were made from; a daemon made from the same one tells the same hash. */
-export const SCHEMA_HASH = 'sha256:da3df24f081edeeff571dfa19e8ac3adff6a26e953b0c09caa7e8f480f870f60';
+export const SCHEMA_HASH = 'sha256:bbdc2c9a324858dcff2f8a4c0bd6f814577231978b2aad640f6475e56453c413';
 
 /** Params and result by method. */
 export interface Methods {

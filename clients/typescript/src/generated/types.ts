@@ -977,7 +977,7 @@ export interface NewCompactionEntry {
    */
   systemMessage?: {
     [k: string]: unknown;
-  };
+  } | null;
   /**
    * The summary came from a client.
    */
