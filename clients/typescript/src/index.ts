@@ -2,6 +2,7 @@
 
 export {
   type Answerer,
+  type Answerers,
   type BeforeEventName,
   type CallOptions,
   Client,
