@@ -213,7 +213,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         import threading
         from abc import ABC, abstractmethod
         from collections.abc import Awaitable, Callable, Sequence
-        from typing import Any, Literal, TypeAlias, TypeVar, overload
+        from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
         from . import types
         from ._params import OMITTED, Omitted
@@ -238,6 +238,13 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         """Answers a question, in a thread of its own; the event is set when the question is over."""
         '''
     parts = [dedent(text)]
+    for kind in ("Async", ""):
+        lines = [
+            f"class {kind}Answers(TypedDict, total=False):",
+            '    """Answerers by the question that they answer."""',
+            *(f"    {name}: {kind}Answerer[types.{params}]" for name, params in questions),
+        ]
+        parts.append("\n".join(lines))
     for kind in ("Async", ""):
         answerer = f"{kind}Answerer"
         what = "awaited" if kind else "blocking"
@@ -274,7 +281,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
             ]
         lines += [
             f"    def answer(self, name: str, answerer: {answerer}[Any]) -> None:",
-            '        """Answer questions of that name; `answers` of the client must name it."""',
+            '        """Answer questions of that name: before the client starts, or if its `answers` names it."""',
             "        self._answer(name, answerer)",
             "",
         ]
