@@ -54,7 +54,9 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
     for (name, schema) in definitions.sorted() {
         // Entries have a file of their own; messages and their content are raw JSON.
         let tags = ["type", "role"].map(|tag| &schema["properties"][tag]["const"]);
-        let elsewhere = tags.iter().any(|tag| tag.is_string()) || name == "Replacement" || schema["enum"].is_array();
+        let elsewhere = tags.iter().any(|tag| tag.is_string())
+            || name == "Replacement"
+            || schema["enum"].is_array();
         if BY_HAND.contains(&name) || name.ends_with("Params") || elsewhere || !are_wanted(name) {
             continue;
         }
