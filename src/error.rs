@@ -1,6 +1,10 @@
 //! What can go wrong, as clients see it: one [`Error`], one [`Kind`] per cause, and the only table
 //! that maps kinds to JSON-RPC codes (protocol.md §8). Knows nothing of how an error travels.
 
+mod advice;
+
+pub use advice::Advice;
+
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt;

@@ -54,6 +54,9 @@ id!(
 /// Longest id a client may choose, in bytes.
 pub const MAX_ID_BYTES: usize = 128;
 
+/// An id a client may choose, as a regular expression.
+pub const PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
+
 /// Whether `text` is an id a client may choose: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`, at
 /// most 128 bytes (storage.md §1).
 pub fn is_valid(text: &str) -> bool {

@@ -4,8 +4,9 @@
 //! The map, in reading order:
 //!
 //! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`id`]: ids, and the seam
-//!   to clock and randomness. [`timestamp`]: instants. [`json`]: raw JSON, read and edited without being
-//!   re-serialized. [`terminal`]: text made safe to show. [`name`]: labels and session names on one line.
+//!   to clock and randomness. [`timestamp`]: instants. [`shape`]: what a message looks like, by role.
+//!   [`json`]: raw JSON, read and edited without being re-serialized. [`terminal`]: text made safe to show.
+//!   [`name`]: labels and session names on one line.
 //! - **The file.** [`log`]: one session's file: scanning, diagnostics, appending, migrating. [`sync`]:
 //!   when what is written is durable. [`store`]: the directory of all sessions. [`listing`]: a file's
 //!   row in a list. [`cache`]: what is kept on disk only to be quick. [`catalogue`]: those rows, kept.
@@ -48,6 +49,7 @@ pub mod program;
 pub mod rpc;
 pub mod schema;
 pub mod session;
+pub mod shape;
 pub mod stats;
 pub mod stdio;
 pub mod store;

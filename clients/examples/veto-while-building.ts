@@ -28,8 +28,7 @@ build.on('exit', (code, signal) => {
   console.log(`the build has ended with ${signal ?? code}`);
 });
 
-const client = await connect({ answers: ['session_before_tree'] });
-client.answer('session_before_tree', () => ({ cancel: isBuilding }));
+const client = await connect({ answers: { session_before_tree: () => ({ cancel: isBuilding }) } });
 await client.openSession({ sessionId });
 console.log('ready');
 

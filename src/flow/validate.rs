@@ -2,7 +2,8 @@
 //! judged by this: what is in a file is read as it is.
 
 use crate::error::{Error, Result};
-use crate::json::{self, Elements};
+use crate::json;
+use crate::shape::{self, Fault, Shape};
 
 /// Deepest nesting of arrays and objects a client may send in an entry.
 const MAX_NESTING: usize = 256;
@@ -43,13 +44,16 @@ pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
             check.member("firstKeptEntryId")?;
             check.optional_text("firstKeptEntryId")?;
             check.count("tokensBefore")?;
-            check.optional_object("usage")?;
+            check.usage("usage")?;
+            check.optional_boolean("fromHook")?;
             check.optional_object("systemMessage")
         }
         "branch_summary" => {
             check.text("fromId")?;
             check.text("summary")?;
-            check.optional_object("usage")
+            check.optional_boolean("fromHook")?;
+            check.optional_boolean("merge")?;
+            check.usage("usage")
         }
         "context_edit" => {
             check.text("targetId")?;
@@ -86,42 +90,20 @@ pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
             check.text("kind")?;
             check.text("provider")?;
             check.text("model")?;
-            check.member("usage")?;
-            check.optional_object("usage")?;
+            let usage = check.member("usage")?;
+            check.has_shape("usage", Shape::Object(&shape::USAGE), usage)?;
             check.optional_text("note")
         }
         _ => Ok(()),
     }
 }
 
-/// A message needs a role; known roles need the content of their role.
+/// A message needs a role; known roles need their members.
 pub fn message(index: usize, message: &[u8]) -> Result<()> {
-    let entry = Check {
-        index,
-        object: message,
-        path: "message.",
-    };
-    if !is_object(message) {
-        return Err(Error::entry_invalid(index, "message", "must be an object"));
-    }
-    let wanted = ["role", "content", "toolCallId"];
-    let [role, content, tool_call_id] = json::get_each(message, wanted);
-    let role = role.and_then(json::string);
-    let role = role.ok_or_else(|| entry.refused("role", "must be a string"))?;
-    match &*role {
-        "user" | "custom" | "system" => entry.is_text_or_blocks("content", content),
-        "assistant" => entry.are_blocks("content", content),
-        "toolResult" => {
-            entry.is_text("toolCallId", tool_call_id)?;
-            entry.are_blocks("content", content)
-        }
-        "bashExecution" => {
-            entry.text("command")?;
-            entry.text("output")
-        }
-        "branchSummary" | "compactionSummary" => entry.text("summary"),
-        _ => Ok(()),
-    }
+    shape::check_message(message).map_err(|Fault { member, reason }| {
+        let dot = if member.is_empty() { "" } else { "." };
+        Error::entry_invalid(index, format!("message{dot}{member}"), &reason)
+    })
 }
 
 /// Names what it refuses by the path of the member.
@@ -137,19 +119,12 @@ impl<'a> Check<'a> {
     }
 
     fn member(&self, name: &str) -> Result<&'a [u8]> {
-        self.given(name, json::get(self.object, name))
-    }
-
-    fn given<'v>(&self, name: &str, value: Option<&'v [u8]>) -> Result<&'v [u8]> {
+        let value = json::get(self.object, name);
         value.ok_or_else(|| self.refused(name, "is missing"))
     }
 
     fn text(&self, name: &str) -> Result<()> {
-        self.is_text(name, json::get(self.object, name))
-    }
-
-    fn is_text(&self, name: &str, value: Option<&[u8]>) -> Result<()> {
-        if self.given(name, value)?.starts_with(b"\"") {
+        if self.member(name)?.starts_with(b"\"") {
             return Ok(());
         }
         Err(self.refused(name, "must be a string"))
@@ -178,6 +153,13 @@ impl<'a> Check<'a> {
         }
     }
 
+    fn optional_boolean(&self, name: &str) -> Result<()> {
+        match json::get(self.object, name) {
+            None | Some(b"null") => Ok(()),
+            Some(_) => self.boolean(name),
+        }
+    }
+
     fn optional_object(&self, name: &str) -> Result<()> {
         match json::get(self.object, name) {
             None | Some(b"null") => Ok(()),
@@ -187,44 +169,22 @@ impl<'a> Check<'a> {
     }
 
     fn text_or_blocks(&self, name: &str) -> Result<()> {
-        self.is_text_or_blocks(name, json::get(self.object, name))
+        let value = self.member(name)?;
+        self.has_shape(name, Shape::TextOrBlocks, value)
     }
 
-    fn is_text_or_blocks(&self, name: &str, value: Option<&[u8]>) -> Result<()> {
-        match self.given(name, value)? {
-            [b'"', ..] => Ok(()),
-            _ => self.are_blocks(name, value),
+    fn usage(&self, name: &str) -> Result<()> {
+        match json::get(self.object, name) {
+            None | Some(b"null") => Ok(()),
+            Some(value) => self.has_shape(name, Shape::Object(&shape::USAGE), value),
         }
     }
 
-    /// An array of objects that each have a string `type`, and what the known types need.
-    fn are_blocks(&self, name: &str, value: Option<&[u8]>) -> Result<()> {
-        let value = self.given(name, value)?;
-        let wrong = |reason: &str| self.refused(name, reason);
-        let not_blocks = |_| wrong("must be an array of content blocks");
-        let untyped = || wrong("must be an array of objects with a type");
-        let mut elements = Elements::open(value, 0).map_err(not_blocks)?;
-        while let Some(at) = elements.next_at().map_err(not_blocks)? {
-            let wanted = ["type", "text", "thinking", "data", "mimeType", "id", "name"];
-            let picked = json::pick(value, at, wanted);
-            let ([kind, text, thinking, data, mime_type, id, tool], end) =
-                picked.map_err(|_| untyped())?;
-            elements.resume(end);
-            let kind = kind.and_then(json::string).ok_or_else(untyped)?;
-            let needed: &[(&str, Option<&[u8]>)] = match &*kind {
-                "text" => &[("text", text)],
-                "thinking" => &[("thinking", thinking)],
-                "image" => &[("data", data), ("mimeType", mime_type)],
-                "toolCall" => &[("id", id), ("name", tool)],
-                _ => &[],
-            };
-            for (member, value) in needed {
-                if !value.is_some_and(|value| value.starts_with(b"\"")) {
-                    return Err(wrong(&format!("has a block without its {member}")));
-                }
-            }
-        }
-        Ok(())
+    fn has_shape(&self, name: &str, shape: Shape, value: &[u8]) -> Result<()> {
+        shape::check(shape, value).map_err(|Fault { member, reason }| {
+            let dot = if member.is_empty() { "" } else { "." };
+            self.refused(&format!("{name}{dot}{member}"), &reason)
+        })
     }
 }
 

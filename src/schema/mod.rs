@@ -2,13 +2,15 @@
 //! method table (architecture.md, "Schema"). Pure and deterministic; writing them to `schema/` is
 //! `main`'s, and a test compares.
 
+mod examples;
 mod methods;
 mod openrpc;
+mod tags;
 
 pub use methods::{Method, Notification, method_names, methods, notification_names, notifications};
 pub use openrpc::openrpc;
 
-use crate::error::Kind;
+use crate::error::{Advice, Kind};
 use crate::wire::entry::FileLine;
 use crate::wire::{self, RequestId};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -132,11 +134,20 @@ impl Protocol {
 fn wire_document() -> &'static str {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
+        let definitions = Protocol::new().definitions;
+        // Generators of types follow the root: what it does not name, they leave out.
+        let named: Map<String, Value> = definitions
+            .keys()
+            .map(|name| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") })))
+            .collect();
         pretty(&json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": "treelined wire protocol, version 1",
-            "description": "Params, results, notifications and errors. methods.json tells which belong to which method.",
-            "$defs": Protocol::new().definitions,
+            "$id": "urn:treelined:protocol:v1",
+            "title": "TreelinedProtocol",
+            "description": "Params, results, notifications and errors of protocol version 1, each a member by its name. methods.json tells which belong to which method.",
+            "type": "object",
+            "properties": named,
+            "$defs": definitions,
         }))
     })
 }
@@ -164,9 +175,15 @@ fn method_list() -> Value {
             "params": in_file(&notification.params),
         })
     });
-    let errors = Kind::ALL.iter().map(
-        |kind| json!({ "kind": kind.name(), "code": kind.code(), "retryable": kind.retryable() }),
-    );
+    let errors = Kind::ALL.iter().map(|kind| {
+        json!({
+            "kind": kind.name(),
+            "code": kind.code(),
+            "retryable": kind.retryable(),
+            "description": kind.advice().happened,
+            "remedy": kind.advice().remedy,
+        })
+    });
     json!({
         "protocolVersion": PROTOCOL_VERSION,
         "schemaHash": computed_hash(),
@@ -182,6 +199,7 @@ fn session_file() -> Value {
     let reference = line.get("$ref").cloned();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:treelined:session-file:v3",
         "title": "treelined session file, version 3",
         "description": "One JSON object per line: the header first, then entries and leaf records.",
         "$ref": reference,
@@ -190,8 +208,13 @@ fn session_file() -> Value {
 }
 
 fn error_kind() -> Schema {
+    let mut description = "The cause of a failure: the contract of `error.data.kind`.\n".to_owned();
+    for kind in Kind::ALL {
+        let Advice { happened, remedy } = kind.advice();
+        let _ = write!(description, "\n`{}`: {happened} {remedy}", kind.name());
+    }
     json_schema!({
-        "description": "The cause of a failure: the contract of `error.data.kind`.",
+        "description": description,
         "type": "string",
         "enum": Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
     })

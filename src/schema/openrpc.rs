@@ -1,13 +1,20 @@
 //! The OpenRPC document of this daemon: `rpc.discover` and `schema/openrpc.json`.
 
 use super::Protocol;
+use super::examples;
 use super::methods::Method;
+use super::tags::{TAGS, tag_of};
 use crate::error::Kind;
+use schemars::Schema;
 use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 /// The version of the OpenRPC specification that is followed.
 const OPENRPC: &str = "1.3.2";
+
+/// Where references among the definitions lead.
+const DEFINITIONS: &str = "#/$defs/";
 
 /// The document without white space.
 pub fn openrpc() -> &'static str {
@@ -21,9 +28,10 @@ pub(super) fn document() -> Value {
         notifications,
         definitions,
     } = Protocol::new();
+    let examples = examples::examples();
     let methods: Vec<Value> = methods
         .iter()
-        .map(|method| described(method, &definitions))
+        .map(|method| described(method, &definitions, examples.get(method.name)))
         .collect();
     let notifications: Vec<Value> = notifications
         .into_iter()
@@ -31,6 +39,7 @@ pub(super) fn document() -> Value {
             json!({
                 "name": notification.name,
                 "summary": notification.summary,
+                "description": description_of(&notification.params, &definitions),
                 "params": notification.params,
             })
         })
@@ -40,8 +49,12 @@ pub(super) fn document() -> Value {
         .map(|kind| {
             let error = json!({
                 "code": kind.code(),
-                "message": kind.name(),
-                "data": { "kind": kind.name(), "retryable": kind.retryable() },
+                "message": kind.advice().happened,
+                "data": {
+                    "kind": kind.name(),
+                    "retryable": kind.retryable(),
+                    "remedy": kind.advice().remedy,
+                },
             });
             (kind.name().to_owned(), error)
         })
@@ -55,18 +68,33 @@ pub(super) fn document() -> Value {
         },
         "methods": methods,
         "x-notifications": notifications,
-        "components": { "schemas": definitions, "errors": errors },
+        "components": { "schemas": without_cycles(definitions), "errors": errors, "tags": tags() },
     });
     relocate(&mut document);
     document
 }
 
-fn described(method: &Method, definitions: &Map<String, Value>) -> Value {
-    let definition = method
-        .params
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| definitions.get(reference.strip_prefix("#/$defs/")?));
+fn tags() -> Map<String, Value> {
+    let tags = TAGS.iter().map(|tag| {
+        let object = json!({ "name": tag.name, "description": tag.description });
+        (tag.name.to_owned(), object)
+    });
+    tags.collect()
+}
+
+fn definition_of<'d>(schema: &Schema, definitions: &'d Map<String, Value>) -> Option<&'d Value> {
+    let reference = schema.get("$ref")?.as_str()?;
+    definitions.get(reference.strip_prefix(DEFINITIONS)?)
+}
+
+fn description_of(schema: &Schema, definitions: &Map<String, Value>) -> Option<Value> {
+    definition_of(schema, definitions)?
+        .get("description")
+        .cloned()
+}
+
+fn described(method: &Method, definitions: &Map<String, Value>, example: Option<&Value>) -> Value {
+    let definition = definition_of(&method.params, definitions);
     let member = |name: &str| definition.and_then(|definition| definition.get(name));
     let required = member("required").and_then(Value::as_array);
     let params: Vec<Value> = member("properties")
@@ -90,27 +118,99 @@ fn described(method: &Method, definitions: &Map<String, Value>) -> Value {
         .iter()
         .map(|kind| json!({ "$ref": format!("#/components/errors/{}", kind.name()) }))
         .collect();
+    let tag =
+        tag_of(method.name).map(|tag| json!({ "$ref": format!("#/components/tags/{}", tag.name) }));
     json!({
         "name": method.name,
         "summary": method.summary,
+        "description": member("description"),
+        "tags": tag.into_iter().collect::<Vec<_>>(),
         "paramStructure": "by-name",
         "params": params,
-        "result": { "name": "result", "schema": method.result },
+        "result": {
+            "name": "result",
+            "description": description_of(&method.result, definitions),
+            "schema": method.result,
+        },
         "errors": errors,
+        "examples": example.map(|example| pairing(method, example)).into_iter().collect::<Vec<_>>(),
     })
+}
+
+fn pairing(method: &Method, example: &Value) -> Value {
+    let params = example.get("params").and_then(Value::as_object);
+    let params = params.into_iter().flatten();
+    let params = params.map(|(name, value)| json!({ "name": name, "value": value }));
+    json!({
+        "name": method.name,
+        "description": method.summary,
+        "params": params.collect::<Vec<_>>(),
+        "result": { "name": "result", "value": example.get("result") },
+    })
+}
+
+/// The definitions without references that lead back to where they stand: OpenRPC's reference tools put
+/// in place of each reference what it refers to, and never end with one of those. What would be a
+/// definition again is an object that names it.
+fn without_cycles(mut definitions: Map<String, Value>) -> Map<String, Value> {
+    let mut references: HashMap<String, HashSet<String>> = HashMap::new();
+    for (name, definition) in &mut definitions {
+        let targets = references.entry(name.clone()).or_default();
+        for_each_object(definition, |object| targets.extend(target_of(object)));
+    }
+    for (name, definition) in &mut definitions {
+        for_each_object(definition, |object| {
+            if let Some(target) = target_of(object)
+                && leads_to(&target, name, &references)
+            {
+                object.shift_remove("$ref");
+                object.insert("type".into(), "object".into());
+                object.insert("description".into(), format!("Again as `{target}`.").into());
+                if let Some(targets) = references.get_mut(name) {
+                    targets.remove(&target);
+                }
+            }
+        });
+    }
+    definitions
+}
+
+/// The definition that a reference names.
+fn target_of(object: &Map<String, Value>) -> Option<String> {
+    let reference = object.get("$ref")?.as_str()?;
+    reference.strip_prefix(DEFINITIONS).map(str::to_owned)
+}
+
+fn leads_to(from: &str, to: &str, references: &HashMap<String, HashSet<String>>) -> bool {
+    let mut seen = HashSet::from([from]);
+    let mut pending = vec![from];
+    while let Some(name) = pending.pop() {
+        if name == to {
+            return true;
+        }
+        let targets = references.get(name).into_iter().flatten();
+        pending.extend(targets.map(String::as_str).filter(|name| seen.insert(name)));
+    }
+    false
 }
 
 /// Definitions stand elsewhere in an OpenRPC document.
 fn relocate(document: &mut Value) {
-    let mut pending = vec![document];
+    for_each_object(document, |object| {
+        if let Some(Value::String(reference)) = object.get_mut("$ref")
+            && let Some(name) = reference.strip_prefix(DEFINITIONS)
+        {
+            *reference = format!("#/components/schemas/{name}");
+        }
+    });
+}
+
+fn for_each_object(value: &mut Value, mut change: impl FnMut(&mut Map<String, Value>)) {
+    let mut pending = vec![value];
     while let Some(value) = pending.pop() {
         match value {
             Value::Object(members) => {
-                if let Some(Value::String(reference)) = members.get_mut("$ref")
-                    && let Some(name) = reference.strip_prefix("#/$defs/")
-                {
-                    *reference = format!("#/components/schemas/{name}");
-                }
+                change(members);
                 pending.extend(members.values_mut());
             }
             Value::Array(elements) => pending.extend(elements.iter_mut()),

@@ -251,3 +251,78 @@ fn the_openrpc_document_is_by_name() {
         assert!(error["data"]["kind"].is_string());
     }
 }
+
+/// Generators of types made only what the root named, which was nothing: the root names every definition,
+/// and the document has a name of its own.
+#[test]
+fn the_root_names_every_definition() {
+    let wire = document("treelined.v1.json");
+    assert!(
+        wire["$id"]
+            .as_str()
+            .is_some_and(|id| id.starts_with("urn:"))
+    );
+    let named = wire["properties"].as_object().unwrap();
+    assert!(named.keys().eq(wire["$defs"].as_object().unwrap().keys()));
+    for (name, schema) in named {
+        assert_eq!(schema["$ref"], format!("#/$defs/{name}"));
+    }
+}
+
+/// Readers of the OpenRPC document found names only. A method that is added without its group or its
+/// example belongs into `tags.rs` and `examples.json`.
+#[test]
+fn every_method_has_a_description_a_tag_and_an_example() {
+    let document: Value = serde_json::from_str(openrpc()).unwrap();
+    for method in document["methods"].as_array().unwrap() {
+        let name = &method["name"];
+        assert!(method["description"].is_string(), "{name}");
+        assert!(method["result"]["description"].is_string(), "{name}");
+        let tags = method["tags"].as_array().unwrap();
+        assert_eq!(tags.len(), 1, "tags.rs: {name}");
+        let tag = tags[0]["$ref"].as_str().unwrap().trim_start_matches('#');
+        assert!(document.pointer(tag).unwrap()["description"].is_string());
+        let examples = method["examples"].as_array().unwrap();
+        assert_eq!(examples.len(), 1, "examples.json: {name}");
+        assert!(!examples[0]["result"]["value"].is_null(), "{name}");
+    }
+    for tag in tags::TAGS {
+        for name in tag.methods {
+            assert!(method_names().any(|other| other == *name), "{name}");
+        }
+    }
+    for error in document["components"]["errors"]
+        .as_object()
+        .unwrap()
+        .values()
+    {
+        assert!(error["message"].as_str().unwrap().ends_with('.'));
+        assert!(error["data"]["remedy"].as_str().unwrap().ends_with('.'));
+    }
+}
+
+/// OpenRPC's reference tools put in place of each reference what it refers to: a definition that needed
+/// itself kept them busy until their memory was full.
+#[test]
+fn no_definition_of_the_openrpc_document_needs_itself() {
+    let document: Value = serde_json::from_str(openrpc()).unwrap();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let targets = |name: &str| -> Vec<&str> {
+        let references = values(&schemas[name]);
+        let references = references
+            .into_iter()
+            .filter_map(|v| v.get("$ref")?.as_str());
+        references
+            .filter_map(|reference| reference.strip_prefix("#/components/schemas/"))
+            .collect()
+    };
+    for name in schemas.keys() {
+        let (mut pending, mut seen) = (targets(name), HashSet::new());
+        while let Some(next) = pending.pop() {
+            assert_ne!(next, name);
+            if seen.insert(next) {
+                pending.extend(targets(next));
+            }
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Appending entries: messages, batches, labels, copies from other branches (protocol.md §3, §9).
 
-use super::entry::{Message, NewEntry};
+use super::entry::NewEntry;
+use super::message::Message;
 use super::params::{Raw, double_option, non_empty, object};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,11 +3,13 @@
 //!
 //! Unknown types and members are allowed everywhere, and survive.
 
+use super::message::{Content, Message, OrNull, Usage, or_null};
 use super::navigate::MoveCause;
+use crate::id;
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::marker::PhantomData;
 
 /// The `customType` of leaf records.
 const LEAF_RECORD: &str = "treelined.leaf";
@@ -76,11 +78,11 @@ entries! {
         #[schemars(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
         /// Tokens the summary took.
-        #[schemars(skip_serializing_if = "Option::is_none")]
-        usage: Option<Map<String, Value>>,
+        #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Usage>")]
+        usage: Option<Usage>,
         /// Stands before the summary in the context.
         #[schemars(skip_serializing_if = "Option::is_none")]
-        system_message: Option<Value>,
+        system_message: Option<Map<String, Value>>,
         /// The summary came from a client.
         #[schemars(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
@@ -96,8 +98,8 @@ entries! {
         #[schemars(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
         /// Tokens the summary took.
-        #[schemars(skip_serializing_if = "Option::is_none")]
-        usage: Option<Map<String, Value>>,
+        #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Usage>")]
+        usage: Option<Usage>,
         /// The summary came from a client.
         #[schemars(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
@@ -162,7 +164,7 @@ entries! {
         /// The provider's name for it.
         model: String,
         /// The numbers.
-        usage: Map<String, Value>,
+        usage: Usage,
         /// For people.
         #[schemars(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
@@ -241,53 +243,8 @@ pub struct Replacement {
     pub content: Content,
 }
 
-/// An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others
-/// are kept, bytes and order.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-pub struct NewEntry {
-    /// Any type but `session`.
-    pub r#type: String,
-    /// Made by the daemon if left out.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The entry before it in the batch if left out, for the first one the leaf; null: a root.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    pub parent_id: Option<String>,
-    /// ISO 8601; now if left out.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<String>,
-}
-
-/// A message. Members beside these are kept, and depend on the role.
-#[derive(JsonSchema)]
-pub struct Message {
-    /// `user`, `assistant`, `toolResult`, `system`, `bashExecution`, `custom`, `branchSummary`,
-    /// `compactionSummary`, or another.
-    pub role: String,
-    /// By role; null is as empty.
-    #[schemars(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "OrNull<Content>"
-    )]
-    pub content: Option<Content>,
-}
-
-/// A text, or content blocks.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-pub enum Content {
-    Text(String),
-    Blocks(Vec<ContentBlock>),
-}
-
-/// A piece of content. Members beside its type depend on that.
-#[derive(JsonSchema)]
-pub struct ContentBlock {
-    /// `text`, `image`, `thinking`, `toolCall`, or another.
-    pub r#type: String,
-}
+/// An entry to append, by its type.
+pub struct NewEntry;
 
 impl JsonSchema for Entry {
     fn schema_name() -> Cow<'static, str> {
@@ -315,24 +272,106 @@ impl JsonSchema for FileLine {
     }
 }
 
-/// The schema of a member that may be left out *and* may be null, which an optional member of
-/// outgoing JSON otherwise may not.
-struct OrNull<T>(PhantomData<T>);
-
-impl<T: JsonSchema> JsonSchema for OrNull<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
+impl JsonSchema for NewEntry {
     fn schema_name() -> Cow<'static, str> {
-        format!("{}OrNull", T::schema_name()).into()
+        "NewEntry".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let value = generator.subschema_for::<T>();
-        json_schema!({ "oneOf": [value, { "type": "null" }] })
+        // As the entries are delivered, whichever way these go.
+        let mut delivered = SchemaSettings::draft2020_12()
+            .for_serialize()
+            .into_generator();
+        let mut names = known_entries(&mut delivered);
+        names.push(delivered.subschema_for::<OtherEntry>());
+        let names: Vec<String> = names.iter().filter_map(defined_name).collect();
+        let definitions = generator.definitions_mut();
+        for (name, mut definition) in delivered.take_definitions(true) {
+            if names.contains(&name) {
+                to_append(&name, &mut definition);
+                definitions.insert(format!("New{name}"), definition);
+            } else {
+                definitions.entry(name).or_insert(definition);
+            }
+        }
+        let shapes = names
+            .iter()
+            .map(|name| json!({ "$ref": format!("#/$defs/New{name}") }));
+        json_schema!({
+            "description": "An entry to append, by its type. Other members are kept, bytes and order.",
+            "oneOf": shapes.collect::<Vec<_>>(),
+        })
     }
 }
+
+fn defined_name(reference: &Schema) -> Option<String> {
+    let reference = reference.get("$ref")?.as_str()?;
+    reference.rsplit('/').next().map(str::to_owned)
+}
+
+/// Makes of the definition of an entry that of one to append: `id`, `parentId` and `timestamp` may be
+/// left out, and what may be left out may be null.
+fn to_append(name: &str, definition: &mut Value) {
+    let Some(definition) = definition.as_object_mut() else {
+        return;
+    };
+    let mut required: Vec<String> = Vec::new();
+    if let Some(Value::Array(names)) = definition.get_mut("required") {
+        names.retain(|name| {
+            !["id", "parentId", "timestamp"]
+                .iter()
+                .any(|own| name == own)
+        });
+        required.extend(
+            names
+                .iter()
+                .filter_map(|name| name.as_str().map(str::to_owned)),
+        );
+    }
+    let Some(Value::Object(properties)) = definition.get_mut("properties") else {
+        return;
+    };
+    for (member, schema) in properties.iter_mut() {
+        let told = APPENDED.iter().find(|(name, _)| name == member);
+        if let (Some((_, text)), Value::Object(schema)) = (told, &mut *schema) {
+            schema.insert("description".into(), (*text).into());
+        }
+        match member.as_str() {
+            "id" => {
+                insert(schema, "pattern", json!(id::PATTERN));
+                insert(schema, "maxLength", json!(id::MAX_ID_BYTES));
+                insert(schema, "not", json!({ "const": "root" }));
+            }
+            "customType" if name == "CustomEntry" => {
+                insert(schema, "not", json!({ "pattern": "^treelined[.]" }));
+            }
+            "timestamp" => {}
+            "firstKeptEntryId" => or_null(schema),
+            _ if required.contains(member) => {}
+            _ => or_null(schema),
+        }
+    }
+}
+
+fn insert(schema: &mut Value, word: &str, value: Value) {
+    if let Value::Object(schema) = schema {
+        schema.insert(word.into(), value);
+    }
+}
+
+/// What the members that every entry has mean in one to append.
+const APPENDED: &[(&str, &str)] = &[
+    ("id", "Made by the daemon if left out."),
+    (
+        "parentId",
+        "The entry before it in the batch if left out, for the first one the leaf; null: a root.",
+    ),
+    ("timestamp", "ISO 8601; now if left out."),
+    (
+        "firstKeptEntryId",
+        "The first entry that stays in the context; null if none does.",
+    ),
+];
 
 /// Puts the `type` that tells a definition from the others into the definition itself: a tag that
 /// the union adds is lost by code generators.

@@ -17,6 +17,7 @@ pub mod event;
 pub mod failure;
 pub mod fork;
 pub mod handshake;
+pub mod message;
 pub mod navigate;
 pub mod notification;
 pub mod read;

@@ -2,8 +2,9 @@
 //! (protocol.md §3, §4; storage.md §4).
 
 use super::append::Durability;
-use super::entry::{ContentBlock, Entry};
+use super::entry::Entry;
 use super::event::{CancelReason, TreePreparation};
+use super::message::ContentBlock;
 use super::params::{Count, Nullable, Raw, count, nullable, object_option, optional_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! Reading a session: leaf, entries, paths, labels, branches, context, statistics (protocol.md §3).
 
-use super::entry::{Entry, Message};
+use super::entry::Entry;
+use super::message::Message;
 use super::params::{Count, Nullable, Raw, count, double_option, nullable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The client's agent turns, and messages from plugins (semantics.md §5).
 
 use super::append::Durability;
-use super::entry::Content;
+use super::message::Content;
 use super::params::Raw;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -107,6 +107,13 @@ return {
       local client, err = treelined.connect_sync({ command = '/nowhere/treelined' })
       equal({ client, err.kind }, { nil, 'disconnected' })
       f.matches(err, 'cannot start /nowhere/treelined: .*ENOENT')
+      -- What was looked for, where, and how to get it was left to guess.
+      client, err = treelined.connect_sync({ command = 'no-such-treelined' })
+      equal(client, nil)
+      f.matches(err, 'no such program on the PATH %(.*%)%. Install it with `cargo install')
+      client, err = treelined.connect_sync({ command = f.command, cwd = '/nowhere' })
+      equal(client, nil)
+      f.matches(err, 'no folder /nowhere to start it in')
       client, err = treelined.connect_sync({ command = f.command, args = { '--no-such-option' } })
       equal({ client, err.kind }, { nil, 'disconnected' })
       f.matches(err, 'exit code 2: .*%-%-no%-such%-option')

@@ -18,8 +18,10 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def message(entry_id: str) -> types.Message:
-    role = "user" if entry_id.startswith("u") else "assistant"
-    return {"role": role, "content": [{"type": "text", "text": f"says {entry_id}"}]}
+    content: list[types.ContentBlock] = [{"type": "text", "text": f"says {entry_id}"}]
+    if entry_id.startswith("u"):
+        return {"role": "user", "content": content}
+    return {"role": "assistant", "content": content}
 
 
 def converse(client: Client) -> str:

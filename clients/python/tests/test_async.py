@@ -113,11 +113,17 @@ def test_no_answerer_one_without_opinion_and_a_failing_one_let_it_happen(tmp_pat
     run(asked(tmp_path, test))
 
 
-def test_an_answerer_that_was_not_declared_is_a_mistake_that_tells_its_remedy() -> None:
+def test_an_answerer_that_was_not_declared_is_a_mistake_that_tells_its_remedy(
+    tmp_path: Path,
+) -> None:
     async def answer(_: types.SessionBeforeTree) -> None: ...
 
-    with pytest.raises(ValueError, match=r"answers=\['session_before_tree'\]"):
-        AsyncClient().answer("session_before_tree", answer)
+    async def test() -> None:
+        async with AsyncClient(COMMAND, session_dir=tmp_path) as client:
+            with pytest.raises(ValueError, match=r"answers=\{'session_before_tree': answerer\}"):
+                client.answer("session_before_tree", answer)
+
+    run(test)
 
 
 def test_a_question_that_nobody_answers_in_time_is_over_for_its_answerer(tmp_path: Path) -> None:

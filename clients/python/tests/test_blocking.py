@@ -204,8 +204,38 @@ def test_an_answerer_cancels_or_summarizes(tmp_path: Path) -> None:
         moved = client.navigate_tree(target_id="a1", summarize=True, label="left")
         summary = moved["summaryEntry"]
         assert summary["type"] == "branch_summary"
-        assert summary["summary"] == "left ['u2', 'a2'] from a2"  # type: ignore[typeddict-item]
+        assert summary["summary"] == "left ['u2', 'a2'] from a2"
         assert client.get_label(entry_id=summary["id"])["label"] == "left"
+
+
+def test_giving_an_answerer_tells_the_daemon_to_wait_for_it(tmp_path: Path) -> None:
+    """The event had to be named twice: for the daemon, and for the answerer."""
+
+    def veto(event: types.SessionBeforeTree, _: threading.Event) -> types.EventAnswer | None:
+        return {"cancel": event["preparation"]["targetId"] == "a1"}
+
+    early = Client(COMMAND, session_dir=tmp_path)
+    early.answer("session_before_tree", veto)
+    for client in (
+        early,
+        Client(COMMAND, session_dir=tmp_path, answers={"session_before_tree": veto}),
+    ):
+        with client:
+            converse(client)
+            assert client.navigate_tree(target_id="a1")["reason"] == "cancelledByClient"
+            client.answer("session_before_tree", lambda *_: None)
+            assert client.navigate_tree(target_id="a1")["cancelled"] is False
+            with pytest.raises(ValueError, match="does not wait"):
+                client.answer("session_before_fork", lambda *_: None)
+
+
+def test_a_missing_program_is_told_with_where_it_was_looked_for(tmp_path: Path) -> None:
+    """A program that was missing was a bare errno, the same as of a missing folder."""
+    looked = r"PATH \(/no/bin\)\. Install it with `cargo install --path \.`.*Client\("
+    with pytest.raises(DisconnectedError, match=looked):
+        Client("no-such-treelined", env={"PATH": "/no/bin"}).start()
+    with pytest.raises(DisconnectedError, match=r"no folder .*gone to start it in"):
+        Client(COMMAND, cwd=tmp_path / "gone").start()
 
 
 def test_a_waiting_navigation_is_aborted_from_another_thread(tmp_path: Path) -> None:

@@ -22,8 +22,15 @@ OUT = PACKAGE / "src" / "treelined"
 
 Schema = dict[str, Any]
 
-# Shapes that say little, since what stands in them depends on the role or type: plain dicts.
-OPEN = {"ContentBlock", "Message", "NewEntry"}
+# What clients send with members that the protocol does not know: plain dicts will do.
+OPEN = {
+    "list[types.NewEntry]": "Sequence[types.NewEntry | dict[str, Any]]",
+    "types.Message": "types.Message | dict[str, Any]",
+}
+
+# The type or role that is none of the known ones. Python has no "any string but these": a text that
+# nobody uses lets `type` and `role` tell shapes apart.
+OTHER = 'Literal["any other type"]'
 
 # Results whose shape depends on a param: the param, its types, and what each gives. The first one
 # is what leaving it out gives.
@@ -87,9 +94,7 @@ def types(definitions: dict[str, Schema]) -> str:
     names, classes, unions = [], [], []
     for name, schema in sorted(definitions.items()):
         text = documented(schema)
-        if name in OPEN:
-            names.append(f"{name} = dict[str, Any]\n{text}")
-        elif "properties" in schema:
+        if "properties" in schema:
             classes.append(typed_dict(name, schema))
         elif schema.get("type") == "object":
             names.append(f"{name} = dict[str, Any]\n{text}")
@@ -97,14 +102,28 @@ def types(definitions: dict[str, Schema]) -> str:
             names.append(f"{name} = {python_type(schema)}\n{text}")
         else:
             unions.append((name, f"{name} = {python_type(schema, quoted=False)}\n{text}"))
-    # Unions of unions behind those.
-    unions.sort(key=lambda union: sum(other in union[1] for other, _ in unions))
-    parts = [*names, *classes, *(text for _, text in unions)]
+    parts = [*names, *classes, *in_order(unions)]
     return (
         f'"""What crosses the pipe: params, results, notifications, entries.\n\n{NOTICE}\n"""\n\n'
         "from __future__ import annotations\n\n"
         "from typing import Any, Literal, TypedDict, Union\n\n" + "\n\n".join(parts) + "\n"
     )
+
+
+def in_order(unions: list[tuple[str, str]]) -> list[str]:
+    """Put unions behind those that they are made of."""
+    texts: list[str] = []
+    while unions:
+        names = [name for name, _ in unions]
+        for name, text in unions:
+            value = text.partition(" = ")[2].partition('"""')[0]
+            if not any(re.search(rf"\b{other}\b", value) for other in names):
+                texts.append(text)
+                unions = [union for union in unions if union[0] != name]
+                break
+        else:
+            raise ValueError(f"unions of each other: {names}")
+    return texts
 
 
 def typed_dict(name: str, schema: Schema) -> str:
@@ -146,6 +165,8 @@ def python_type(schema: Schema, *, quoted: bool = True) -> str:
                 if not quoted and len(shapes) > 1
                 else " | ".join(shapes)
             )
+    if "enum" in schema.get("not", {}):
+        return OTHER
     if "const" in schema:
         return f"Literal[{schema['const']!r}]"
     if "enum" in schema:
@@ -195,8 +216,8 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
 
         import threading
         from abc import ABC, abstractmethod
-        from collections.abc import Awaitable, Callable
-        from typing import Any, Literal, TypeAlias, TypeVar, overload
+        from collections.abc import Awaitable, Callable, Sequence
+        from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
         from . import types
         from ._params import OMITTED, Omitted
@@ -221,6 +242,13 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         """Answers a question, in a thread of its own; the event is set when the question is over."""
         '''
     parts = [dedent(text)]
+    for kind in ("Async", ""):
+        lines = [
+            f"class {kind}Answers(TypedDict, total=False):",
+            '    """Answerers by the question that they answer."""',
+            *(f"    {name}: {kind}Answerer[types.{params}]" for name, params in questions),
+        ]
+        parts.append("\n".join(lines))
     for kind in ("Async", ""):
         answerer = f"{kind}Answerer"
         what = "awaited" if kind else "blocking"
@@ -257,7 +285,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
             ]
         lines += [
             f"    def answer(self, name: str, answerer: {answerer}[Any]) -> None:",
-            '        """Answer questions of that name; `answers` of the client must name it."""',
+            '        """Answer questions of that name: before the client starts, or if its `answers` names it."""',
             "        self._answer(name, answerer)",
             "",
         ]
@@ -316,7 +344,8 @@ def function(kind: str, method: Any, definitions: dict[str, Schema]) -> list[str
 
 def qualified(shape: str, definitions: dict[str, Schema]) -> str:
     """Name the types where they are."""
-    return re.sub(r"\b[A-Z]\w+", lambda m: f"types.{m[0]}" if m[0] in definitions else m[0], shape)
+    named = re.sub(r"\b[A-Z]\w+", lambda m: f"types.{m[0]}" if m[0] in definitions else m[0], shape)
+    return OPEN.get(named, named)
 
 
 def ref(schema: Schema) -> str:

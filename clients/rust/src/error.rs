@@ -47,7 +47,7 @@ pub enum Error {
     },
 
     /// The daemon could not be started.
-    #[error("cannot start {program}: {source}")]
+    #[error("cannot start {program}: {source}{}", remedy(program, source))]
     CannotStart {
         /// What was to be started.
         program: String,
@@ -73,6 +73,23 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+}
+
+/// Where a missing program was looked for, and how to get it.
+fn remedy(program: &str, source: &io::Error) -> String {
+    if source.kind() != io::ErrorKind::NotFound {
+        return String::new();
+    }
+    let place = if program.contains(std::path::MAIN_SEPARATOR) {
+        String::new()
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        format!(" on the PATH ({})", path.to_string_lossy())
+    };
+    format!(
+        ": there is no such program{place}, or no folder to start it in. Install it with `cargo install --path .` \
+         in treelined's repository, or name it with `Client::builder().program(…)`"
+    )
 }
 
 impl Error {

@@ -1,7 +1,7 @@
 // A conversation with one daemon: calls, notifications, questions and their answers.
 
 import { Daemon } from './daemon.js';
-import { TreelinedError } from './errors.js';
+import { callSite, TreelinedError } from './errors.js';
 import {
   MethodCalls,
   type Methods,
@@ -30,6 +30,9 @@ export type Answerer<N extends BeforeEventName> = (
   extend: (ms: number) => Promise<number>,
 ) => EventAnswer | undefined | Promise<EventAnswer | undefined>;
 
+/** Answerers by the question that they answer. */
+export type Answerers = { [N in BeforeEventName]?: Answerer<N> | undefined };
+
 export interface CallOptions {
   /** Milliseconds until the call fails with `timeout`; `Infinity` for never. */
   timeoutMs?: number | undefined;
@@ -55,8 +58,11 @@ export interface ConnectOptions {
   env?: NodeJS.ProcessEnv | undefined;
   /** Who is calling. */
   clientInfo?: { name: string; version?: string } | undefined;
-  /** The questions that `answer` will be called for: the daemon waits for their answers. */
-  answers?: readonly BeforeEventName[] | undefined;
+  /**
+   * Who answers which question: the daemon waits for their answers. Where the answerers exist only later,
+   * a list of the questions, and `answer` for each.
+   */
+  answers?: Answerers | readonly BeforeEventName[] | undefined;
   /** Send `summary_delta` while summaries are written. */
   summaryDeltas?: boolean | undefined;
   /** Send `progress` while long work goes on. */
@@ -95,6 +101,8 @@ interface Pending {
   resolve: (result: unknown) => void;
   /** With what was thrown, or the reason of a signal: any value. */
   reject: (error: unknown) => void;
+  /** Rejects with a failure of the daemon's or the connection's, as seen from the call. */
+  fail: (error: TreelinedError) => void;
   method: string;
   signal: AbortSignal | undefined;
 }
@@ -121,13 +129,17 @@ export class Client extends MethodCalls {
   readonly #options: ConnectOptions;
   readonly #pending = new Map<number, Pending>();
   readonly #handlers = new Map<string, Set<Handler>>();
-  readonly #answerers = new Map<string, Answerer<never>>();
+  readonly #answerers: Map<string, Answerer<never>>;
+  /** The questions that the daemon waits for. */
+  readonly #declared: readonly BeforeEventName[];
   /** Questions that are being answered, by event id. */
   readonly #questions = new Map<string, AbortController>();
   #lastId = 0;
   /** Why no more calls are made. */
   #over: TreelinedError | undefined;
   #isDisconnected = false;
+  /** Somebody waits for the end. */
+  #isWatched = false;
   #server: InitializeResult | undefined;
   readonly #closed: PromiseWithEnd<TreelinedError>;
 
@@ -135,6 +147,15 @@ export class Client extends MethodCalls {
     super();
     this.#options = options;
     this.#closed = promiseWithEnd();
+    const { answers = [] } = options;
+    if (isList(answers)) {
+      this.#answerers = new Map();
+      this.#declared = answers;
+    } else {
+      const given = Object.entries(answers).filter(([, answerer]) => answerer !== undefined);
+      this.#answerers = new Map(given as [BeforeEventName, Answerer<never>][]);
+      this.#declared = [...this.#answerers.keys()] as BeforeEventName[];
+    }
     const { command = 'treelined', args = [], sessionDir, summarizer } = options;
     this.#daemon = new Daemon({
       command,
@@ -174,8 +195,13 @@ export class Client extends MethodCalls {
     return this.#daemon.pid;
   }
 
-  /** Resolves when the daemon is gone, with the error that open calls failed with. */
+  /**
+   * Resolves when the daemon is gone, with the error that open calls failed with. Keeps the process
+   * alive until then; otherwise only calls that wait do.
+   */
   get closed(): Promise<TreelinedError> {
+    this.#isWatched = true;
+    this.#daemon.ref();
     return this.#closed.promise;
   }
 
@@ -199,10 +225,12 @@ export class Client extends MethodCalls {
     return () => handlers.delete(handler);
   }
 
-  /** Answers questions of that name, which must stand in `answers` of `connect`. */
+  /** From here on, answers questions of that name, for which `answers` of `connect` makes the daemon wait. */
   answer<N extends BeforeEventName>(name: N, answerer: Answerer<N>): void {
-    if (!this.#options.answers?.includes(name)) {
-      throw new Error(`connect({ answers: ['${name}'] }) tells the daemon to wait for answers`);
+    if (!this.#declared.includes(name)) {
+      throw new Error(
+        `the daemon does not wait for answers: connect({ answers: { ${name}: answerer } }) makes it`,
+      );
     }
     this.#answerers.set(name, answerer);
   }
@@ -221,7 +249,8 @@ export class Client extends MethodCalls {
   }
 
   async #initialize(): Promise<void> {
-    const { clientInfo, answers = [], optOut, summaryDeltas, progress } = this.#options;
+    const { clientInfo, optOut, summaryDeltas, progress } = this.#options;
+    const answers = this.#declared;
     // Without these the daemon would wait, and nobody know for what.
     const needed = new Set<string>(answers.length > 0 ? [...answers, 'event_resolved'] : []);
     const params: InitializeParams = {
@@ -250,13 +279,14 @@ export class Client extends MethodCalls {
     const { signal } = options;
     const usual = WAITING.has(method) ? WAITING_TIMEOUT_MS : TIMEOUT_MS;
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? usual;
+    const site = callSite();
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {
         reject(signal.reason as Error);
         return;
       }
       if (this.#over) {
-        reject(this.#over);
+        reject(this.#over.at(site));
         return;
       }
       const id = ++this.#lastId;
@@ -267,12 +297,13 @@ export class Client extends MethodCalls {
           : setTimeout(() => {
               cancel();
               const message = `${method}: no answer within ${timeoutMs} ms`;
-              pending.reject(new TreelinedError(message, 'timeout', { timeoutMs }, true));
+              pending.fail(new TreelinedError(message, 'timeout', { timeoutMs }, true));
             }, timeoutMs);
       const settle = () => {
         this.#pending.delete(id);
         clearTimeout(timer);
         signal?.removeEventListener('abort', cancel);
+        if (this.#pending.size === 0 && !this.#isWatched) this.#daemon.unref();
       };
       const pending: Pending = {
         method,
@@ -285,9 +316,11 @@ export class Client extends MethodCalls {
           settle();
           reject(error);
         },
+        fail: (error) => pending.reject(error.at(site)),
       };
       signal?.addEventListener('abort', cancel, { once: true });
       this.#pending.set(id, pending);
+      this.#daemon.ref();
       this.#send({ id, method, params });
     });
   }
@@ -318,7 +351,7 @@ export class Client extends MethodCalls {
     } else if (message.error.data.kind === 'cancelled' && pending.signal?.aborted) {
       pending.reject(pending.signal.reason);
     } else {
-      pending.reject(TreelinedError.answered(pending.method, message.error));
+      pending.fail(TreelinedError.answered(pending.method, message.error));
     }
   }
 
@@ -376,10 +409,14 @@ export class Client extends MethodCalls {
     if (this.#isDisconnected) return;
     this.#isDisconnected = true;
     this.#over = why;
-    for (const pending of [...this.#pending.values()]) pending.reject(why);
+    for (const pending of [...this.#pending.values()]) pending.fail(why);
     for (const question of this.#questions.values()) question.abort();
     this.#closed.end(why);
   }
+}
+
+function isList(answers: ConnectOptions['answers']): answers is readonly BeforeEventName[] {
+  return Array.isArray(answers);
 }
 
 /** Undefined if it is not JSON-RPC. */

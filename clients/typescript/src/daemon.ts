@@ -2,6 +2,8 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { TreelinedError } from './errors.js';
 import { LineSplitter } from './lines.js';
 
@@ -59,7 +61,7 @@ export class Daemon {
         resolve();
       };
       this.#child.on('error', (error) => {
-        if (this.pid === undefined) end(`cannot start ${command}: ${error.message}`);
+        if (this.pid === undefined) end(whyNotStarted(options, error));
       });
       this.#child.on('close', () => end('the daemon has ended'));
       // A process of the daemon's own may hold its output open.
@@ -72,12 +74,29 @@ export class Daemon {
     return this.#child.pid;
   }
 
+  /** Lets the daemon keep this process alive. */
+  ref(): void {
+    for (const handle of this.#handles()) handle.ref?.();
+  }
+
+  /** Lets this process end although the daemon runs, which ends then too. */
+  unref(): void {
+    for (const handle of this.#handles()) handle.unref?.();
+  }
+
+  /** Pipes are sockets, which their types do not say. */
+  #handles(): Partial<Socket>[] {
+    const { stdin, stdout, stderr } = this.#child;
+    return [this.#child, stdin, stdout, stderr] as unknown[] as Partial<Socket>[];
+  }
+
   write(line: string): void {
     this.#child.stdin.write(`${line}\n`);
   }
 
   /** Ends its input and waits for it to exit; after `timeoutMs` it is told to, then made to. */
   async end(timeoutMs: number): Promise<void> {
+    this.ref();
     this.#child.stdin.end();
     if (await this.#endsWithin(timeoutMs)) return;
     this.#child.kill('SIGTERM');
@@ -98,8 +117,26 @@ export class Daemon {
   #disconnected(why: string): TreelinedError {
     const { exitCode, signalCode: signal } = this.#child;
     const stderr = this.#stderr;
-    const how = signal ? ` by ${signal}` : exitCode ? ` with exit code ${exitCode}` : '';
+    const how = signal
+      ? ` by ${signal}`
+      : exitCode && exitCode > 0
+        ? ` with exit code ${exitCode}`
+        : '';
     const words = stderr.trim() ? `: ${stderr.trim()}` : '';
     return new TreelinedError(why + how + words, 'disconnected', { exitCode, signal, stderr });
   }
+}
+
+/** What was looked for, and how to get it. */
+function whyNotStarted({ command, cwd, env }: DaemonOptions, error: Error): string {
+  const why = `cannot start ${command}: ${error.message}`;
+  if (!('code' in error) || error.code !== 'ENOENT') return why;
+  if (cwd !== undefined && !existsSync(cwd))
+    return `${why}: there is no folder ${cwd} to start it in`;
+  const where = command.includes('/') ? '' : ` on the PATH (${(env ?? process.env).PATH ?? ''})`;
+  return (
+    `${why}: there is no such program${where}. ` +
+    "Install it with `cargo install --path .` in treelined's repository, " +
+    "or name it: connect({ command: '/path/to/treelined' })"
+  );
 }

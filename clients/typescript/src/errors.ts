@@ -40,10 +40,28 @@ export class TreelinedError extends Error {
     return this.kind === kind;
   }
 
+  /**
+   * The same failure as seen from where the call was made: a stack of its own holds only this package's
+   * reading of the answer.
+   */
+  at(site: string): TreelinedError {
+    const { message, kind, details, retryable, retryAfterMs, code } = this;
+    const error = new TreelinedError(message, kind, details, retryable, retryAfterMs, code);
+    if (site !== '') error.stack = `${error.name}: ${message}\n${site}`;
+    return error;
+  }
+
   /** From the `error` of a response. */
   static answered(method: string, error: ErrorObject): TreelinedError {
     const { kind, details, retryable, retryAfterMs } = error.data;
     const message = `${method}: ${error.message}`;
     return new TreelinedError(message, kind, details, retryable, retryAfterMs, error.code);
   }
+}
+
+/** The frames of the stack from here on, without the message above them. */
+export function callSite(): string {
+  const lines = (new Error().stack ?? '').split('\n');
+  const first = lines.findIndex((line) => /^\s+at /.test(line));
+  return first === -1 ? '' : lines.slice(first + 1).join('\n');
 }

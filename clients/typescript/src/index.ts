@@ -2,13 +2,14 @@
 
 export {
   type Answerer,
+  type Answerers,
   type BeforeEventName,
   type CallOptions,
   Client,
   type ConnectOptions,
   connect,
 } from './client.js';
-export type { OtherType } from './entry.js';
+export { type OtherType, otherType } from './entry.js';
 export { type ClientErrorKind, TreelinedError } from './errors.js';
 export {
   type ErrorDetails,

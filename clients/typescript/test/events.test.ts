@@ -108,11 +108,26 @@ test('an answer of no use is reported, and is no opinion', async (t) => {
   assert.match(String(errors[0]), /cancle/);
 });
 
+// The event had to be named twice: for the daemon, and for the answerer.
+test('giving an answerer tells the daemon to wait for it', async (t) => {
+  const client = await start(t, {
+    answers: {
+      session_before_tree: ({ preparation }) => ({ cancel: preparation.targetId === 'a1' }),
+      session_before_fork: undefined,
+    },
+  });
+  await conversation(client);
+  assert.equal((await client.navigateTree({ targetId: 'a1' })).reason, 'cancelledByClient');
+  client.answer('session_before_tree', () => undefined);
+  assert.equal((await client.navigateTree({ targetId: 'a1' })).cancelled, false);
+  assert.throws(() => client.answer('session_before_fork', () => ({})), /does not wait/);
+});
+
 test('an answerer that was not declared is a mistake that tells its remedy', async (t) => {
   const client = await start(t);
   assert.throws(
     () => client.answer('session_before_tree', () => ({})),
-    /connect\(\{ answers: \['session_before_tree'\] \}\)/,
+    /connect\(\{ answers: \{ session_before_tree: answerer \} \}\)/,
   );
 });
 

@@ -1,11 +1,14 @@
 // Beginning and end: versions, deadlines, the death of the daemon, the end of its input.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
-import { connect, TreelinedError } from 'treelined';
-import { command, conversation, folder, start } from './fixture.js';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { connect, type ConnectOptions, TreelinedError } from 'treelined';
+import { command, conversation, folder, packageDir, start } from './fixture.js';
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -91,6 +94,88 @@ test('a daemon that cannot be started is no riddle', async () => {
     kind: 'disconnected',
     message: /cannot start \/nowhere\/treelined: .*ENOENT/,
   });
+});
+
+// A program that was missing was a bare ENOENT, the same as of a missing folder.
+test('a missing program is told with where it was looked for and how to get it', async () => {
+  const missing = (options: ConnectOptions) =>
+    connect(options).then(
+      () => assert.fail(),
+      (error: unknown) => String(error),
+    );
+  const env = { PATH: '/no/bin:/no/sbin' };
+  assert.match(
+    await missing({ command: 'no-such-treelined', env }),
+    /PATH \(\/no\/bin:\/no\/sbin\)\. Install it with `cargo install --path \.`.*connect\(\{ command: /,
+  );
+  assert.doesNotMatch(await missing({ command: '/nowhere/treelined' }), /PATH/);
+  assert.match(await missing({ command, cwd: '/nowhere' }), /no folder \/nowhere to start it in/);
+});
+
+// An answer arrives where nobody called: stacks began in the reader of the pipe.
+test('the stack of a failure holds the frame that called', async (t) => {
+  const client = await start(t);
+  const asks = async (): Promise<void> => {
+    await client.getEntry({ entryId: 'nothing' });
+  };
+  const waits = async (): Promise<void> => {
+    await client.getLeaf({}, { timeoutMs: 50 });
+  };
+  await conversation(client);
+  const stackOf = (call: () => Promise<void>) =>
+    call().then(
+      () => assert.fail(),
+      (error: unknown) => (error as Error).stack ?? '',
+    );
+  assert.match(await stackOf(asks), /^TreelinedError: get_entry: [^]*lifetime\.test[^]*/);
+  assert.match(await stackOf(asks), /asks/);
+  assert(client.pid);
+  process.kill(client.pid, 'SIGSTOP');
+  assert.match(await stackOf(waits), /waits/);
+  process.kill(client.pid, 'SIGCONT');
+  await client.close();
+  assert.match(await stackOf(asks), /asks/);
+});
+
+// A program that forgot to close its client never ended: the daemon's pipes kept it alive.
+test('a client that nobody closes does not keep the program alive', async (t) => {
+  const script = join(await folder(t), 'forgetful.mjs');
+  const client = JSON.stringify(new URL('dist/index.js', packageDir).href);
+  await writeFile(
+    script,
+    `import { connect } from ${client};
+     const client = await connect({
+       command: process.argv[2],
+       sessionDir: process.argv[3],
+       answers: { session_before_tree: () => ({ cancel: true }) },
+     });
+     client.on('session_opened', () => {});
+     const { session } = await client.createSession({ name: 'forgotten' });
+     console.log(session.name, client.pid);`,
+  );
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [script, command, await folder(t)],
+    { timeout: 30_000 },
+  );
+  const [name, pid] = stdout.trim().split(' ');
+  assert.equal(name, 'forgotten');
+  for (let tries = 0; isAlive(Number(pid)) && tries < 100; tries += 1) await setTimeout(100);
+  assert.equal(isAlive(Number(pid)), false, 'the daemon is gone too');
+});
+
+test('who waits for the end of the daemon is kept alive', async (t) => {
+  const script = join(await folder(t), 'waiting.mjs');
+  const client = JSON.stringify(new URL('dist/index.js', packageDir).href);
+  await writeFile(
+    script,
+    `import { connect } from ${client};
+     const client = await connect({ command: process.argv[2] });
+     setTimeout(() => process.kill(client.pid), 300).unref();
+     console.log((await client.closed).kind);`,
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, [script, command]);
+  assert.equal(stdout, 'disconnected\n');
 });
 
 test('a daemon that refuses its arguments is quoted', async () => {

@@ -7,7 +7,7 @@ import jsonSchema from '@json-schema-tools/meta-schema';
 import openrpc from '@open-rpc/meta-schema';
 import { Ajv, type AnySchemaObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Client, Methods, Notifications } from 'treelined';
+import { type Client, type Methods, type Notifications, TreelinedError } from 'treelined';
 import { conversation, start } from './fixture.js';
 
 const readSchema = async (name: string): Promise<Record<string, unknown>> =>
@@ -54,6 +54,136 @@ const CLIENTS_OWN = [
 
 /** What this conversation gives no reason for. */
 const UNTOLD = ['session_compact_failed', 'progress', 'diagnostics', 'events_lost'];
+
+test('examples of the OpenRPC document obey its schemas', async () => {
+  const { methods } = (await readSchema('openrpc.json')) as unknown as {
+    methods: {
+      name: string;
+      examples: { params: { name: string; value: unknown }[]; result: { value: unknown } }[];
+    }[];
+  };
+  for (const { name, examples } of methods) {
+    const shape = table.methods.find((method) => method.name === name);
+    assert(shape, name);
+    for (const { params, result } of examples) {
+      check(shape.params.$ref, Object.fromEntries(params.map(({ name, value }) => [name, value])));
+      check(shape.result.$ref, result.value);
+    }
+  }
+});
+
+/** Values that members of messages and entries are tried with. */
+const VALUES: unknown[] = [
+  undefined,
+  null,
+  'x',
+  '',
+  0,
+  1.5,
+  -1,
+  true,
+  [],
+  {},
+  ['x'],
+  [{}],
+  [{ type: 5 }],
+  [{ type: 'text' }],
+  [{ type: 'text', text: 'x' }, { type: 'unknown' }],
+  [{ type: 'text', text: null }],
+  [{ type: 'image', data: 'x' }],
+  [{ type: 'image', data: 'x', mimeType: 'image/png' }],
+  [{ type: 'thinking', thinking: 'x' }],
+  [{ type: 'toolCall', id: 'c', name: 'read' }],
+  [{ type: 'toolCall', id: 'c', name: 'read', arguments: 'x' }],
+  [{ type: 'toolCall', id: 1, name: 'read' }],
+  { input: 1, cost: { total: 0.5 } },
+  { input: 'x' },
+  { cost: { total: 'x' } },
+  { cost: null },
+  { content: 'x' },
+  { content: 5 },
+];
+
+interface Definition {
+  oneOf: { $ref: string }[];
+  properties: Record<string, { const?: string; not?: { enum: string[] } }>;
+  required?: string[];
+}
+
+const definitions = wire.$defs as Record<string, Definition>;
+
+/** For each shape of a union a sound one, and that with one member after the other of another value. */
+function* variants(union: string, tag: string): Generator<Record<string, unknown>> {
+  for (const { $ref } of definitions[union]?.oneOf ?? []) {
+    const { properties = {}, required = [] } = definitions[$ref.split('/').at(-1) ?? ''] ?? {};
+    const validate = ajv.getSchema(`treelined.v1.json${$ref}`);
+    assert(validate, $ref);
+    const sound: Record<string, unknown> = { [tag]: properties[tag]?.const ?? 'unheard of' };
+    for (const member of required.filter((member) => member !== tag)) {
+      const property = ajv.getSchema(`treelined.v1.json${$ref}/properties/${member}`);
+      sound[member] = [{ role: 'user', content: 'x' }, ...VALUES].find(
+        (value) => value !== undefined && property?.(value) === true,
+      );
+    }
+    assert(validate(sound) === true, `${$ref}: ${JSON.stringify(sound)}`);
+    yield sound;
+    yield { ...sound, anything: { else: 1 } };
+    for (const member of Object.keys(properties)) {
+      for (const value of VALUES) yield { ...sound, [member]: value };
+    }
+  }
+}
+
+/** Whether the daemon refuses it for its shape; what an id names is another question. */
+async function isRefused(call: Promise<unknown>): Promise<boolean> {
+  try {
+    await call;
+    return false;
+  } catch (error: unknown) {
+    assert(error instanceof TreelinedError);
+    if (error.kind === 'entryNotFound') return false;
+    assert.match(error.kind, /^(entryInvalid|invalidParams)$/);
+    return true;
+  }
+}
+
+// The schema of a message was any role with any content, and the daemon refused what it allowed.
+test('the schema accepts the messages that the daemon accepts, and no others', async (t) => {
+  const client = await start(t);
+  const { session } = await client.createSession({ ephemeral: true });
+  const validate = ajv.compile({ $ref: 'treelined.v1.json#/$defs/Message' });
+  const messages = [...variants('Message', 'role'), {}, { role: 5, content: 'x' }];
+  await Promise.all(
+    messages.map(async (message) => {
+      // As it crosses the pipe, without what is undefined.
+      const sent = JSON.parse(JSON.stringify(message)) as never;
+      const params = { sessionId: session.sessionId, message: sent };
+      const refused = await isRefused(client.appendMessage(params));
+      assert.equal(!refused, validate(sent), JSON.stringify(sent));
+    }),
+  );
+  assert(messages.length > 1000);
+});
+
+test('the schema accepts the entries that the daemon accepts, and no others', async (t) => {
+  const client = await start(t);
+  const { session } = await client.createSession({ ephemeral: true });
+  await client.appendMessage({ entryId: 'x', message: { role: 'user', content: 'x' } });
+  const validate = ajv.compile({ $ref: 'treelined.v1.json#/$defs/NewEntry' });
+  const more: Record<string, unknown>[] = [
+    {},
+    { type: 'session' },
+    { type: 'custom', customType: 'treelined.own' },
+  ];
+  for (const entry of [...variants('NewEntry', 'type'), ...more]) {
+    // A timestamp's own grammar is more than a schema says, and the id of an entry can be taken.
+    if (entry.timestamp === 'x' || entry.timestamp === '' || entry.id === 'x') continue;
+    const sent = JSON.parse(JSON.stringify(entry)) as never;
+    const { sessionId } = session;
+    const refused = await isRefused(client.appendEntries({ sessionId, entries: [sent] }));
+    assert.equal(!refused, validate(sent), JSON.stringify(sent));
+  }
+});
 
 test('params, results and notifications obey their schema', async (t) => {
   const client = await start(t, {

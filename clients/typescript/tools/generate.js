@@ -49,11 +49,13 @@ async function types(definitions) {
 
 function adapt(name, definition) {
   // Entries, messages and pieces of content keep members that the protocol does not know.
-  if (/Entry$/.test(name) || name === 'Message' || name === 'ContentBlock') {
+  if (/(Entry|Message|Block)$/.test(name) && definition.properties) {
     definition.additionalProperties = true;
   }
-  // TypeScript has no "any string but these": an opaque one lets `type` tell entries apart.
-  if (name === 'OtherEntry') definition.properties.type.tsType = 'OtherType';
+  // TypeScript has no "any string but these": an opaque one lets `type` and `role` tell shapes apart.
+  for (const tag of [definition.properties?.type, definition.properties?.role]) {
+    if (tag?.not?.enum) tag.tsType = 'OtherType';
+  }
   const pending = [definition];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     // What the daemon tolerates for languages whose empty object is an array.

@@ -65,6 +65,24 @@ local function close(handle)
   end
 end
 
+--- Where a missing program was looked for, and how to get it.
+---@param options treelined.ProcessOptions
+---@param said string
+---@return string
+local function why_not_started(options, said)
+  local why = ('cannot start %s: %s'):format(options.command, said)
+  if not said:find('ENOENT', 1, true) then
+    return why
+  elseif options.cwd and vim.fn.isdirectory(options.cwd) == 0 then
+    return ('%s: there is no folder %s to start it in'):format(why, options.cwd)
+  end
+  local path = (options.env or {}).PATH or vim.env.PATH or ''
+  local place = options.command:find('/', 1, true) and '' or (' on the PATH (%s)'):format(path)
+  return why
+    .. (': there is no such program%s. Install it with `cargo install --path .` in '):format(place)
+    .. "treelined's repository, or name it in setup({ command = '/path/to/treelined' })"
+end
+
 --- Starts a daemon.
 ---@param options treelined.ProcessOptions
 ---@return treelined.Process|nil
@@ -122,8 +140,7 @@ function M.start(options)
     for _, pipe in ipairs({ stdin, stdout, stderr }) do
       close(pipe)
     end
-    local why = tostring(ok and pid or handle)
-    return nil, errors.new('disconnected', ('cannot start %s: %s'):format(options.command, why))
+    return nil, errors.new('disconnected', why_not_started(options, tostring(ok and pid or handle)))
   end
   self.handle, self.pid = handle, pid
 

@@ -10,10 +10,11 @@ import os
 import re
 from asyncio.subprocess import PIPE
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncMethods, BeforeEventName
-from ._params import given
+from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
+from ._params import given, named
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class AsyncClient(AsyncMethods):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         client_info: ClientInfo | None = None,
-        answers: Iterable[BeforeEventName] = (),
+        answers: AsyncAnswers | Iterable[BeforeEventName] = (),
         summary_deltas: bool = False,
         progress: bool = False,
         opt_out: Iterable[NotificationName] = (),
@@ -76,7 +77,8 @@ class AsyncClient(AsyncMethods):
 
         `client_info`: who is calling.
 
-        `answers`: the questions that `answer` will be called for; the daemon waits for the answers.
+        `answers`: who answers which question, by its name; the daemon waits for the answers. Or
+        the names of questions only, and `answer` for each when its answerer exists.
 
         `summary_deltas`, `progress`: send these notifications.
 
@@ -95,26 +97,19 @@ class AsyncClient(AsyncMethods):
         self._argv += args
         self._cwd = cwd
         self._env = env
-        self._answers = list(answers)
-        # Without these the daemon would wait, and nobody know for what.
-        needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
-        self._initialize = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "clientInfo": client_info,
-            "processId": os.getpid(),
-            "capabilities": {
-                "answers": {name: {} for name in self._answers},
-                "optOut": [name for name in opt_out if name not in needed],
-                **({"summaryDeltas": {}} if summary_deltas else {}),
-                **({"progress": {}} if progress else {}),
-            },
+        self._answers: list[str] = list(answers)
+        self._answerers: dict[str, AsyncAnswerer[Any]] = named(answers)
+        self._client_info = client_info
+        self._opt_out = list(opt_out)
+        self._capabilities: dict[str, Any] = {
+            **({"summaryDeltas": {}} if summary_deltas else {}),
+            **({"progress": {}} if progress else {}),
         }
         self._timeout = timeout
         self._on_log = on_log
         self._process: Process | None = None
         self._pending: dict[int, tuple[str, asyncio.Future[Any]]] = {}
         self._handlers: dict[str, list[Callable[[Any], object]]] = {}
-        self._answerers: dict[str, AsyncAnswerer[Any]] = {}
         self._questions: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._last_id = 0
@@ -160,10 +155,10 @@ class AsyncClient(AsyncMethods):
                 *self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd, env=self._env
             )
         except OSError as error:
-            raise DisconnectedError(f"cannot start {self._argv[0]}: {error}") from error
+            raise DisconnectedError(self._why_not_started(error)) from error
         self._spawn(self._run(self._process))
         try:
-            server: InitializeResult = await self.call("initialize", self._initialize)
+            server: InitializeResult = await self.call("initialize", self._introduction())
             if server["protocolVersion"] != PROTOCOL_VERSION:
                 raise VersionMismatchError(PROTOCOL_VERSION, server["protocolVersion"])
         except BaseException:
@@ -252,10 +247,42 @@ class AsyncClient(AsyncMethods):
 
     def _answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
         if name not in self._answers:
-            raise ValueError(
-                f"AsyncClient(answers=[{name!r}]) tells the daemon to wait for answers"
-            )
+            if self._process is not None:
+                raise ValueError(
+                    "the daemon does not wait for answers: "
+                    f"AsyncClient(answers={{{name!r}: answerer}}) makes it, or answer before start"
+                )
+            self._answers.append(name)
         self._answerers[name] = answerer
+
+    def _introduction(self) -> dict[str, Any]:
+        # Without these the daemon would wait, and nobody know for what.
+        needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
+        return {
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientInfo": self._client_info,
+            "processId": os.getpid(),
+            "capabilities": {
+                "answers": {name: {} for name in self._answers},
+                "optOut": [name for name in self._opt_out if name not in needed],
+                **self._capabilities,
+            },
+        }
+
+    def _why_not_started(self, error: OSError) -> str:
+        """Tell what was looked for, and how to get it."""
+        command = self._argv[0]
+        why = f"cannot start {command}: {error}"
+        if not isinstance(error, FileNotFoundError):
+            return why
+        if self._cwd is not None and not Path(self._cwd).exists():
+            return f"{why}: there is no folder {os.fspath(self._cwd)} to start it in"
+        env = os.environ if self._env is None else self._env
+        where = "" if os.sep in command else f" on the PATH ({env.get('PATH', '')})"
+        return (
+            f"{why}: there is no such program{where}. Install it with `cargo install --path .` "
+            "in treelined's repository, or name it: Client('/path/to/treelined')"
+        )
 
     def _cancel(self, request: int) -> None:
         if self._over is None:

@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._async import AsyncClient
-from ._methods import Answerer, BeforeEventName, Methods
+from ._methods import Answerer, Answers, AsyncAnswerer, BeforeEventName, Methods
+from ._params import named
 from .errors import DisconnectedError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Client(Methods):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         client_info: ClientInfo | None = None,
-        answers: Iterable[BeforeEventName] = (),
+        answers: Answers | Iterable[BeforeEventName] = (),
         summary_deltas: bool = False,
         progress: bool = False,
         opt_out: Iterable[NotificationName] = (),
@@ -54,6 +55,8 @@ class Client(Methods):
         on_log: Callable[[str], object] | None = None,
     ) -> None:
         """Tell what to start, as for `AsyncClient`; nothing is started yet."""
+        declared: list[Any] = list(answers)
+        self._given: dict[str, Answerer[Any]] = named(answers)
         self._make = partial(
             AsyncClient,
             command,
@@ -63,7 +66,7 @@ class Client(Methods):
             cwd=cwd,
             env=env,
             client_info=client_info,
-            answers=answers,
+            answers=declared,
             summary_deltas=summary_deltas,
             progress=progress,
             opt_out=opt_out,
@@ -113,6 +116,8 @@ class Client(Methods):
 
         async def start() -> AsyncClient:
             client = self._make()
+            for name, answerer in self._given.items():
+                client._answer(name, self._awaited(answerer))  # noqa: SLF001
             await client.start()
             return client
 
@@ -160,6 +165,12 @@ class Client(Methods):
         return self._started()._on(name, handle)  # noqa: SLF001
 
     def _answer(self, name: str, answerer: Answerer[Any]) -> None:
+        if self._client is None:
+            self._given[name] = answerer
+        else:
+            self._client._answer(name, self._awaited(answerer))  # noqa: SLF001
+
+    def _awaited(self, answerer: Answerer[Any]) -> AsyncAnswerer[Any]:
         async def answer(params: object) -> Any:  # noqa: ANN401
             over = threading.Event()
             try:
@@ -167,7 +178,7 @@ class Client(Methods):
             finally:
                 over.set()
 
-        self._started()._answer(name, answer)  # noqa: SLF001
+        return answer
 
     async def _in_thread(self, answerer: Callable[[], T]) -> T:
         """Wait for a thread that neither other questions nor the end of the program wait for."""

@@ -23,3 +23,8 @@ OMITTED: Final = _Omitted.OMITTED
 def given(params: dict[str, Any]) -> dict[str, Any]:
     """Give the params that are not left out."""
     return {name: value for name, value in params.items() if value is not OMITTED}
+
+
+def named(answers: object) -> dict[str, Any]:
+    """Give the answerers by name; a list of names has none."""
+    return dict(answers) if isinstance(answers, dict) else {}

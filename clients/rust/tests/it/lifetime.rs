@@ -192,6 +192,20 @@ async fn a_daemon_that_cannot_be_started_is_no_riddle() {
     );
 }
 
+/// A missing program was only "no such file": where it was looked for and how to get it were left to guess.
+#[tokio::test]
+async fn a_missing_program_is_told_with_where_it_was_looked_for_and_how_to_get_it() {
+    let builder = Client::builder().program("no-such-treelined");
+    let text = builder.spawn().await.unwrap_err().to_string();
+    let path = std::env::var("PATH").unwrap();
+    for part in [&path, "cargo install --path .", "program(…)"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let builder = Client::builder().program("/nowhere/treelined");
+    let text = builder.spawn().await.unwrap_err().to_string();
+    assert!(!text.contains("PATH"), "{text}");
+}
+
 #[tokio::test]
 async fn a_daemon_that_refuses_its_arguments_is_quoted() {
     let builder = Client::builder().program(program()).arg("--no-such-option");

@@ -84,7 +84,7 @@ impl Property<'_> {
 pub fn rust_type(schema: &Value) -> (String, bool) {
     if let Some(name) = schema["$ref"].as_str() {
         let name = match last(name) {
-            "ContentBlock" | "NewEntry" => "Json",
+            "ContentBlock" | "NewEntry" | "Usage" => "Json",
             name => name,
         };
         return (name.into(), false);

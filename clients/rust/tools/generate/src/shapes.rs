@@ -12,16 +12,21 @@ const BY_HAND: &[&str] = &[
     "ClientInfo",
     "Content",
     "ContentBlock",
+    "Cost",
     "DryRun",
     "Entry",
     "InitializeParams",
     "Message",
     "NavigateTreeResult",
     "NewEntry",
+    "NewOtherEntry",
+    "OtherBlock",
     "OtherEntry",
+    "OtherMessage",
     "PopResult",
     "RequestId",
     "TreeNodes",
+    "Usage",
 ];
 
 pub fn types(definitions: &Definitions) -> String {
@@ -48,8 +53,11 @@ pub fn results(definitions: &Definitions) -> String {
 fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     for (name, schema) in definitions.sorted() {
-        let is_entry = schema["properties"]["type"]["const"].is_string();
-        let elsewhere = is_entry || name == "Replacement" || schema["enum"].is_array();
+        // Entries have a file of their own; messages and their content are raw JSON.
+        let tags = ["type", "role"].map(|tag| &schema["properties"][tag]["const"]);
+        let elsewhere = tags.iter().any(|tag| tag.is_string())
+            || name == "Replacement"
+            || schema["enum"].is_array();
         if BY_HAND.contains(&name) || name.ends_with("Params") || elsewhere || !are_wanted(name) {
             continue;
         }

@@ -1,0 +1,23 @@
+// Builds dist/, for `npm install` of this folder and `npm pack`. Where another package installs this
+// folder, npm does not install what the build needs: then it is installed here first.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const folder = fileURLToPath(new URL('..', import.meta.url));
+
+// npm tells its scripts which package it works on: the other one.
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^npm_(config_(local_|global_)?prefix|package_)/i.test(name),
+  ),
+);
+
+const run = (...args) => execFileSync('npm', args, { cwd: folder, env, stdio: 'inherit' });
+
+const compiler = new URL('../node_modules/typescript/package.json', import.meta.url);
+if (!existsSync(compiler)) {
+  run('ci', '--ignore-scripts', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error');
+}
+run('run', '--silent', 'build');

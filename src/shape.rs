@@ -1,0 +1,415 @@
+//! What a message and its content look like: one table, from which both the check of what clients
+//! append ([`crate::flow::validate`]) and the schema ([`crate::wire`]) are made, so that the two agree.
+//!
+//! Pure. Members and roles that are not in the table are allowed, and kept.
+
+use crate::json::{self, Elements, Malformed, Members};
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+/// What the value of a member may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    Text,
+    Number,
+    Flag,
+    /// A number or a string.
+    Time,
+    Any,
+    Object(&'static Record),
+    /// An array of [`BLOCKS`].
+    Blocks,
+    TextOrBlocks,
+}
+
+/// A member of an object.
+#[derive(Debug)]
+pub struct Member {
+    pub name: &'static str,
+    pub shape: Shape,
+    /// A member that is not required may also be null.
+    pub is_required: bool,
+    pub description: &'static str,
+}
+
+/// An object with known members.
+#[derive(Debug)]
+pub struct Record {
+    /// The value of the member that tells it from others; empty where nothing has to.
+    pub tag: &'static str,
+    /// In the schema.
+    pub name: &'static str,
+    pub description: &'static str,
+    pub members: &'static [Member],
+}
+
+macro_rules! record {
+    ($tag:literal $name:literal $description:literal {
+        $($member:ident $shape:expr, $need:ident, $text:literal;)*
+    }) => {
+        Record {
+            tag: $tag,
+            name: $name,
+            description: $description,
+            members: &[$(Member {
+                name: stringify!($member),
+                shape: $shape,
+                is_required: record!(@$need),
+                description: $text,
+            }),*],
+        }
+    };
+    (@required) => { true };
+    (@optional) => { false };
+}
+
+/// The messages whose role is known.
+pub const ROLES: &[Record] = &[
+    record! { "user" "UserMessage" "What the user says." {
+        content Shape::TextOrBlocks, required, "What is said.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "assistant" "AssistantMessage" "What the model answers." {
+        content Shape::Blocks, required, "Text, thinking and tool calls.";
+        api Shape::Text, optional, "The provider's programming interface.";
+        provider Shape::Text, optional, "Who serves the model.";
+        model Shape::Text, optional, "The provider's name for the model.";
+        usage Shape::Object(&USAGE), optional, "What the answer used.";
+        stopReason Shape::Text, optional, "`stop`, `length`, `toolUse`, `error`, `aborted`, or another.";
+        errorMessage Shape::Text, optional, "Why it failed, if `stopReason` is `error`.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "toolResult" "ToolResultMessage" "What a tool returned." {
+        toolCallId Shape::Text, required, "The `id` of the tool call that it answers.";
+        toolName Shape::Text, optional, "The name of the tool.";
+        content Shape::Blocks, required, "Text and images.";
+        details Shape::Any, optional, "Anything; not sent to the model.";
+        isError Shape::Flag, optional, "The tool failed.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "bashExecution" "BashExecutionMessage" "A command that the user ran." {
+        command Shape::Text, required, "The command.";
+        output Shape::Text, required, "What it wrote.";
+        exitCode Shape::Number, optional, "Left out if it did not exit.";
+        cancelled Shape::Flag, optional, "The user ended it.";
+        truncated Shape::Flag, optional, "`output` is a part only.";
+        fullOutputPath Shape::Text, optional, "A file with the whole output.";
+        excludeFromContext Shape::Flag, optional, "The model does not see it.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "custom" "CustomMessage" "A message of a plugin." {
+        customType Shape::Text, optional, "What it is, in the plugin's own terms.";
+        content Shape::TextOrBlocks, required, "What is said.";
+        display Shape::Flag, optional, "Show it to the user.";
+        details Shape::Any, optional, "Anything; not sent to the model.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "branchSummary" "BranchSummaryMessage" "The summary of a branch that was left." {
+        summary Shape::Text, required, "The text of the summary.";
+        fromId Shape::Text, optional, "The leaf that was left; `root` if there was none.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "compactionSummary" "CompactionSummaryMessage" "The summary of the older part of the context." {
+        summary Shape::Text, required, "The text of the summary.";
+        tokensBefore Shape::Number, optional, "Tokens of the context before, estimated.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+    record! { "system" "SystemMessage" "Instructions for the model." {
+        content Shape::TextOrBlocks, required, "The instructions.";
+        sections Shape::Any, optional, "Parts of the instructions.";
+        toolsAdded Shape::Any, optional, "Tools that the model has from here on.";
+        timestamp Shape::Time, optional, "Unix milliseconds.";
+    }},
+];
+
+/// The blocks of content whose type is known.
+pub const BLOCKS: &[Record] = &[
+    record! { "text" "TextBlock" "A piece of text." {
+        text Shape::Text, required, "The text.";
+    }},
+    record! { "thinking" "ThinkingBlock" "What the model thought." {
+        thinking Shape::Text, required, "The text.";
+    }},
+    record! { "image" "ImageBlock" "An image." {
+        data Shape::Text, required, "The bytes, as base64.";
+        mimeType Shape::Text, required, "Such as `image/png`.";
+    }},
+    record! { "toolCall" "ToolCallBlock" "A call of a tool." {
+        id Shape::Text, required, "Unique in the conversation.";
+        name Shape::Text, required, "The name of the tool.";
+        arguments Shape::Any, optional, "What the tool is called with, usually an object.";
+    }},
+];
+
+/// What a model used.
+pub const USAGE: Record = record! { "" "Usage" "What a model used, in tokens and money." {
+    input Shape::Number, optional, "Tokens sent, without those from the cache.";
+    output Shape::Number, optional, "Tokens received.";
+    cacheRead Shape::Number, optional, "Tokens read from the cache.";
+    cacheWrite Shape::Number, optional, "Tokens written to the cache.";
+    totalTokens Shape::Number, optional, "All tokens.";
+    cost Shape::Object(&COST), optional, "The price, in dollars.";
+}};
+
+/// What that costs.
+pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
+    input Shape::Number, optional, "Of the tokens sent.";
+    output Shape::Number, optional, "Of the tokens received.";
+    cacheRead Shape::Number, optional, "Of the tokens read from the cache.";
+    cacheWrite Shape::Number, optional, "Of the tokens written to the cache.";
+    total Shape::Number, optional, "In all.";
+}};
+
+/// What is wrong with an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The path of the member.
+    pub member: String,
+    /// What is wrong, and what is accepted.
+    pub reason: String,
+}
+
+/// Checks a message: it needs a role, and a known role its members.
+pub fn check_message(message: &[u8]) -> Result<(), Fault> {
+    let fault = |member: &str, reason: &str| Fault {
+        member: member.to_owned(),
+        reason: format!("{reason}; accepted messages: {}", accepted_messages()),
+    };
+    let at = json::skip_space(message, 0);
+    let found = Found::walk(message, at, "role", ROLES);
+    let (found, _) = found.map_err(|_| fault("", "must be an object"))?;
+    let role = found.get("role").and_then(json::string);
+    let role = role.ok_or_else(|| fault("role", "must be a string"))?;
+    match ROLES.iter().find(|record| record.tag == role) {
+        Some(record) => found
+            .check(record)
+            .map_err(|Fault { member, reason }| fault(&member, &reason)),
+        None => Ok(()),
+    }
+}
+
+/// Checks a value by its shape; the member of the fault is the path below the value.
+pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
+    let fault = |reason: String| Fault {
+        member: String::new(),
+        reason,
+    };
+    let is_as_wanted = match shape {
+        Shape::Any => true,
+        Shape::Text => is_text(value),
+        Shape::Number => is_number(value),
+        Shape::Flag => matches!(value, b"true" | b"false"),
+        Shape::Time => is_number(value) || is_text(value),
+        Shape::TextOrBlocks if is_text(value) => true,
+        Shape::Blocks | Shape::TextOrBlocks => return check_blocks(shape, value).map_err(fault),
+        Shape::Object(record) => {
+            return match Found::walk(value, 0, "", std::slice::from_ref(record)) {
+                Ok((found, _)) => found.check(record),
+                Err(_) => Err(fault("must be an object".into())),
+            };
+        }
+    };
+    match is_as_wanted {
+        true => Ok(()),
+        false => Err(fault(format!("must be {}", accepted(shape)))),
+    }
+}
+
+/// An array of objects that each have a type, and what the known types need.
+fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
+    let wrong = || format!("must be {}", accepted(shape));
+    let mut elements = Elements::open(value, 0).map_err(|_| wrong())?;
+    while let Some(at) = elements.next_at().map_err(|_| wrong())? {
+        let (found, end) = Found::walk(value, at, "type", BLOCKS).map_err(|_| wrong())?;
+        elements.resume(end);
+        let kind = found.get("type").and_then(json::string);
+        let kind = kind.ok_or_else(wrong)?;
+        if let Some(record) = BLOCKS.iter().find(|record| record.tag == kind) {
+            found.check(record).map_err(|Fault { member, reason }| {
+                format!("has a {kind} block whose {member} {reason}; {}", wrong())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The members of an object that are in the table, each the last one of its name.
+struct Found<'a>(Vec<(&'static str, &'a [u8])>);
+
+impl<'a> Found<'a> {
+    /// Of the object at `at` in one walk, and the position after it.
+    fn walk(
+        text: &'a [u8],
+        at: usize,
+        tag: &'static str,
+        records: &'static [Record],
+    ) -> Result<(Self, usize), Malformed> {
+        let mut found: Vec<(&'static str, &[u8])> = Vec::new();
+        let mut members = Members::open(text, at)?;
+        while let Some(member) = members.next()? {
+            let key = member.name(text);
+            let known = records.iter().flat_map(|record| record.members);
+            let mut names = std::iter::once(tag).chain(known.map(|member| member.name));
+            let Some(name) = names.find(|name| name.as_bytes() == &*key) else {
+                continue;
+            };
+            let value = text.get(member.value).unwrap_or_default();
+            match found.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, earlier)) => *earlier = value,
+                None => found.push((name, value)),
+            }
+        }
+        Ok((Self(found), members.end()))
+    }
+
+    fn get(&self, name: &str) -> Option<&'a [u8]> {
+        let named = self.0.iter().find(|(other, _)| *other == name);
+        named.map(|(_, value)| *value)
+    }
+
+    fn check(&self, record: &Record) -> Result<(), Fault> {
+        for member in record.members {
+            let fault = |fault: Fault| Fault {
+                member: match fault.member.as_str() {
+                    "" => member.name.to_owned(),
+                    below => format!("{}.{below}", member.name),
+                },
+                reason: fault.reason,
+            };
+            match self.get(member.name) {
+                None | Some(b"null") if !member.is_required => {}
+                Some(value) => check(member.shape, value).map_err(fault)?,
+                None => {
+                    return Err(fault(Fault {
+                        member: String::new(),
+                        reason: format!("is missing: it must be {}", accepted(member.shape)),
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_text(value: &[u8]) -> bool {
+    value.starts_with(b"\"")
+}
+
+fn is_number(value: &[u8]) -> bool {
+    matches!(value.first(), Some(b'-' | b'0'..=b'9'))
+}
+
+/// What a shape takes, in words.
+fn accepted(shape: Shape) -> String {
+    match shape {
+        Shape::Text => "a string".into(),
+        Shape::Number => "a number".into(),
+        Shape::Flag => "true or false".into(),
+        Shape::Time => "a number or a string".into(),
+        Shape::Any => "any value".into(),
+        Shape::Object(_) => "an object".into(),
+        Shape::Blocks => format!("an array of content blocks: {}", accepted_blocks()),
+        Shape::TextOrBlocks => format!("a string, or {}", accepted(Shape::Blocks)),
+    }
+}
+
+fn accepted_blocks() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| listed("type", BLOCKS))
+}
+
+fn accepted_messages() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| listed("role", ROLES))
+}
+
+/// Every record with what it needs, as TypeScript would write it.
+fn listed(tag: &str, records: &[Record]) -> String {
+    let mut text = String::new();
+    for record in records {
+        let _ = write!(text, "{{{tag}: {:?}", record.tag);
+        for member in record.members.iter().filter(|member| member.is_required) {
+            let shape = match member.shape {
+                Shape::Text => "string",
+                Shape::Blocks => "blocks",
+                Shape::TextOrBlocks => "string | blocks",
+                _ => "…",
+            };
+            let _ = write!(text, ", {}: {shape}", member.name);
+        }
+        text.push_str("}, ");
+    }
+    let _ = write!(text, "or an object with any other {tag}");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(message: &str, member: &str) -> String {
+        let fault = check_message(message.as_bytes()).expect_err(message);
+        assert_eq!(fault.member, member, "{message}: {}", fault.reason);
+        fault.reason
+    }
+
+    /// A refusal named one member, and clients had to guess the rest: it names every accepted message,
+    /// and for content every accepted block.
+    #[test]
+    fn a_refusal_names_every_accepted_shape() {
+        for message in [
+            r#"{"role":"user","content":5}"#,
+            r#"{"role":"assistant","content":"x"}"#,
+        ] {
+            let reason = refused(message, "content");
+            for record in ROLES.iter().chain(BLOCKS) {
+                assert!(reason.contains(&format!("{:?}", record.tag)), "{reason}");
+            }
+        }
+        let reason = refused("{}", "role");
+        for record in ROLES {
+            assert!(
+                reason.contains(&format!("role: {:?}", record.tag)),
+                "{reason}"
+            );
+        }
+        assert!(reason.contains("any other role"), "{reason}");
+    }
+
+    #[test]
+    fn a_known_member_of_another_type_is_refused_by_its_path() {
+        refused("7", "");
+        refused(r#"{"role":null}"#, "role");
+        refused(r#"{"role":"user"}"#, "content");
+        refused(r#"{"role":"user","content":null}"#, "content");
+        refused(r#"{"role":"toolResult","content":[]}"#, "toolCallId");
+        refused(
+            r#"{"role":"toolResult","content":[],"toolCallId":"c","isError":"no"}"#,
+            "isError",
+        );
+        let usage = r#"{"role":"assistant","content":[],"usage":{"cost":{"total":"1"}}}"#;
+        refused(usage, "usage.cost.total");
+        let reason = refused(
+            r#"{"role":"user","content":[{"type":"image","data":"x"}]}"#,
+            "content",
+        );
+        assert!(
+            reason.contains("image block whose mimeType is missing"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn unknown_roles_blocks_and_members_are_accepted() {
+        for message in [
+            r#"{"role":"narrator"}"#,
+            r#"{"role":"user","content":"x","mood":[1]}"#,
+            r#"{"role":"user","content":[{"type":"video"}]}"#,
+            r#"{"role":"assistant","content":[],"usage":null,"stopReason":null}"#,
+            r#"{"content":5,"content":"the last one counts","role":"user"}"#,
+        ] {
+            assert_eq!(check_message(message.as_bytes()), Ok(()), "{message}");
+        }
+    }
+}
