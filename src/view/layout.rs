@@ -214,9 +214,7 @@ fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
             | Kind::SessionInfo
             | Kind::ThinkingLevelChange
             | Kind::ModelChange => false,
-            Kind::Message => {
-                !flags.has(Flags::ONLY_TOOL_CALLS) || flags.has(Flags::ERROR) || is_leaf
-            }
+            Kind::Message => !flags.has(Flags::SILENT) || is_leaf,
             Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage | Kind::Unknown => true,
         },
     }

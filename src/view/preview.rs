@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
             flags,
             called_tools,
         } = self.subject;
-        let only_calls = flags.has(Flags::ONLY_TOOL_CALLS) && !flags.has(Flags::ERROR);
+        let only_calls = flags.has(Flags::SILENT);
         let preview =
             self.preview_passed || self.said.is_full() || (only_calls && self.calls.is_full());
         let timestamp = !flags.has(Flags::ODD_TIMESTAMP) || self.facts.timestamp.is_some();

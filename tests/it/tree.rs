@@ -371,6 +371,41 @@ fn only_tool_calls_are_hidden_unless_an_error_or_the_leaf() {
     assert_eq!(tree_ids(&mut d, json!({})), ["u1", "c2"]);
 }
 
+/// An assistant message that only thought, or said nothing at all, was a row without a text. It is
+/// hidden as one with only tool calls is, and as pi hides it: by its lack of text, unless it ended
+/// early or is the leaf.
+#[test]
+fn an_assistant_message_without_text_is_hidden_unless_it_ended_early_or_is_the_leaf() {
+    let stopped = |content: Json, stop_reason: &str| {
+        let mut message = assistant_with(content);
+        message["stopReason"] = json!(stop_reason);
+        message
+    };
+    let thought = || json!([{"type": "thinking", "thinking": "hm"}]);
+    let log = Log::new("s1")
+        .user("u1", "", "x")
+        .message("thinks", "u1", stopped(thought(), "stop"))
+        .message("empty", "thinks", stopped(json!([]), "stop"))
+        .message(
+            "blank",
+            "empty",
+            stopped(json!([{"type": "text", "text": " \n"}]), "toolUse"),
+        )
+        .message("cut", "blank", stopped(thought(), "length"))
+        .message("aborted", "cut", stopped(json!([]), "aborted"))
+        .message("failed", "aborted", stopped(thought(), "error"))
+        .message("leaf", "failed", stopped(thought(), "stop"));
+    let mut d = opened(&log);
+    let shown = ["u1", "cut", "aborted", "failed", "leaf"];
+    for filter in ["default", "no-tools"] {
+        assert_eq!(tree_ids(&mut d, json!({"filter": filter})), shown);
+    }
+    assert_eq!(tree_ids(&mut d, json!({"filter": "all"})).len(), 8);
+    d.set_leaf(Some("blank"));
+    let shown = ["u1", "blank", "cut", "aborted", "failed"];
+    assert_eq!(tree_ids(&mut d, json!({})), shown);
+}
+
 #[test]
 fn a_query_finds_all_words_in_label_role_tool_names_and_preview() {
     let mut d = opened(&with_bookkeeping());

@@ -285,7 +285,7 @@ fn large(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Tree {
             timestamp: None,
             facts: Facts::Message {
                 role: Role::User,
-                only_tool_calls: false,
+                silent: false,
                 is_error: false,
                 tool_name: None,
             },
