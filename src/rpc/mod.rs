@@ -11,6 +11,7 @@ mod compact;
 mod convert;
 pub mod dispatch;
 mod events;
+mod find;
 mod follow;
 mod fork;
 mod handshake;
