@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
+  schema_hash = 'sha256:ea3edad0382251bbfd6ac90e5bbd9f11a677bc35a08a96ce933477010f52d11d',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

@@ -511,9 +511,10 @@
 ---@field limit? integer Most rows of a page.
 ---@field maxBytes? integer Most bytes of a page; one row is always delivered.
 ---@field maxDepth? integer Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+---@field mode? treelined.SearchMode How `query` is understood; `words` if left out.
 ---@field offset? integer Rows to pass over.
 ---@field order? treelined.TreeOrder `time` if left out.
----@field query? string Only rows in which all of these words occur, in label, role, tool names or preview.
+---@field query? string Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
 ---@field render? treelined.TreeRender Draw a `prefix` for each row.
 ---@field rootId? string Only this entry and what is below it.
 ---@field sessionId? string The session; may be left out while exactly one is open.
@@ -608,6 +609,11 @@
 --- `$/cancel_request` as language servers spell it.
 ---@class treelined.LspCancelRequestParams
 ---@field id treelined.RequestId The id of the request; an unknown one is ignored.
+
+--- Where an entry holds what was looked for.
+---@class treelined.Match
+---@field ranges integer[][] Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+---@field snippet string A part of the entry's text on one line, at most 200 characters.
 
 --- Appends a summary of another branch at the leaf.
 ---@class treelined.MergeBranchParams
@@ -789,6 +795,9 @@
 ---@class treelined.RowDiagnostic
 ---@field kind string The kind of the error that opening it would answer, such as `headerMissing`.
 ---@field message string For people.
+
+--- How a query is understood.
+---@alias treelined.SearchMode 'words'|'literal'|'regex'
 
 --- Appends a custom_message, during a turn when it ends.
 ---@class treelined.SendMessageParams
@@ -986,6 +995,11 @@
 ---@field input integer Sent, caches not counted.
 ---@field output integer Received.
 
+--- A call of a tool.
+---@class treelined.TreeCall
+---@field name string The tool's name.
+---@field summary? string The argument that tells what it does, on one line, at most 120 characters.
+
 --- Of `treeChanged`.
 ---@class treelined.TreeChangedDetails
 ---@field revision string The current one.
@@ -1008,13 +1022,15 @@
 ---@field isLeaf boolean The nearest visible ancestor-or-self of the leaf.
 ---@field label? string The label in force.
 ---@field labelTimestamp? string When the label was set, ISO 8601.
+---@field match? treelined.Match With a `query`: where the entry holds it.
 ---@field onActivePath boolean Between the root and the leaf, both included.
 ---@field parentId? string The nearest visible ancestor; null at a visible root.
 ---@field prefix? string What to draw before the row, if `render` was given; at most 64 columns.
----@field preview string One line, at most 200 characters, without control characters.
+---@field preview string One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
 ---@field role? string Of messages.
 ---@field timestamp string ISO 8601, as stored.
 ---@field tokens? integer Of a compaction: the tokens before it.
+---@field toolCall? treelined.TreeCall Of a tool result: the call it answers.
 ---@field toolName? string Of a tool result.
 ---@field type string The entry's type.
 

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
+SCHEMA_HASH = "sha256:ea3edad0382251bbfd6ac90e5bbd9f11a677bc35a08a96ce933477010f52d11d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -724,6 +724,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -744,6 +745,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -764,6 +766,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -783,6 +786,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -805,7 +809,9 @@ class AsyncMethods(ABC):
 
         `filter`: `default` if left out.
 
-        `query`: Only rows in which all of these words occur, in label, role, tool names or preview.
+        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+
+        `mode`: How `query` is understood; `words` if left out.
 
         `order`: `time` if left out.
 
@@ -833,6 +839,7 @@ class AsyncMethods(ABC):
                 "maxDepth": max_depth,
                 "filter": filter,
                 "query": query,
+                "mode": mode,
                 "order": order,
                 "fold": fold,
                 "render": render,
@@ -1946,6 +1953,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -1966,6 +1974,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -1986,6 +1995,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -2005,6 +2015,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -2027,7 +2038,9 @@ class Methods(ABC):
 
         `filter`: `default` if left out.
 
-        `query`: Only rows in which all of these words occur, in label, role, tool names or preview.
+        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+
+        `mode`: How `query` is understood; `words` if left out.
 
         `order`: `time` if left out.
 
@@ -2055,6 +2068,7 @@ class Methods(ABC):
                 "maxDepth": max_depth,
                 "filter": filter,
                 "query": query,
+                "mode": mode,
                 "order": order,
                 "fold": fold,
                 "render": render,

@@ -196,6 +196,14 @@ Origin = Literal["self", "other"]
 RequestId = str | int
 """The id of a request."""
 
+SearchMode = Literal["words", "literal", "regex"]
+"""How a query is understood.
+
+`words`: All words must occur in the entry, whatever their case; `"…"` is one word.
+`literal`: The text must occur in one field of the entry as it stands.
+`regex`: A regular expression must match in one field; `^` and `$` match at lines.
+"""
+
 SessionSort = Literal["recent", "created", "name", "threaded"]
 """The order of a session list.
 
@@ -1163,7 +1171,9 @@ class GetTreeParams(TypedDict, total=False):
     filter: TreeFilter | None
     """`default` if left out."""
     query: str | None
-    """Only rows in which all of these words occur, in label, role, tool names or preview."""
+    """Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool)."""
+    mode: SearchMode | None
+    """How `query` is understood; `words` if left out."""
     order: TreeOrder | None
     """`time` if left out."""
     fold: list[str] | None
@@ -1340,6 +1350,15 @@ class LspCancelRequestParams(TypedDict):
 
     id: RequestId
     """The id of the request; an unknown one is ignored."""
+
+
+class Match(TypedDict):
+    """Where an entry holds what was looked for."""
+
+    snippet: str
+    """A part of the entry's text on one line, at most 200 characters."""
+    ranges: list[list[int]]
+    """Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16."""
 
 
 class _MergeBranchParams(TypedDict):
@@ -2027,6 +2046,18 @@ class Tokens(TypedDict):
     """Written to the cache."""
 
 
+class _TreeCall(TypedDict):
+    name: str
+    """The tool's name."""
+
+
+class TreeCall(_TreeCall, total=False):
+    """A call of a tool."""
+
+    summary: str
+    """The argument that tells what it does, on one line, at most 120 characters."""
+
+
 class TreeChangedDetails(TypedDict):
     """Of `treeChanged`."""
 
@@ -2042,7 +2073,7 @@ class _TreeNode(TypedDict):
     type: str
     """The entry's type."""
     preview: str
-    """One line, at most 200 characters, without control characters."""
+    """One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`)."""
     timestamp: str
     """ISO 8601, as stored."""
     childCount: int
@@ -2072,6 +2103,10 @@ class TreeNode(_TreeNode, total=False):
     """Of a compaction: the tokens before it."""
     toolName: str
     """Of a tool result."""
+    toolCall: TreeCall
+    """Of a tool result: the call it answers."""
+    match: Match
+    """With a `query`: where the entry holds it."""
     isError: bool
     """Left out if false."""
     prefix: str

@@ -240,6 +240,19 @@ string_enum! {
 }
 
 string_enum! {
+    /// How a query is understood.
+    ///
+    /// `words`: All words must occur in the entry, whatever their case; `"…"` is one word.
+    /// `literal`: The text must occur in one field of the entry as it stands.
+    /// `regex`: A regular expression must match in one field; `^` and `$` match at lines.
+    pub enum SearchMode {
+        Words = "words",
+        Literal = "literal",
+        Regex = "regex",
+    }
+}
+
+string_enum! {
     /// The order of a session list.
     ///
     /// `recent`: Last activity first.

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106";
+    "sha256:ea3edad0382251bbfd6ac90e5bbd9f11a677bc35a08a96ce933477010f52d11d";
 
 impl Client {
     /// Makes a new session and opens it. Nothing is written before its first entry.
@@ -327,6 +327,7 @@ impl Client {
             max_depth: None,
             filter: None,
             query: None,
+            mode: None,
             order: None,
             fold: None,
             render: None,

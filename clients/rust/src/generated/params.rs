@@ -352,9 +352,12 @@ pub struct GetTreeParams {
     /// `default` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<TreeFilter>,
-    /// Only rows in which all of these words occur, in label, role, tool names or preview.
+    /// Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// How `query` is understood; `words` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SearchMode>,
     /// `time` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<TreeOrder>,

@@ -388,9 +388,15 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
-    /// Only rows in which all of these words occur, in label, role, tool names or preview.
+    /// Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
+        self
+    }
+
+    /// How `query` is understood; `words` if left out.
+    pub fn mode(mut self, mode: SearchMode) -> Self {
+        self.params.mode = Some(mode);
         self
     }
 

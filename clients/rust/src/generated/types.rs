@@ -338,6 +338,17 @@ pub struct Limits {
     pub max_queued_bytes: u64,
 }
 
+/// Where an entry holds what was looked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct Match {
+    /// A part of the entry's text on one line, at most 200 characters.
+    pub snippet: String,
+    /// Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+    pub ranges: Vec<Vec<u64>>,
+}
+
 /// A model, as the conversation names it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -766,6 +777,18 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct TreeCall {
+    /// The tool's name.
+    pub name: String,
+    /// The argument that tells what it does, on one line, at most 120 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
 /// Of `treeChanged`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -789,7 +812,7 @@ pub struct TreeNode {
     /// Of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// One line, at most 200 characters, without control characters.
+    /// One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
     pub preview: String,
     /// ISO 8601, as stored.
     pub timestamp: String,
@@ -817,6 +840,12 @@ pub struct TreeNode {
     /// Of a tool result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
+    /// Of a tool result: the call it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<TreeCall>,
+    /// With a `query`: where the entry holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#match: Option<Match>,
     /// Left out if false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,

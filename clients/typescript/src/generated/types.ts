@@ -187,6 +187,14 @@ export type TreeFormat = 'flat' | 'nested';
  */
 export type TreeFilter = 'default' | 'no-tools' | 'user-only' | 'labeled-only' | 'all';
 /**
+ * How a query is understood.
+ *
+ * `words`: All words must occur in the entry, whatever their case; `"…"` is one word.
+ * `literal`: The text must occur in one field of the entry as it stands.
+ * `regex`: A regular expression must match in one field; `^` and `$` match at lines.
+ */
+export type SearchMode = 'words' | 'literal' | 'regex';
+/**
  * The order of siblings.
  *
  * `time`: Oldest first.
@@ -2035,9 +2043,13 @@ export interface GetTreeParams {
    */
   filter?: TreeFilter | null;
   /**
-   * Only rows in which all of these words occur, in label, role, tool names or preview.
+   * Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
    */
   query?: string | null;
+  /**
+   * How `query` is understood; `words` if left out.
+   */
+  mode?: SearchMode | null;
   /**
    * `time` if left out.
    */
@@ -2133,7 +2145,7 @@ export interface TreeNode {
    */
   role?: string;
   /**
-   * One line, at most 200 characters, without control characters.
+   * One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
    */
   preview: string;
   /**
@@ -2181,6 +2193,14 @@ export interface TreeNode {
    */
   toolName?: string;
   /**
+   * Of a tool result: the call it answers.
+   */
+  toolCall?: TreeCall;
+  /**
+   * With a `query`: where the entry holds it.
+   */
+  match?: Match;
+  /**
    * Left out if false.
    */
   isError?: boolean;
@@ -2192,6 +2212,32 @@ export interface TreeNode {
    * What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
    */
   flags?: string[];
+}
+/**
+ * A call of a tool.
+ */
+export interface TreeCall {
+  /**
+   * The tool's name.
+   */
+  name: string;
+  /**
+   * The argument that tells what it does, on one line, at most 120 characters.
+   */
+  summary?: string;
+}
+/**
+ * Where an entry holds what was looked for.
+ */
+export interface Match {
+  /**
+   * A part of the entry's text on one line, at most 200 characters.
+   */
+  snippet: string;
+  /**
+   * Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+   */
+  ranges: [number, number][];
 }
 /**
  * A node of the nested form.
