@@ -727,7 +727,9 @@ fn the_schema_folder_is_what_the_program_writes() {
         let files = fs::read_dir(folder)
             .unwrap()
             .map(|file| file.unwrap().path());
-        let mut texts: Vec<_> = files
+        // Written by hand.
+        let generated = files.filter(|path| !path.ends_with("CHANGES.md"));
+        let mut texts: Vec<_> = generated
             .map(|path| {
                 (
                     path.file_name().unwrap().to_owned(),
