@@ -13,7 +13,8 @@
 //!   [`watch`]: hearing that others have written.
 //! - **The tree**, pure. [`tree`]: parents, children, leaf, labels, moves. [`branches`]: where they end
 //!   and fork. [`view`]: the tree as clients look at it. [`context`]: a path as a model sees it.
-//!   [`stats`]: what it cost.
+//!   [`stats`]: what it cost. [`tools`]: what is known of the tools that agents call.
+//!   [`search`]: finding text in entries.
 //! - **What is done with it.** [`flow`]: what each operation writes, planned and pure. [`summarizer`]: who
 //!   writes summaries. [`session`]: log and tree together, the only code that changes both.
 //! - **The conversation with clients.** [`wire`]: every type that crosses the pipe. [`schema`]: the
@@ -48,6 +49,7 @@ pub mod process;
 pub mod program;
 pub mod rpc;
 pub mod schema;
+pub mod search;
 pub mod session;
 pub mod shape;
 pub mod stats;
@@ -57,6 +59,7 @@ pub mod summarizer;
 pub mod sync;
 pub mod terminal;
 pub mod timestamp;
+pub mod tools;
 pub mod tree;
 pub mod view;
 pub mod watch;

@@ -26,7 +26,7 @@ pub struct Row {
     is_leaf: bool,
     #[serde(default)]
     is_error: bool,
-    tool_name: Option<String>,
+    tool_call: Option<serde::de::IgnoredAny>,
     tokens: Option<u64>,
     #[serde(default)]
     flags: Vec<String>,
@@ -139,13 +139,11 @@ impl Row {
     /// What it says, on one line.
     fn said(&self, failed: &str) -> String {
         let mut said = String::new();
-        if self.is_error {
+        // A tool's row says itself which tool it was, and that it failed.
+        let is_tool = self.tool_call.is_some();
+        if self.is_error && !is_tool {
             said.push_str(failed);
             said.push(' ');
-        }
-        if let Some(tool) = &self.tool_name {
-            said.push_str(tool);
-            said.push_str(": ");
         }
         if let Some(tokens) = self.tokens {
             said.push_str(&format!("{tokens} tokens before: "));

@@ -27,8 +27,8 @@ pub struct Tree {
     /// Which entries are shown
     #[arg(long, value_enum, default_value_t = Filter::Default)]
     filter: Filter,
-    /// Only entries that hold all these words
-    #[arg(long, value_name = "WORDS")]
+    /// Only entries whose text holds all these words, "…" being one word; /…/ is a regular expression
+    #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
     /// Show the ids of entries
     #[arg(long)]
@@ -156,15 +156,28 @@ fn how_to_show(tree: &Tree) -> &'static str {
 
 fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Result<Page> {
     let filter = tree.filter.to_possible_value();
+    let (query, mode) = tree.query.as_deref().map(query).unzip();
     let params = json!({
         "filter": filter.as_ref().map(|filter| filter.get_name()),
-        "query": tree.query,
+        "query": query,
+        "mode": mode,
         "render": if tree.ascii { "ascii" } else { "unicode" },
         "limit": PAGE,
         "cursor": cursor,
     });
     let answered = daemon.call("get_tree", &params.to_string())?;
     serde_json::from_str(answered.get()).context("understand get_tree")
+}
+
+/// A query as it is typed, and its mode: between slashes stands a regular expression.
+fn query(typed: &str) -> (&str, &'static str) {
+    let inner = typed
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix('/'));
+    match inner.filter(|inner| !inner.is_empty()) {
+        Some(pattern) => (pattern, "regex"),
+        None => (typed, "words"),
+    }
 }
 
 fn head(screen: &mut Screen, session: &Session, ascii: bool) -> anyhow::Result<()> {

@@ -11,6 +11,8 @@ use crate::json::{self, Elements, Members};
 use crate::log::scan::{Kind, Role};
 use crate::summarizer::conversation::{self, Budget};
 use crate::summarizer::{FileLists, MERGE_PREAMBLE, PREAMBLE, Request, Subject};
+use crate::tools::{self, Access};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// How deep in a call's arguments further calls are looked for, in levels of JSON.
@@ -235,22 +237,24 @@ impl Files {
     }
 
     fn note(&mut self, tool: &str, arguments: &[u8]) {
-        let files = match tool {
-            "read" => &mut self.read,
-            "write" | "edit" => &mut self.modified,
-            _ => return,
+        let call = tools::Call::new(tool, arguments);
+        let files = match call.access() {
+            Access::Read => &mut self.read,
+            Access::Change => &mut self.modified,
+            Access::None => return,
         };
-        let path = json::get(arguments, "path").and_then(json::string);
-        if let Some(path) = path.filter(|path| !path.is_empty()) {
-            files.insert(path.into_owned());
-        }
+        files.extend(call.files().into_iter().map(Cow::into_owned));
     }
 
-    /// Calls within `value`: objects that hold a tool's name and its arguments. No call is named
-    /// without a path, so what has none is not looked into.
+    /// Calls within `value`: objects that hold a tool's name and its arguments. Without a name there is
+    /// no call, so what has none is not looked into.
     fn note_nested(&mut self, value: &[u8]) {
         let mut open = vec![(value, 0)];
-        if memchr::memmem::find(value, b"path").is_none() {
+        let names: [&[u8]; 2] = [b"name", b"tool"];
+        if names
+            .iter()
+            .all(|name| memchr::memmem::find(value, name).is_none())
+        {
             return;
         }
         while let Some((value, level)) = open.pop() {
@@ -355,6 +359,24 @@ mod tests {
             ],
             &["a", "z"],
             &["b", "n"],
+        );
+    }
+
+    /// Only pi's names were known, and only its `path`: what other agents read and changed was in no
+    /// list.
+    #[test]
+    fn other_agents_names_count_too() {
+        check_files(
+            &[
+                call("Read", json!({"file_path": "r"})),
+                call("MultiEdit", json!({"file_path": "m"})),
+                call(
+                    "apply_patch",
+                    json!({"input": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"}),
+                ),
+            ],
+            &["r"],
+            &["a", "m"],
         );
     }
 

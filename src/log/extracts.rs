@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// To be changed with everything that is written below, and with what `view` makes of bodies.
-const FORMAT: &[u8; 16] = b"treelined extra1";
+const FORMAT: &[u8; 16] = b"treelined extra2";
 /// How the names of these files end, and of no others: [`Cache::prune`] removes by it.
 const ENDING: &str = ".extracts";
 /// Kept of one session directory.

@@ -190,9 +190,9 @@ pub enum Facts<'a> {
     None,
     Message {
         role: Role,
-        /// Of an assistant: its content holds tool calls and, besides thinking and blank text,
-        /// nothing else.
-        only_tool_calls: bool,
+        /// Of an assistant: it has no text but blank one, and did not end early: tool calls or
+        /// thinking at most.
+        silent: bool,
         /// A failed tool result or command, or an answer that ended in an error or was aborted.
         is_error: bool,
         /// Of a tool result.
@@ -485,7 +485,8 @@ impl<'a> Fields<'a> {
 #[derive(Default)]
 struct Message<'a> {
     role: &'a [u8],
-    content: Content,
+    /// Its content has text that is not blank.
+    has_text: bool,
     tool_name: &'a [u8],
     is_error: &'a [u8],
     stop_reason: &'a [u8],
@@ -493,26 +494,20 @@ struct Message<'a> {
     cancelled: &'a [u8],
 }
 
-/// What the blocks of a message's content are.
-#[derive(Clone, Copy, Default)]
-struct Content {
-    tool_calls: bool,
-    /// Anything besides tool calls, thinking and blank text.
-    other: bool,
-}
-
 impl<'a> Message<'a> {
     fn facts(&self) -> Facts<'a> {
         let role = json::string(self.role).map_or(Role::None, |name| Role::of(&name));
+        let stop_reason = json::string(self.stop_reason);
+        let stop_reason = stop_reason.as_deref().unwrap_or_default();
         Facts::Message {
             role,
-            only_tool_calls: role == Role::Assistant
-                && self.content.tool_calls
-                && !self.content.other,
+            // As pi's tree selector has it: an answer cut off by its length is shown, too.
+            silent: role == Role::Assistant
+                && !self.has_text
+                && matches!(stop_reason, "" | "stop" | "toolUse"),
             is_error: match role {
                 Role::ToolResult => self.is_error == b"true",
-                Role::Assistant => json::string(self.stop_reason)
-                    .is_some_and(|reason| reason == "error" || reason == "aborted"),
+                Role::Assistant => matches!(stop_reason, "error" | "aborted"),
                 Role::BashExecution => {
                     self.cancelled == b"true" || number(self.exit_code).is_some_and(|n| n != 0.0)
                 }
@@ -536,8 +531,8 @@ fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malforme
     while let Some(key) = members.next_key()? {
         let field = match &*key.name(text) {
             b"content" => {
-                let (content, end) = walk_content(text, key.value_at)?;
-                message.content = content;
+                let (has_text, end) = walk_content(text, key.value_at)?;
+                message.has_text = has_text;
                 members.resume(end);
                 continue;
             }
@@ -557,24 +552,27 @@ fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malforme
     Ok((message, members.end()))
 }
 
-fn walk_content(text: &[u8], at: usize) -> Result<(Content, usize), Malformed> {
-    let mut content = Content::default();
+/// Passes a content, and says whether it has text that is not blank.
+fn walk_content(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     if text.get(at) != Some(&b'[') {
-        content.other = true;
-        return Ok((content, json::skip_value(text, at)?));
+        let end = json::skip_value(text, at)?;
+        let shown = text.get(at..end).unwrap_or_default();
+        return Ok((!is_blank(shown), end));
     }
+    let mut has_text = false;
     let mut blocks = Elements::open(text, at)?;
     while let Some(block_at) = blocks.next_at()? {
-        blocks.resume(walk_block(text, block_at, &mut content)?);
+        let (says_something, end) = walk_block(text, block_at)?;
+        has_text |= says_something;
+        blocks.resume(end);
     }
-    Ok((content, blocks.end()))
+    Ok((has_text, blocks.end()))
 }
 
-/// Passes one block and notes in `content` what it is.
-fn walk_block(text: &[u8], at: usize, content: &mut Content) -> Result<usize, Malformed> {
+/// Passes one block, and says whether it is text that is not blank.
+fn walk_block(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     if text.get(at) != Some(&b'{') {
-        content.other = true;
-        return json::skip_value(text, at);
+        return Ok((false, json::skip_value(text, at)?));
     }
     let (mut kind, mut shown): (&[u8], &[u8]) = (b"", b"");
     let mut members = Members::open(text, at)?;
@@ -586,13 +584,8 @@ fn walk_block(text: &[u8], at: usize, content: &mut Content) -> Result<usize, Ma
             _ => {}
         }
     }
-    match json::string(kind).as_deref() {
-        Some("toolCall") => content.tool_calls = true,
-        Some("thinking") => {}
-        Some("text") => content.other |= !is_blank(shown),
-        _ => content.other = true,
-    }
-    Ok(members.end())
+    let is_text = json::string(kind).is_some_and(|kind| kind == "text");
+    Ok((is_text && !is_blank(shown), members.end()))
 }
 
 /// Whether a string literal shows nothing (what JavaScript's `trim` leaves empty); a value that is

@@ -12,6 +12,7 @@ mod compact;
 mod convert;
 pub mod dispatch;
 mod events;
+mod find;
 mod follow;
 mod fork;
 mod handshake;

@@ -13,12 +13,14 @@ use crate::context::{self, Context, Kept, Step};
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::body::{Bodies, Fetch};
+use crate::log::scan::Role;
 use crate::session::{Core, Turn, blocking};
 use crate::stats::{self, Stats};
 use crate::timestamp;
-use crate::tree::Node;
-use crate::view::Subject;
+use crate::tree::{Flags, Node};
+use crate::view::{Outline, Scope, Subject};
 use crate::wire;
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -400,17 +402,32 @@ pub async fn list_branches(call: Arc<Call>, params: wire::ListBranchesParams) ->
                 kind: tree.kind(branch.tip),
                 role: tree.role(branch.tip),
                 flags: tree.flags(branch.tip),
-                called_tools: false,
+                calls: false,
             };
             (row, branch.tip, tree.place(branch.tip), subject)
         });
         let rows: Vec<_> = rows.collect();
+        let is_result = |subject: &Subject| subject.role == Role::ToolResult;
+        let some_are_results = rows.iter().any(|(.., subject)| is_result(subject));
+        // As in the tree, such a tip is shown with the call that it answers.
+        let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
+        let items = outline
+            .iter()
+            .flat_map(|outline| outline.items().iter().enumerate());
+        let items: HashMap<Node, usize> = items.map(|(item, of)| (of.node, item)).collect();
         drop(turn);
         let mut reader = RowReader::new(&bodies);
         let mut branches = Vec::with_capacity(rows.len());
         for (mut row, tip, place, subject) in rows {
-            let facts = reader.facts(tip, place, subject)?;
-            row.preview = facts.preview.into_owned();
+            row.preview = match (&outline, items.get(&tip)) {
+                (Some(outline), Some(item)) if is_result(&subject) => {
+                    let callers = outline.callers(*item);
+                    let (facts, call) = reader.result(tip, place, subject, callers)?;
+                    let call = call.cloned().or_else(|| facts.own_call());
+                    facts.preview_of_result(call.as_ref(), subject.flags.has(Flags::ERROR), None)
+                }
+                _ => reader.facts(tip, place, subject)?.preview.into_owned(),
+            };
             branches.push(row);
         }
         Reply::of(&wire::ListBranchesResult { branches })

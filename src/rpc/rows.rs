@@ -8,7 +8,8 @@ use crate::log::extracts::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, Ne
 use crate::session::Core;
 use crate::store::Store;
 use crate::tree::{Node, Place};
-use crate::view::{FIRST_READ, RowFacts, Subject};
+use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
 /// Bodies for fewer rows are read, extracts or not.
@@ -18,19 +19,99 @@ const MANY: usize = 4096;
 pub(super) struct RowReader<'b> {
     bodies: body::Reader<'b>,
     extracts: Option<extracts::Reader<'b>>,
+    callers: Callers<'b>,
 }
+
+/// The assistant messages whose calls were asked for last, the latest at the end.
+struct Callers<'b> {
+    /// Their own window of the file: they stand before what answers them.
+    bodies: body::Reader<'b>,
+    held: Vec<(Node, Calls)>,
+}
+
+/// By id.
+type Calls = HashMap<String, ToolCall<'static>>;
+
+/// Messages held: those of the branches a view goes to and fro between.
+const HELD_CALLERS: usize = 8;
 
 impl<'b> RowReader<'b> {
     pub fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
             extracts: extracts::Reader::of(bodies),
+            callers: Callers {
+                bodies: bodies.reader(),
+                held: Vec::new(),
+            },
         }
+    }
+
+    /// A stored line.
+    pub fn line(&mut self, place: Place) -> Result<&[u8]> {
+        self.bodies.stored(place, usize::MAX)
+    }
+
+    /// What a row shows of a tool result, and the call that it answers: that of the nearest caller which
+    /// has one of its id.
+    pub fn result<'c>(
+        &mut self,
+        node: Node,
+        place: Place,
+        subject: Subject,
+        callers: impl Iterator<Item = &'c Caller>,
+    ) -> Result<(RowFacts<'static>, Option<&ToolCall<'static>>)> {
+        let facts = self.facts(node, place, subject)?.into_owned();
+        let Some(id) = facts.tool_call_id.as_deref() else {
+            return Ok((facts, None));
+        };
+        for caller in callers {
+            self.turn_to(caller)?;
+            let found = self.callers.held.last().map(|(_, calls)| calls);
+            if found.is_some_and(|calls| calls.contains_key(id)) {
+                let call = self
+                    .callers
+                    .held
+                    .last()
+                    .and_then(|(_, calls)| calls.get(id));
+                return Ok((facts, call));
+            }
+        }
+        Ok((facts, None))
+    }
+
+    /// Makes it the last one held.
+    fn turn_to(&mut self, caller: &Caller) -> Result<()> {
+        let Callers { bodies, held } = &mut self.callers;
+        let is_it = |(node, _): &(Node, Calls)| *node == caller.node;
+        if let Some(at) = held.iter().position(is_it) {
+            if let Some(tail) = held.get_mut(at..) {
+                tail.rotate_left(1);
+            }
+            return Ok(());
+        }
+        let (place, subject) = (caller.place(), caller.subject());
+        let extract = (self.extracts.as_mut())
+            .and_then(|extracts| extracts.get(caller.node.number(), place))
+            .and_then(|extract| RowFacts::of_extract(extract, subject));
+        let facts = match extract {
+            Some(facts) => facts.into_owned(),
+            None => read(bodies, place, subject)?,
+        };
+        let calls = facts.calls.into_iter().map(ToolCall::into_owned);
+        let calls = calls.map(|call| (call.id.to_string(), call)).collect();
+        if held.len() >= HELD_CALLERS {
+            held.remove(0);
+        }
+        held.push((caller.node, calls));
+        Ok(())
     }
 
     /// What a row shows of a body, reading no more of it than that takes.
     pub fn facts(&mut self, node: Node, place: Place, subject: Subject) -> Result<RowFacts<'_>> {
-        let Self { bodies, extracts } = self;
+        let Self {
+            bodies, extracts, ..
+        } = self;
         let extract = extracts
             .as_mut()
             .and_then(|extracts| extracts.get(node.number(), place));
@@ -86,7 +167,7 @@ impl ToExtract {
                 kind: tree.kind(node),
                 role: tree.role(node),
                 flags: tree.flags(node),
-                called_tools: true,
+                calls: true,
             };
             (tree.place(node), subject)
         });

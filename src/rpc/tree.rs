@@ -1,24 +1,28 @@
 //! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
 
 use super::convert::{push_id_member, push_number_member};
+use super::find::{self, Known};
 use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
-use super::read::INLINE_ENTRIES;
+use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::rows::{RowReader, ToExtract};
 use super::server::{Call, OpenSession};
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
+use crate::log::scan::Role;
+use crate::search::{Mode, Query};
 use crate::session::{Core, Turn, blocking};
 use crate::store::Store;
 use crate::tree::Tree;
 use crate::view::{
-    self, Filter, Folding, Order, Outline, Query, Render, Scope, Snapshot, Start, Visible, nested,
+    self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
+    Visible, nested,
 };
 use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a response has besides its rows, in bytes.
 const ENVELOPE_BYTES: usize = 4096;
@@ -28,18 +32,34 @@ const INLINE_ROWS: usize = 512;
 /// The view that was last asked for, kept for the pages that follow: what a page costs then does
 /// not grow with the tree.
 #[derive(Default)]
-pub struct LastView(Mutex<Option<Arc<View>>>);
+pub struct LastView {
+    view: Mutex<Option<Arc<View>>>,
+    /// What was found out for the last query.
+    found: Mutex<Option<Found>>,
+}
+
+/// What was found out for a query.
+struct Found {
+    /// Of the tree.
+    origin: u64,
+    query: AskedQuery,
+    known: Known,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl LastView {
     fn get(&self, asked: &Asked) -> Option<Arc<View>> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock(&self.view);
         last.as_ref().filter(|view| view.asked == *asked).cloned()
     }
 
     /// The view that was asked for before the last entries were appended, with these in it; `None` if it
     /// is easier made anew.
     fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.view);
         let view = Arc::get_mut(last.as_mut()?)?;
         let is_plain = asked.query.is_none() && asked.folding == Folding::default();
         let is_same = view.origin == tree.origin()
@@ -73,17 +93,50 @@ impl LastView {
             outline,
             visible,
         });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&view));
+        *lock(&self.view) = Some(Arc::clone(&view));
         view
     }
+
+    /// Which items of an outline the query finds.
+    fn matches(
+        &self,
+        asked: &Asked,
+        origin: u64,
+        query: &Query,
+        in_tree: (&Bodies, &Outline, &Snapshot),
+    ) -> Result<Vec<bool>> {
+        let (bodies, outline, snapshot) = in_tree;
+        let last = lock(&self.found).take();
+        let is_same = |last: &Found| {
+            last.origin == origin
+                && asked
+                    .query
+                    .as_ref()
+                    .is_some_and(|query| *query == last.query)
+        };
+        let mut known = last
+            .filter(is_same)
+            .map(|last| last.known)
+            .unwrap_or_default();
+        let matched = find::matches(bodies, outline, snapshot, query, &mut known)?;
+        *lock(&self.found) = asked.query.clone().map(|query| Found {
+            origin,
+            query,
+            known,
+        });
+        Ok(matched)
+    }
 }
+
+/// A query as it was asked.
+type AskedQuery = (Mode, String);
 
 /// What decides on the rows of a view.
 #[derive(PartialEq)]
 struct Asked {
     revision: u64,
     scope: Scope,
-    query: Option<String>,
+    query: Option<AskedQuery>,
     folding: Folding,
 }
 
@@ -95,7 +148,16 @@ struct View {
     visible: Visible,
 }
 
+/// A view to be served.
+struct Wanted {
+    asked: Asked,
+    query: Option<Query>,
+    /// If it is there already.
+    view: Option<Arc<View>>,
+}
+
 pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
+    let query = query(&params)?;
     let (open, turn) = call.fresh(&params).await?;
     let frame_bytes = call.server.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
@@ -104,13 +166,72 @@ pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Re
     let view = last
         .get(&asked)
         .or_else(|| last.extended(&turn.tree, &asked));
-    let is_short = params
-        .limit
-        .is_some_and(|limit| limit as usize <= INLINE_ROWS);
-    if turn.tree.node_count() <= INLINE_ENTRIES || (view.is_some() && is_short) {
-        return tree(&call.server.store, &open, turn, asked, view, &params, fits);
+    let wanted = Wanted { asked, query, view };
+    let is_quick = wanted.is_quick(&turn, &params);
+    let store = Arc::clone(&call);
+    let answer = move || tree(&store.server.store, &open, turn, wanted, &params, fits);
+    if is_quick {
+        answer()
+    } else {
+        blocking(answer).await
     }
-    blocking(move || tree(&call.server.store, &open, turn, asked, view, &params, fits)).await
+}
+
+fn query(params: &wire::GetTreeParams) -> Result<Option<Query>> {
+    let text = params.query.as_deref().unwrap_or_default();
+    let mode = mode(params.mode.unwrap_or_default());
+    Query::parse(text, mode).map_err(|reason| Error::invalid_params("query", reason))
+}
+
+impl Wanted {
+    /// Whether it takes so little that it is answered where requests arrive.
+    fn is_quick(&self, turn: &Turn, params: &wire::GetTreeParams) -> bool {
+        let count = turn.tree.node_count();
+        let last = count.checked_sub(1).and_then(|last| turn.tree.node(last));
+        let end = last.map(|last| turn.tree.place(last));
+        if count <= INLINE_ENTRIES && end.is_none_or(|end| end.offset <= INLINE_BYTES) {
+            return true;
+        }
+        let limit = params.limit.map(|limit| limit as usize);
+        let (Some(view), Some(limit), None) = (&self.view, limit, &self.query) else {
+            return false;
+        };
+        let is_nested = params.format == Some(wire::TreeFormat::Nested);
+        let Ok(start) = start(turn, params, None) else {
+            return true;
+        };
+        !is_nested && limit <= INLINE_ROWS && {
+            let items = view.visible.items_of(view.page(&start, Some(limit.max(1))));
+            let items = items
+                .take(limit)
+                .filter_map(|item| view.outline.items().get(item));
+            let bytes = items.map(|item| read_for_row(turn, item.node));
+            bytes.sum::<u64>() <= INLINE_BYTES
+        }
+    }
+}
+
+/// Bytes that are read for a row, its extract aside.
+fn read_for_row(core: &Core, node: crate::tree::Node) -> u64 {
+    let len = u64::from(core.tree.place(node).len);
+    match core.tree.role(node) {
+        // To its last line, and to its last call.
+        Role::ToolResult | Role::Assistant => len,
+        _ => len.min(FIRST_READ as u64),
+    }
+}
+
+impl View {
+    fn page(&self, start: &From, limit: Option<usize>) -> Range<usize> {
+        let start = match *start {
+            From::Offset(offset) => Start::Offset(offset),
+            From::Around(node) => {
+                let item = self.outline.find(node).unwrap_or_default();
+                Start::Around(self.visible.row_near(item).unwrap_or_default())
+            }
+        };
+        view::page_range(self.visible.total(), start, limit)
+    }
 }
 
 fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
@@ -123,7 +244,7 @@ fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
             filter: filter(params.filter.unwrap_or_default()),
             order: order(params.order.unwrap_or_default()),
         },
-        query: params.query.clone(),
+        query: (params.query.clone()).map(|query| (mode(params.mode.unwrap_or_default()), query)),
         folding: Folding {
             folded: folded.collect::<Result<_>>()?,
             max_depth: params.max_depth,
@@ -135,13 +256,13 @@ fn tree(
     store: &Store,
     open: &OpenSession,
     turn: Turn,
-    asked: Asked,
-    view: Option<Arc<View>>,
+    wanted: Wanted,
     params: &wire::GetTreeParams,
     fits: usize,
 ) -> Result<Reply> {
+    let Wanted { asked, query, view } = wanted;
     let revision = format!("{:x}-{:x}", open.session.nonce, asked.revision);
-    let start = start(&turn, params, &revision)?;
+    let start = start(&turn, params, Some(&revision))?;
     let head = Head {
         leaf_id: turn.leaf_id().map(str::to_owned),
         revision,
@@ -150,21 +271,12 @@ fn tree(
     let is_nested = params.format == Some(wire::TreeFormat::Nested);
     let limit = params.limit.map(|limit| (limit as usize).max(1));
     let page = |view: &View| -> Result<Range<usize>> {
-        let View {
-            outline, visible, ..
-        } = view;
+        let visible = &view.visible;
         if is_nested {
             nested::check_depth(visible, params.max_depth).map_err(too_deep)?;
             return Ok(0..visible.total());
         }
-        let start = match start {
-            From::Offset(offset) => Start::Offset(offset),
-            From::Around(node) => {
-                let item = outline.find(node).unwrap_or_default();
-                Start::Around(visible.row_near(item).unwrap_or_default())
-            }
-        };
-        Ok(view::page_range(visible.total(), start, limit))
+        Ok(view.page(&start, limit))
     };
     let take = |core: &Core, view: &View, range: &Range<usize>| -> Result<(Snapshot, _)> {
         let items = view.visible.items_of(range.clone());
@@ -181,17 +293,17 @@ fn tree(
         }
     };
     // What is read from the file is read without the turn.
-    let (view, range, (snapshot, fetches)) = match (view, query(&asked)) {
+    let (view, range, (snapshot, fetches)) = match (view, &query) {
         (None, Some(query)) => {
             let outline = Outline::new(&turn.tree, asked.scope);
             let snapshot = Snapshot::take(&turn.tree, &outline, outline.kept());
             let fetches = is_nested.then(|| nested_fetches(&turn, &outline, outline.kept()));
             let fetches = fetches.transpose()?;
-            let missing = extracts(&turn, outline.kept().count());
             drop(turn);
-            make(missing);
-            let matched = matches(&bodies, &outline, &snapshot, &query)?;
-            let view = open.last_view.make(asked, origin, outline, Some(&matched));
+            let last = &open.last_view;
+            let in_tree = (&bodies, &outline, &snapshot);
+            let matched = last.matches(&asked, origin, query, in_tree)?;
+            let view = last.make(asked, origin, outline, Some(&matched));
             let range = page(&view)?;
             (view, range, (snapshot, fetches))
         }
@@ -230,6 +342,8 @@ fn tree(
         None => {
             let rows = Rows {
                 visible,
+                outline: &view.outline,
+                query: query.as_ref(),
                 snapshot: &snapshot,
                 bodies: &bodies,
                 render: params.render.map(render),
@@ -264,24 +378,23 @@ fn push_rest(
     out.push(b'}');
 }
 
-fn query(asked: &Asked) -> Option<Query> {
-    asked.query.as_deref().and_then(Query::parse)
-}
-
 /// Where a page begins, before the rows are known.
 enum From {
     Offset(u64),
     Around(crate::tree::Node),
 }
 
-fn start(turn: &Turn, params: &wire::GetTreeParams, revision: &str) -> Result<From> {
+/// `revision` is what a cursor must be of.
+fn start(turn: &Turn, params: &wire::GetTreeParams, revision: Option<&str>) -> Result<From> {
     if let Some(cursor) = &params.cursor {
         let (of, offset) = cursor.rsplit_once(':').unwrap_or_default();
         let offset: Option<u64> = offset.parse().ok();
         let Some(offset) = offset else {
             return Err(Error::invalid_params("cursor", "is no cursor of get_tree"));
         };
-        if of != revision {
+        if let Some(revision) = revision
+            && of != revision
+        {
             return Err(
                 Error::new(Kind::TreeChanged, "the tree has changed since this cursor")
                     .with_details(json!({ "revision": revision })),
@@ -314,42 +427,6 @@ fn nested_fetches(
     fetches.collect()
 }
 
-/// For each item whether the query finds it; only those the filter keeps are read.
-fn matches(
-    bodies: &Bodies,
-    outline: &Outline,
-    snapshot: &Snapshot,
-    query: &Query,
-) -> Result<Vec<bool>> {
-    let mut kept: Vec<usize> = outline.kept().collect();
-    // In file order, so that neighbours are read together.
-    kept.sort_unstable_by_key(|item| snapshot.entry(*item).map(|entry| entry.place));
-    let found = |range: Range<usize>| -> Result<Vec<usize>> {
-        let mut reader = RowReader::new(bodies);
-        let mut found = Vec::new();
-        for item in kept.get(range).unwrap_or_default() {
-            let Some(entry) = snapshot.entry(*item) else {
-                continue;
-            };
-            let facts = reader.facts(entry.node, entry.place, entry.subject(true))?;
-            if query.matches(entry.label, entry.role, &facts) {
-                found.push(*item);
-            }
-        }
-        Ok(found)
-    };
-    let mut matched = vec![false; outline.items().len()];
-    in_order(0..kept.len(), CHUNK, found, |found| {
-        for item in found {
-            if let Some(matched) = matched.get_mut(item) {
-                *matched = true;
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(matched)
-}
-
 fn too_deep(error: nested::TooDeep) -> Error {
     let details = json!({ "depth": error.depth, "limit": error.limit, "format": "flat" });
     Error::new(Kind::NestingTooDeep, error.to_string()).with_details(details)
@@ -367,6 +444,8 @@ fn too_large(limit: usize) -> Error {
 /// What rows are written from.
 struct Rows<'a> {
     visible: &'a Visible,
+    outline: &'a Outline,
+    query: Option<&'a Query>,
     snapshot: &'a Snapshot,
     bodies: &'a Bodies,
     render: Option<Render>,
@@ -419,13 +498,44 @@ impl Rows<'_> {
             ends: Vec::with_capacity(range.len()),
         };
         for served in self.visible.served(self.snapshot, range) {
-            let entry = served.entry;
-            let facts = reader.facts(entry.node, entry.place, entry.subject(false))?;
-            served.push_json(&mut chunk.json, &facts, self.render);
+            self.push_row(&mut chunk.json, &mut reader, &served)?;
             chunk.json.push(b',');
             chunk.ends.push(chunk.json.len());
         }
         Ok(chunk)
+    }
+
+    fn push_row(
+        &self,
+        out: &mut Vec<u8>,
+        reader: &mut RowReader<'_>,
+        served: &Served<'_>,
+    ) -> Result<()> {
+        let entry = &served.entry;
+        let subject = entry.subject();
+        if entry.role != Role::ToolResult && self.query.is_none() {
+            let facts = reader.facts(entry.node, entry.place, subject)?;
+            served.push_json(out, &facts, None, None, self.render);
+            return Ok(());
+        }
+        let (facts, call) = match entry.role {
+            Role::ToolResult => {
+                let callers = self.outline.callers(served.row.item());
+                let (facts, call) = reader.result(entry.node, entry.place, subject, callers)?;
+                (facts, call.cloned())
+            }
+            _ => {
+                let facts = reader.facts(entry.node, entry.place, subject)?;
+                (facts.into_owned(), None)
+            }
+        };
+        let found = match self.query {
+            Some(query) => find::excerpt(reader, query, entry, call.as_ref())?,
+            None => None,
+        };
+        let found = found.as_ref();
+        served.push_json(out, &facts, call.as_ref(), found, self.render);
+        Ok(())
     }
 }
 
@@ -439,6 +549,14 @@ fn filter(filter: wire::TreeFilter) -> Filter {
         wire::TreeFilter::UserOnly => Filter::UserOnly,
         wire::TreeFilter::LabeledOnly => Filter::LabeledOnly,
         wire::TreeFilter::All => Filter::All,
+    }
+}
+
+fn mode(mode: wire::SearchMode) -> Mode {
+    match mode {
+        wire::SearchMode::Words => Mode::Words,
+        wire::SearchMode::Literal => Mode::Literal,
+        wire::SearchMode::Regex => Mode::Regex,
     }
 }
 

@@ -72,8 +72,8 @@ impl Flags {
     pub const HIDDEN: Flags = Flags(1 << 7);
     /// A failed tool result, assistant message or command.
     pub const ERROR: Flags = Flags(1 << 8);
-    /// An assistant message without text of its own.
-    pub const ONLY_TOOL_CALLS: Flags = Flags(1 << 9);
+    /// An assistant message without text that did not end early.
+    pub const SILENT: Flags = Flags(1 << 9);
     /// Appended by another process after this one opened the session.
     pub const FOREIGN: Flags = Flags(1 << 10);
     /// Its stored parent is not the parent it has here: what is delivered carries the latter.
@@ -193,13 +193,13 @@ impl Copied {
         match envelope.facts {
             Facts::Message {
                 role: its,
-                only_tool_calls,
+                silent,
                 is_error,
                 ..
             } => {
                 role = its;
-                if only_tool_calls {
-                    flags.set(Flags::ONLY_TOOL_CALLS);
+                if silent {
+                    flags.set(Flags::SILENT);
                 }
                 if is_error {
                     flags.set(Flags::ERROR);
@@ -702,7 +702,7 @@ impl Tree {
         for flag in [
             Flags::HIDDEN,
             Flags::ERROR,
-            Flags::ONLY_TOOL_CALLS,
+            Flags::SILENT,
             Flags::ODD_TIMESTAMP,
         ] {
             if row.flags.has(flag) {
@@ -765,7 +765,7 @@ impl Tree {
             for stale in [
                 Flags::HIDDEN,
                 Flags::ERROR,
-                Flags::ONLY_TOOL_CALLS,
+                Flags::SILENT,
                 Flags::MERGE,
                 Flags::ODD_TIMESTAMP,
             ] {

@@ -3,6 +3,7 @@
 //! What an extract says is of a stored line alone, and of what it was taken for, so it holds as long as
 //! the line stands and is taken for the same.
 
+use super::call::ToolCall;
 use super::preview::{RowFacts, Subject};
 use crate::cache::Cursor;
 use crate::tree::Flags;
@@ -14,10 +15,11 @@ const TOKENS: u8 = 1 << 1;
 const KIND: u8 = 1 << 2;
 const ROLE: u8 = 1 << 3;
 const TIMESTAMP: u8 = 1 << 4;
-const CALLED_TOOLS: u8 = 1 << 5;
+const TOOL_CALL_ID: u8 = 1 << 5;
+const CALLS: u8 = 1 << 6;
 
 impl RowFacts<'_> {
-    /// Appends them as bytes; they must have been read with the names of called tools.
+    /// Appends them as bytes; they must have been read with an assistant's calls.
     pub fn push_extract(&self, subject: Subject, out: &mut Vec<u8>) {
         out.extend_from_slice(&taken_for(subject));
         let bit = |is: bool, bit| if is { bit } else { 0 };
@@ -27,18 +29,22 @@ impl RowFacts<'_> {
                 | bit(self.kind.is_some(), KIND)
                 | bit(self.role.is_some(), ROLE)
                 | bit(self.timestamp.is_some(), TIMESTAMP)
-                | bit(!self.called_tools.is_empty(), CALLED_TOOLS),
+                | bit(self.tool_call_id.is_some(), TOOL_CALL_ID)
+                | bit(!self.calls.is_empty(), CALLS),
         );
         push_text(out, &self.preview);
         if let Some(tokens) = self.tokens {
             out.extend_from_slice(&tokens.to_le_bytes());
         }
         let texts = [&self.tool_name, &self.kind, &self.role, &self.timestamp];
-        for text in texts.into_iter().flatten() {
+        for text in texts.into_iter().chain([&self.tool_call_id]).flatten() {
             push_text(out, text);
         }
-        for text in &self.called_tools {
-            push_text(out, text);
+        for call in &self.calls {
+            for text in [&call.id, &call.name, &call.summary] {
+                push_text(out, text);
+            }
+            out.extend_from_slice(&call.changes.to_le_bytes());
         }
     }
 
@@ -66,10 +72,19 @@ impl RowFacts<'_> {
             kind: optional(KIND)?,
             role: optional(ROLE)?,
             timestamp: optional(TIMESTAMP)?,
-            called_tools: Vec::new(),
+            tool_call_id: optional(TOOL_CALL_ID)?,
+            calls: Vec::new(),
         };
-        while has(CALLED_TOOLS) && !fields.is_at_end() {
-            facts.called_tools.push(text(&mut fields)?);
+        while has(CALLS) && subject.calls && !fields.is_at_end() {
+            facts.calls.push(ToolCall {
+                id: text(&mut fields)?,
+                name: text(&mut fields)?,
+                summary: text(&mut fields)?,
+                changes: fields.u32()?,
+            });
+        }
+        if has(CALLS) && !subject.calls {
+            return Some(facts);
         }
         fields.is_at_end().then_some(facts)
     }

@@ -3,8 +3,9 @@
 //! Runs under the session's lock, so it takes nothing but numbers; texts are the
 //! [snapshot](super::snapshot)'s. What is visible in the end is decided in [`super::visible`].
 
+use super::preview::Subject;
 use crate::log::scan::{Kind, Role};
-use crate::tree::{Flags, Node, Tree};
+use crate::tree::{Flags, Node, Place, Tree};
 
 /// Which entries are shown (`filter` of protocol.md §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +42,8 @@ pub struct Scope {
 pub struct Item {
     pub node: Node,
     parent: u32,
+    /// The nearest assistant message at or above it.
+    caller: u32,
     /// Whether the filter shows it.
     pub kept: bool,
     /// Whether it is the leaf or stands above it.
@@ -56,10 +59,46 @@ impl Item {
 
 const NONE: u32 = u32::MAX;
 
+/// An assistant message, whose calls the tool results below it answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    pub node: Node,
+    /// The next one above it.
+    above: u32,
+    offset: u64,
+    len: u32,
+    flags: Flags,
+}
+
+impl Caller {
+    pub fn place(&self) -> Place {
+        Place {
+            offset: self.offset,
+            len: self.len,
+        }
+    }
+
+    /// To read its calls by.
+    pub fn subject(&self) -> Subject {
+        Subject {
+            kind: Kind::Message,
+            role: Role::Assistant,
+            flags: self.flags,
+            calls: true,
+        }
+    }
+}
+
+/// Assistant messages above a tool result among which its call is looked for, nearest first. Models
+/// are given results right behind their calls; a result whose call is further away, or missing, must
+/// not cost the whole path above it.
+const REACH: usize = 32;
+
 /// All entries in scope, in depth-first pre-order; an *item* is an index into it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outline {
     items: Vec<Item>,
+    callers: Vec<Caller>,
     leaf: Option<usize>,
     /// Of the tree it was made of.
     node_count: usize,
@@ -89,6 +128,10 @@ impl Outline {
             Some(_) => 0,
             None => tree.entry_count(),
         });
+        let mut callers = Vec::new();
+        let above = scope
+            .root
+            .map_or(NONE, |root| push_callers_above(&mut callers, tree, root));
         let mut leaf_item = None;
         let mut siblings = match scope.root {
             Some(root) => vec![root],
@@ -104,9 +147,13 @@ impl Outline {
                 if is_leaf {
                     leaf_item = Some(item as usize);
                 }
+                let above = items
+                    .get(parent as usize)
+                    .map_or(above, |item: &Item| item.caller);
                 items.push(Item {
                     node,
                     parent,
+                    caller: push_caller(&mut callers, tree, node, above),
                     kept: keeps(scope.filter, tree, node, is_leaf),
                     on_active_path: is_active(node),
                 });
@@ -122,6 +169,7 @@ impl Outline {
         }
         Self {
             items,
+            callers,
             leaf: leaf_item,
             node_count: tree.node_count(),
         }
@@ -155,10 +203,13 @@ impl Outline {
         if let Some(former) = self.items.last_mut() {
             former.kept = keeps(scope.filter, tree, last.node, last.node == above);
         }
+        let mut caller = last.caller;
         for node in chain() {
+            caller = push_caller(&mut self.callers, tree, node, caller);
             self.items.push(Item {
                 node,
                 parent: self.items.len() as u32 - 1,
+                caller,
                 kept: keeps(scope.filter, tree, node, node == above),
                 on_active_path: true,
             });
@@ -178,6 +229,14 @@ impl Outline {
         items.filter(|(_, item)| item.kept).map(|(at, _)| at)
     }
 
+    /// The assistant messages at and above an item among which the call of a tool result is looked for,
+    /// the nearest first.
+    pub fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
+        let nearest = self.items.get(item).map_or(NONE, |item| item.caller);
+        let caller = |at: u32| self.callers.get(at as usize);
+        std::iter::successors(caller(nearest), move |below| caller(below.above)).take(REACH)
+    }
+
     /// The leaf, if it is in scope.
     pub fn leaf(&self) -> Option<usize> {
         self.leaf
@@ -187,6 +246,36 @@ impl Outline {
     pub fn find(&self, node: Node) -> Option<usize> {
         self.items.iter().position(|item| item.node == node)
     }
+}
+
+/// Adds `node` if it is an assistant message; the nearest caller at or above it.
+fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -> u32 {
+    if tree.role(node) != Role::Assistant {
+        return above;
+    }
+    let Place { offset, len } = tree.place(node);
+    callers.push(Caller {
+        node,
+        above,
+        offset,
+        len,
+        flags: tree.flags(node),
+    });
+    // No more than nodes, whose numbers are 32 bits wide.
+    callers.len() as u32 - 1
+}
+
+/// Adds those above the root of a scope, within reach; the nearest of them.
+fn push_callers_above(callers: &mut Vec<Caller>, tree: &Tree, root: Node) -> u32 {
+    let above = tree.ancestors(tree.parent(root));
+    let assistants = above.filter(|node| tree.role(*node) == Role::Assistant);
+    let mut nearest: Vec<_> = assistants.take(REACH).collect();
+    nearest.reverse();
+    let mut above = NONE;
+    for node in nearest {
+        above = push_caller(callers, tree, node, above);
+    }
+    above
 }
 
 fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
@@ -214,9 +303,7 @@ fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
             | Kind::SessionInfo
             | Kind::ThinkingLevelChange
             | Kind::ModelChange => false,
-            Kind::Message => {
-                !flags.has(Flags::ONLY_TOOL_CALLS) || flags.has(Flags::ERROR) || is_leaf
-            }
+            Kind::Message => !flags.has(Flags::SILENT) || is_leaf,
             Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage | Kind::Unknown => true,
         },
     }

@@ -3,9 +3,11 @@
 use crate::json;
 
 /// Text on one line: control characters removed, white space folded to single spaces, none at
-/// either end, and no more than [`Line::LIMIT`] characters.
-#[derive(Debug, Clone, Default)]
+/// either end, and no more than [`Line::LIMIT`] characters, or fewer.
+#[derive(Debug, Clone)]
 pub struct Line {
+    /// Characters at most.
+    limit: usize,
     /// In UTF-8.
     text: Vec<u8>,
     /// Characters in `text`; one more where the last one would be white space.
@@ -14,9 +16,25 @@ pub struct Line {
     gap: bool,
 }
 
+impl Default for Line {
+    fn default() -> Self {
+        Self::of(Self::LIMIT)
+    }
+}
+
 impl Line {
     /// Characters (Unicode scalar values).
     pub const LIMIT: usize = 200;
+
+    /// An empty one, for at most so many characters.
+    pub const fn of(limit: usize) -> Self {
+        Self {
+            limit,
+            text: Vec::new(),
+            length: 0,
+            gap: false,
+        }
+    }
 
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
@@ -24,7 +42,7 @@ impl Line {
 
     /// Whether nothing that comes could change it.
     pub fn is_full(&self) -> bool {
-        self.length >= Self::LIMIT
+        self.length >= self.limit
     }
 
     pub fn into_text(self) -> String {
@@ -101,7 +119,7 @@ impl Line {
     /// Appends, as far as it goes, text that needs neither decoding nor folding. Returns what follows.
     fn push_plain<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
         let spaced = self.gap && !self.is_empty();
-        let room = Self::LIMIT.saturating_sub(self.length + usize::from(spaced));
+        let room = self.limit.saturating_sub(self.length + usize::from(spaced));
         let end = json::plain_words(text.get(..room).unwrap_or(text));
         let (plain, rest) = text.split_at_checked(end).unwrap_or((b"", text));
         if !plain.is_empty() {
@@ -120,23 +138,8 @@ impl Line {
     fn extend(&mut self, utf8: &[u8]) {
         if self.text.capacity() == 0 {
             // Most lines come to be full.
-            self.text.reserve(Self::LIMIT + utf8.len());
+            self.text.reserve(self.limit + utf8.len());
         }
         self.text.extend_from_slice(utf8);
-    }
-
-    /// Appends JSON as it stands.
-    pub fn push_raw(&mut self, raw: &[u8]) {
-        for chunk in raw.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                if self.is_full() {
-                    return;
-                }
-                self.push(char);
-            }
-            if !chunk.invalid().is_empty() {
-                self.push(char::REPLACEMENT_CHARACTER);
-            }
-        }
     }
 }

@@ -8,30 +8,31 @@
 //! In the order of a request:
 //!
 //! 1. [`Outline::new`]: all entries in scope, in pre-order (lock).
-//! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then without it read
-//!    [`RowFacts`] for each and ask [`Query::matches`].
+//! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then without it look into the text
+//!    of each ([`crate::search`]).
 //! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: which of them are served.
 //! 4. Without a query: [`Snapshot::take`] of [`Visible::items_of`] (the same lock as 1).
-//! 5. [`Visible::served`]: for each row read [`RowFacts`], then [`Served::push_json`]; or
-//!    [`nested::push_json`].
+//! 5. [`Visible::served`]: for each row read [`RowFacts`], and for a tool result its [`ToolCall`] from
+//!    [`Outline::callers`], then [`Served::push_json`]; or [`nested::push_json`].
 
+mod call;
 mod extract;
 mod layout;
 mod line;
 pub mod nested;
 mod prefix;
 mod preview;
-mod query;
+mod result;
 mod row;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod visible;
 
-pub use layout::{Filter, Item, Order, Outline, Scope};
+pub use call::ToolCall;
+pub use layout::{Caller, Filter, Item, Order, Outline, Scope};
 pub use prefix::Render;
 pub use preview::{FIRST_READ, PREVIEW_CHARS, RowFacts, Subject};
-pub use query::Query;
 pub use row::Served;
 pub use snapshot::{Entry, Snapshot};
 pub use visible::{Folding, Row, Start, Visible, page_range};

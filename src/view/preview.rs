@@ -1,10 +1,12 @@
-//! What a row shows of an entry's body: preview, tool names, tokens.
+//! What a row shows of an entry's body: preview, calls of tools, tokens.
 //!
 //! Reads no further into a stored line than the answer needs, so that the head of a 20 MB body is
 //! enough; where it is not, the caller is asked for the whole line. What comes after that point is
 //! not seen, a second member of the same name for instance. Damaged lines show what can be read.
 
+use super::call::{RESULT_CHARS, ToolCall};
 use super::line::Line;
+use super::result::{self, Which};
 use super::snapshot::Entry;
 use crate::json::{self, Elements, Malformed, Members, Span};
 use crate::log::scan::{Kind, Role};
@@ -24,31 +26,34 @@ pub struct Subject {
     pub kind: Kind,
     pub role: Role,
     pub flags: Flags,
-    /// Whether the names of called tools are asked for, as a query does.
-    pub called_tools: bool,
+    /// Whether an assistant's calls are asked for, as their results do.
+    pub calls: bool,
 }
 
 impl Entry<'_> {
-    /// What a row needs of the body; a query needs the names of called tools besides.
-    pub fn subject(&self, called_tools: bool) -> Subject {
+    /// What a row needs of the body.
+    pub fn subject(&self) -> Subject {
         Subject {
             kind: self.kind,
             role: self.role,
             flags: self.flags,
-            called_tools,
+            calls: false,
         }
     }
 }
 
-/// What rows and queries need of an entry's body; borrowed where it stands there as it reads.
+/// What rows need of an entry's body; borrowed where it stands there as it reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowFacts<'a> {
-    /// One line, at most [`PREVIEW_CHARS`] characters, without control characters.
+    /// One line, at most [`PREVIEW_CHARS`] characters, without control characters. Of a tool result:
+    /// what came, at most [`RESULT_CHARS`].
     pub preview: Cow<'a, str>,
     /// Of a tool result.
     pub tool_name: Option<Cow<'a, str>>,
-    /// The tools an assistant message calls, if asked for.
-    pub called_tools: Vec<Cow<'a, str>>,
+    /// Of a tool result: the call it answers.
+    pub tool_call_id: Option<Cow<'a, str>>,
+    /// An assistant's calls, if asked for.
+    pub calls: Vec<ToolCall<'a>>,
     /// Of a compaction: `tokensBefore`.
     pub tokens: Option<u64>,
     /// The `type`, where it is none this program knows.
@@ -84,7 +89,8 @@ impl RowFacts<'_> {
         RowFacts {
             preview: owned(self.preview),
             tool_name: self.tool_name.map(owned),
-            called_tools: self.called_tools.into_iter().map(owned).collect(),
+            tool_call_id: self.tool_call_id.map(owned),
+            calls: self.calls.into_iter().map(ToolCall::into_owned).collect(),
             tokens: self.tokens,
             kind: self.kind.map(owned),
             role: self.role.map(owned),
@@ -122,8 +128,20 @@ struct Walk<'a> {
     error: Line,
     content_passed: bool,
     error_passed: bool,
+    /// Of a tool result.
+    has_image: bool,
     /// Everything that makes the preview has been passed.
     preview_passed: bool,
+}
+
+/// One block of a content.
+#[derive(Default)]
+struct Block<'a> {
+    kind: Option<Cow<'a, str>>,
+    id: Option<Cow<'a, str>>,
+    name: Option<Cow<'a, str>>,
+    /// Raw; its end may be missing.
+    arguments: &'a [u8],
 }
 
 /// Bytes within which the end of a string is looked for before it is said.
@@ -155,12 +173,16 @@ impl<'a> Walk<'a> {
             text,
             subject,
             facts: RowFacts::default(),
-            said: Line::default(),
+            said: match subject.role {
+                Role::ToolResult => Line::of(RESULT_CHARS),
+                _ => Line::default(),
+            },
             more: Default::default(),
             calls: Line::default(),
             error: Line::default(),
             content_passed: false,
             error_passed: false,
+            has_image: false,
             preview_passed: false,
         }
     }
@@ -174,6 +196,9 @@ impl<'a> Walk<'a> {
                 self.said.join('/', &third);
             }
             _ => {}
+        }
+        if self.has_image && self.said.is_empty() {
+            self.said.push_str(IMAGE);
         }
         for instead in [self.error, self.calls] {
             if self.said.is_empty() {
@@ -190,15 +215,18 @@ impl<'a> Walk<'a> {
             kind,
             role,
             flags,
-            called_tools,
+            calls,
         } = self.subject;
-        let only_calls = flags.has(Flags::ONLY_TOOL_CALLS) && !flags.has(Flags::ERROR);
-        let preview =
-            self.preview_passed || self.said.is_full() || (only_calls && self.calls.is_full());
+        let only_calls = flags.has(Flags::SILENT);
+        // A later line of a result may tell more.
+        let is_said = self.said.is_full() && role != Role::ToolResult;
+        let preview = self.preview_passed || is_said || (only_calls && self.calls.is_full());
         let timestamp = !flags.has(Flags::ODD_TIMESTAMP) || self.facts.timestamp.is_some();
         let rest = match (kind, role) {
-            (Kind::Message, Role::Assistant) => !called_tools || self.content_passed,
-            (Kind::Message, Role::ToolResult) => self.facts.tool_name.is_some(),
+            (Kind::Message, Role::Assistant) => !calls || self.content_passed,
+            (Kind::Message, Role::ToolResult) => {
+                self.facts.tool_name.is_some() && self.facts.tool_call_id.is_some()
+            }
             (Kind::Message, Role::Other) => self.facts.role.is_some(),
             (Kind::Compaction, _) => self.facts.tokens.is_some(),
             (Kind::Unknown, _) => self.facts.kind.is_some(),
@@ -297,6 +325,7 @@ impl<'a> Walk<'a> {
             let (name, at) = (key.name(self.text), key.value_at);
             match (&*name, role) {
                 (b"toolName", Role::ToolResult) => self.facts.tool_name = self.string(at)?,
+                (b"toolCallId", Role::ToolResult) => self.facts.tool_call_id = self.string(at)?,
                 (b"role", Role::Other) => self.facts.role = self.string(at)?,
                 _ => {}
             }
@@ -341,101 +370,101 @@ impl<'a> Walk<'a> {
     }
 
     fn block(&mut self, at: usize) -> Result<usize, Stop> {
-        let mut kind = None;
-        // Values that came before it was known what they are.
-        let (mut text_at, mut name, mut arguments_at) = (None, None, None);
+        let mut block = Block::default();
+        let end = self.block_members(at, &mut block);
+        if block.kind.as_deref() == Some("toolCall") {
+            // Of a damaged one, as much as there is.
+            self.call(block);
+        }
+        let end = end?;
+        self.settle()?;
+        Ok(end)
+    }
+
+    fn block_members(&mut self, at: usize, block: &mut Block<'a>) -> Result<usize, Stop> {
+        // A value that came before it was known what it is.
+        let mut text_at = None;
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
             let at = key.value_at;
             let end = match &*key.name(self.text) {
-                b"type" => {
-                    kind = self.string(at)?;
-                    json::skip_value(self.text, at)?
-                }
-                b"text" if kind.as_deref() == Some("text") => self.say(at)?,
-                b"text" => {
-                    text_at = Some(at);
-                    json::skip_value(self.text, at)?
-                }
-                b"name" => {
-                    name = self.string(at)?;
-                    json::skip_value(self.text, at)?
-                }
-                b"arguments" => {
-                    match (kind.as_deref(), name.take()) {
-                        (Some("toolCall"), Some(name)) => self.call(name, Some(at))?,
-                        (_, unused) => {
-                            name = unused;
-                            arguments_at = Some(at);
-                        }
+                b"text" if block.kind.as_deref() == Some("text") => self.say(at)?,
+                name => {
+                    let end = json::skip_value(self.text, at);
+                    let raw = self.raw_or_rest(at, &end);
+                    match name {
+                        b"type" => block.kind = json::string(raw),
+                        b"text" => text_at = Some(at),
+                        b"id" => block.id = json::string(raw),
+                        b"name" => block.name = json::string(raw),
+                        b"arguments" => block.arguments = raw,
+                        _ => {}
                     }
-                    json::skip_value(self.text, at)?
+                    end?
                 }
-                _ => json::skip_value(self.text, at)?,
             };
             members.resume(end);
         }
-        match (kind.as_deref(), text_at, name) {
-            (Some("text"), Some(text_at), _) => {
-                self.say(text_at)?;
-            }
-            (Some("toolCall"), _, Some(name)) => self.call(name, arguments_at)?,
-            (Some("image"), _, _) => self.said.push_str(IMAGE),
+        match (block.kind.as_deref(), text_at) {
+            (Some("text"), Some(text_at)) => drop(self.say(text_at)?),
+            (Some("image"), _) if self.subject.role == Role::ToolResult => self.has_image = true,
+            (Some("image"), _) => self.said.push_str(IMAGE),
             _ => {}
         }
-        self.settle()?;
         Ok(members.end())
     }
 
-    /// `read(path="…")`, behind the calls before it.
-    fn call(&mut self, name: Cow<'a, str>, arguments_at: Option<usize>) -> Result<(), Stop> {
+    /// `read src/lib.rs`, behind the calls before it.
+    fn call(&mut self, block: Block<'a>) {
+        let Some(name) = block.name else { return };
+        let is_shown = self.said.is_empty() && !self.calls.is_full();
+        if !is_shown && !self.subject.calls {
+            return;
+        }
+        let call = ToolCall::new(block.id.unwrap_or_default(), name, block.arguments);
         if !self.calls.is_empty() {
-            self.calls.push_str("; ");
+            self.calls.push_str(", ");
         }
-        self.calls.push_str(&name);
-        if self.subject.called_tools {
-            self.facts.called_tools.push(name);
+        self.calls.push_str(&call.name);
+        if !call.summary.is_empty() {
+            self.calls.gap();
+            self.calls.push_str(&call.summary);
         }
-        self.calls.push('(');
-        if let Some(at) = arguments_at
-            && self.text.get(at) == Some(&b'{')
-        {
-            self.arguments(at)?;
+        if self.subject.calls {
+            self.facts.calls.push(call);
         }
-        self.calls.push(')');
-        self.settle()
     }
 
-    fn arguments(&mut self, at: usize) -> Result<(), Stop> {
-        let mut is_first = true;
-        let mut members = Members::open(self.text, at)?;
-        while !self.calls.is_full()
-            && let Some(key) = members.next_key()?
+    /// Part of a tool result: the line that tells most of it, if any does.
+    fn tell(&mut self, at: usize) -> Result<usize, Stop> {
+        let end = json::skip_value(self.text, at);
+        let raw = self.raw_or_rest(at, &end);
+        let which = match self.subject.flags.has(Flags::ERROR) {
+            true => Which::First,
+            false => Which::Last,
+        };
+        let inside = raw.strip_prefix(b"\"").unwrap_or_default();
+        let line = result::telling_line(inside, end.is_err(), which);
+        if let Some(line) = line
+            && (which == Which::Last || self.said.is_empty())
         {
-            if !std::mem::take(&mut is_first) {
-                self.calls.push_str(", ");
-            }
-            self.calls
-                .push_str(&String::from_utf8_lossy(&key.name(self.text)));
-            self.calls.push('=');
-            let value_at = key.value_at;
-            let end = json::skip_value(self.text, value_at);
-            let raw = self.raw_or_rest(value_at, &end);
-            if raw.first() == Some(&b'"') {
-                self.calls.push('"');
-                self.calls.push_literal(raw, end.is_err());
-                self.calls.push('"');
-            } else {
-                self.calls.push_raw(raw);
-            }
+            self.said = Line::of(RESULT_CHARS);
+            self.said.push_inside(line, false);
+            self.preview_passed |= which == Which::First;
             self.settle()?;
-            members.resume(end?);
         }
-        Ok(())
+        if end.is_err() && self.said.is_empty() {
+            // Of a damaged line, as much as there is.
+            self.said.push_inside(inside, true);
+        }
+        Ok(end?)
     }
 
     /// Says a string; any other value says nothing. The position after it.
     fn say(&mut self, at: usize) -> Result<usize, Stop> {
+        if self.subject.role == Role::ToolResult {
+            return self.tell(at);
+        }
         // A long string is seldom needed to its end, so its end is not looked for first.
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {

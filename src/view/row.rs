@@ -1,10 +1,13 @@
 //! Flat rows as they go out (protocol.md §6), written straight as JSON.
 
+use super::call::ToolCall;
 use super::prefix::{self, Render};
 use super::preview::RowFacts;
 use super::snapshot::{Entry, Snapshot};
 use super::visible::{Row, Visible};
 use crate::json::push_string;
+use crate::log::scan::Role;
+use crate::search::Excerpt;
 use crate::timestamp;
 use crate::tree::Flags;
 use std::ops::Range;
@@ -44,8 +47,16 @@ impl Visible {
 }
 
 impl Served<'_> {
-    /// Appends the row as one JSON object, members in the order of protocol.md §6.
-    pub fn push_json(&self, out: &mut Vec<u8>, facts: &RowFacts<'_>, render: Option<Render>) {
+    /// Appends the row as one JSON object, members in the order of protocol.md §6. `call` is what a
+    /// tool result answers, `found` where a query found the entry.
+    pub fn push_json(
+        &self,
+        out: &mut Vec<u8>,
+        facts: &RowFacts<'_>,
+        call: Option<&ToolCall<'_>>,
+        found: Option<&Excerpt>,
+        render: Option<Render>,
+    ) {
         let Served { row, entry, .. } = self;
         out.extend_from_slice(b"{\"id\":");
         push_string(out, entry.id);
@@ -62,7 +73,16 @@ impl Served<'_> {
             push_string(out, role);
         }
         out.extend_from_slice(b",\"preview\":");
-        push_string(out, &facts.preview);
+        let call = call.cloned().or_else(|| facts.own_call());
+        if entry.role == Role::ToolResult {
+            let is_error = entry.flags.has(Flags::ERROR);
+            push_string(
+                out,
+                &facts.preview_of_result(call.as_ref(), is_error, render),
+            );
+        } else {
+            push_string(out, &facts.preview);
+        }
         out.extend_from_slice(b",\"timestamp\":");
         match entry.timestamp {
             Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
@@ -89,6 +109,12 @@ impl Served<'_> {
             out.extend_from_slice(b",\"toolName\":");
             push_string(out, tool_name);
         }
+        if let Some(call) = &call {
+            push_call(out, call);
+        }
+        if let Some(found) = found {
+            push_match(out, found);
+        }
         if entry.flags.has(Flags::ERROR) {
             out.extend_from_slice(b",\"isError\":true");
         }
@@ -103,6 +129,32 @@ impl Served<'_> {
         }
         out.push(b'}');
     }
+}
+
+/// `,"toolCall":{"name":…,"summary":…}`, the summary as far as there is one.
+fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>) {
+    out.extend_from_slice(b",\"toolCall\":{\"name\":");
+    push_string(out, &call.name);
+    if !call.summary.is_empty() {
+        out.extend_from_slice(b",\"summary\":");
+        push_string(out, &call.summary);
+    }
+    out.push(b'}');
+}
+
+/// `,"match":{"snippet":…,"ranges":[[start,end],…]}`.
+fn push_match(out: &mut Vec<u8>, found: &Excerpt) {
+    out.extend_from_slice(b",\"match\":{\"snippet\":");
+    push_string(out, &found.text);
+    out.extend_from_slice(b",\"ranges\":[");
+    for (at, range) in found.ranges.iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b"[" } else { b",[" });
+        push_number(out, range.start as u64);
+        out.push(b',');
+        push_number(out, range.end as u64);
+        out.push(b']');
+    }
+    out.extend_from_slice(b"]}");
 }
 
 /// `,"label":…,"labelTimestamp":…`, as far as there are any.

@@ -19,8 +19,11 @@ session_params! {
         max_depth: Option<u64>,
         /// `default` if left out.
         filter: Option<TreeFilter>,
-        /// Only rows in which all of these words occur, in label, role, tool names or preview.
+        /// Only entries whose text holds this: messages, thinking, tool names and arguments, results,
+        /// summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
         query: Option<String>,
+        /// How `query` is understood; `words` if left out.
+        mode: Option<SearchMode>,
         /// `time` if left out.
         order: Option<TreeOrder>,
         /// Entries whose descendants are left out.
@@ -72,6 +75,19 @@ pub enum TreeFilter {
     LabeledOnly,
     /// Every entry.
     All,
+}
+
+/// How a query is understood.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchMode {
+    /// All words must occur in the entry, whatever their case; `"…"` is one word.
+    #[default]
+    Words,
+    /// The text must occur in one field of the entry as it stands.
+    Literal,
+    /// A regular expression must match in one field; `^` and `$` match at lines.
+    Regex,
 }
 
 /// The order of siblings.
@@ -141,7 +157,8 @@ pub struct TreeNode<'a> {
     /// Of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Cow<'a, str>>,
-    /// One line, at most 200 characters, without control characters.
+    /// One line, at most 200 characters, without control characters. Of a tool result
+    /// `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
     pub preview: Cow<'a, str>,
     /// ISO 8601, as stored.
     pub timestamp: Cow<'a, str>,
@@ -169,6 +186,12 @@ pub struct TreeNode<'a> {
     /// Of a tool result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<Cow<'a, str>>,
+    /// Of a tool result: the call it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<TreeCall<'a>>,
+    /// With a `query`: where the entry holds it.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub found: Option<Match<'a>>,
     /// Left out if false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
@@ -178,6 +201,27 @@ pub struct TreeNode<'a> {
     /// What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Cow<'a, str>>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeCall<'a> {
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// The argument that tells what it does, on one line, at most 120 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Cow<'a, str>>,
+}
+
+/// Where an entry holds what was looked for.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Match<'a> {
+    /// A part of the entry's text on one line, at most 200 characters.
+    pub snippet: Cow<'a, str>,
+    /// Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+    pub ranges: Vec<[u64; 2]>,
 }
 
 /// A node of the nested form.

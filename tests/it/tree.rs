@@ -371,8 +371,43 @@ fn only_tool_calls_are_hidden_unless_an_error_or_the_leaf() {
     assert_eq!(tree_ids(&mut d, json!({})), ["u1", "c2"]);
 }
 
+/// An assistant message that only thought, or said nothing at all, was a row without a text. It is
+/// hidden as one with only tool calls is, and as pi hides it: by its lack of text, unless it ended
+/// early or is the leaf.
 #[test]
-fn a_query_finds_all_words_in_label_role_tool_names_and_preview() {
+fn an_assistant_message_without_text_is_hidden_unless_it_ended_early_or_is_the_leaf() {
+    let stopped = |content: Json, stop_reason: &str| {
+        let mut message = assistant_with(content);
+        message["stopReason"] = json!(stop_reason);
+        message
+    };
+    let thought = || json!([{"type": "thinking", "thinking": "hm"}]);
+    let log = Log::new("s1")
+        .user("u1", "", "x")
+        .message("thinks", "u1", stopped(thought(), "stop"))
+        .message("empty", "thinks", stopped(json!([]), "stop"))
+        .message(
+            "blank",
+            "empty",
+            stopped(json!([{"type": "text", "text": " \n"}]), "toolUse"),
+        )
+        .message("cut", "blank", stopped(thought(), "length"))
+        .message("aborted", "cut", stopped(json!([]), "aborted"))
+        .message("failed", "aborted", stopped(thought(), "error"))
+        .message("leaf", "failed", stopped(thought(), "stop"));
+    let mut d = opened(&log);
+    let shown = ["u1", "cut", "aborted", "failed", "leaf"];
+    for filter in ["default", "no-tools"] {
+        assert_eq!(tree_ids(&mut d, json!({"filter": filter})), shown);
+    }
+    assert_eq!(tree_ids(&mut d, json!({"filter": "all"})).len(), 8);
+    d.set_leaf(Some("blank"));
+    let shown = ["u1", "blank", "cut", "aborted", "failed"];
+    assert_eq!(tree_ids(&mut d, json!({})), shown);
+}
+
+#[test]
+fn a_query_finds_entries_that_hold_all_words() {
     let mut d = opened(&with_bookkeeping());
     for (query, expected) in [
         ("GO", &["u2", "u3"][..]),
@@ -381,6 +416,7 @@ fn a_query_finds_all_words_in_label_role_tool_names_and_preview() {
         ("turn", &["u2"]),
         ("toolresult", &["t3"]),
         ("read", &["t3"]),
+        ("x.rs", &["t3"]),
         ("go nowhere", &[]),
     ] {
         let tree = d.ok("get_tree", json!({"query": query}));
@@ -840,4 +876,319 @@ fn entries_page_by_since() {
     let page = d.ok("get_entries", json!({"since": "a3"}));
     assert_eq!(page["entries"], json!([]));
     d.err_kind("get_entries", json!({"since": "nobody"}), "entryNotFound");
+}
+
+/// A conversation with the tools of several agents.
+fn with_tools() -> Log {
+    let call = |id: &str, name: &str, arguments: Json| tool_call(id, name, arguments);
+    Log::new("s1")
+        .user("u1", "", "Fix it")
+        .message(
+            "calls",
+            "u1",
+            assistant_with(json!([
+                call(
+                    "c1",
+                    "bash",
+                    json!({"timeout": 9, "command": "cargo\ttest\n"})
+                ),
+                call(
+                    "c2",
+                    "Edit",
+                    json!({"old_string": "a", "file_path": "src/lib.rs"})
+                ),
+                call("c3", "weather", json!({"days": 2, "town": "Ulm"})),
+            ])),
+        )
+        .message(
+            "failed",
+            "calls",
+            tool_result("c1", "bash", "--\n3 failed\nsee above", true),
+        )
+        .message(
+            "edited",
+            "failed",
+            tool_result("c2", "Edit", "Done.", false),
+        )
+        .message(
+            "other",
+            "edited",
+            tool_result("c3", "weather", "Sun\nRain\n\n", false),
+        )
+        .message(
+            "lost",
+            "other",
+            tool_result("gone", "grep", "a.rs:1\n", false),
+        )
+        .message("bare", "lost", tool_result("c1", "bash", "", false))
+        .assistant("a2", "bare", "Done")
+}
+
+/// Rows of tool results showed the beginning of what came, often a line that all of them share, and
+/// not what was asked; rows of calls showed all arguments as they stood.
+#[test]
+fn a_tools_row_shows_what_was_asked_then_what_came() {
+    let mut d = opened(&with_tools());
+    let tree = d.ok("get_tree", json!({"filter": "all"}));
+    let preview = |tree: &Json, id: &str| row(tree, id)["preview"].as_str().unwrap().to_owned();
+    for (id, expected) in [
+        ("calls", "bash cargo test, Edit src/lib.rs, weather Ulm"),
+        ("failed", "bash cargo test → ✗ 3 failed"),
+        ("edited", "Edit src/lib.rs → 1 file changed"),
+        ("other", "weather Ulm → Rain"),
+        ("lost", "grep → a.rs:1"),
+        ("bare", "bash cargo test"),
+    ] {
+        assert_eq!(preview(&tree, id), expected);
+    }
+    let ascii = d.ok("get_tree", json!({"render": "ascii"}));
+    assert_eq!(preview(&ascii, "failed"), "bash cargo test -> x 3 failed");
+    assert_eq!(preview(&ascii, "other"), "weather Ulm -> Rain");
+    let call = |id: &str| row(&tree, id)["toolCall"].clone();
+    assert_eq!(
+        call("failed"),
+        json!({"name": "bash", "summary": "cargo test"})
+    );
+    assert_eq!(call("lost"), json!({"name": "grep"}));
+    assert_eq!(call("calls"), Json::Null);
+    // A page of its own, and a tree of its own, show the same.
+    let page = d.ok("get_tree", json!({"around": "edited", "limit": 1}));
+    assert_eq!(page["nodes"][0]["preview"], preview(&tree, "edited"));
+    let below = d.ok("get_tree", json!({"rootId": "edited"}));
+    assert_eq!(preview(&below, "edited"), preview(&tree, "edited"));
+}
+
+/// Where the whole does not fit, what came is worth more than the end of what was asked.
+#[test]
+fn a_long_command_does_not_hide_its_result() {
+    let command = "very long ".repeat(50);
+    let log = Log::new("s1")
+        .message(
+            "c",
+            "",
+            assistant_with(json!([
+                tool_call("c", &"n".repeat(70), json!({"x": "y"})),
+                tool_call("d", "bash", json!({"command": command}))
+            ])),
+        )
+        .message("r", "c", tool_result("d", "bash", &"z".repeat(500), true));
+    let mut d = opened(&log);
+    let tree = d.ok("get_tree", json!({"filter": "all"}));
+    let shown = row(&tree, "r");
+    let preview = shown["preview"].as_str().unwrap();
+    assert!(
+        preview.chars().count() <= 200 && preview.starts_with("bash very long"),
+        "{preview}"
+    );
+    assert!(
+        preview.ends_with(&format!(" → ✗ {}", "z".repeat(80))),
+        "{preview}"
+    );
+    assert!(
+        shown["toolCall"]["summary"]
+            .as_str()
+            .unwrap()
+            .chars()
+            .count()
+            <= 120
+    );
+}
+
+#[test]
+fn the_tip_of_a_branch_that_is_a_result_is_shown_as_in_the_tree() {
+    let log = Log::new("s1")
+        .message(
+            "c",
+            "",
+            assistant_with(json!([tool_call("c", "ls", json!({"path": "src"}))])),
+        )
+        .message("r", "c", tool_result("c", "ls", "a\nb", false));
+    let mut d = opened(&log);
+    let branches = d.ok("list_branches", json!({}));
+    assert_eq!(branches["branches"][0]["preview"], "ls src → b");
+}
+
+/// A view that has been taken is extended by what is appended: rows of results must find their calls
+/// there, too.
+#[test]
+fn results_appended_after_a_view_are_shown_as_in_a_fresh_one() {
+    let mut d = opened(&with_tools());
+    let all = json!({"filter": "all"});
+    d.ok("get_tree", all.clone());
+    let message = |message: Json| json!({ "message": message });
+    let calls = assistant_with(json!([tool_call("c9", "read", json!({"path": "late.rs"}))]));
+    d.ok("append_message", message(calls));
+    d.ok("get_tree", all.clone());
+    d.ok(
+        "append_message",
+        message(tool_result("c9", "read", "fn late() {}", false)),
+    );
+    d.ok(
+        "append_message",
+        message(tool_result("c2", "Edit", "ok", false)),
+    );
+    let extended = d.ok("get_tree", all.clone());
+    let last: Vec<_> = column(&extended, "preview")
+        .into_iter()
+        .rev()
+        .take(2)
+        .collect();
+    assert_eq!(
+        last,
+        [
+            "Edit src/lib.rs → 1 file changed",
+            "read late.rs → fn late() {}"
+        ]
+    );
+    d.ok("get_tree", json!({"filter": "user-only"}));
+    assert_eq!(d.ok("get_tree", all)["nodes"], extended["nodes"]);
+}
+
+/// A query looked at what rows show only: of a long text its first 200 characters.
+#[test]
+fn a_query_looks_through_the_whole_text_of_entries() {
+    let far = format!(
+        "{} Nadel im Heu {}",
+        "stroh ".repeat(2000),
+        "x".repeat(5000)
+    );
+    let log = with_tools()
+        .user("u2", "a2", &far)
+        .message(
+            "thinks",
+            "u2",
+            assistant_with(json!([{"type": "thinking", "thinking": "deep thought"}, {"type": "text", "text": "so"}])),
+        )
+        .entry("compaction", "k1", "thinks", json!({"summary": "all of it", "firstKeptEntryId": "u2", "tokensBefore": 1}))
+        .entry("label", "l1", "k1", json!({"targetId": "u1", "label": "Here"}));
+    let mut d = opened(&log);
+    let mut found = |params: Json| {
+        let mut all = json!({"filter": "all"});
+        all.as_object_mut()
+            .unwrap()
+            .extend(params.as_object().unwrap().clone());
+        tree_ids(&mut d, all)
+    };
+    for (query, expected) in [
+        ("NADEL", &["u2"][..]),
+        ("\"im heu\" stroh", &["u2"]),
+        ("\"heu im\"", &[]),
+        ("thought", &["thinks"]),
+        ("\"old_string\"", &[]),
+        ("compaction", &["k1"]),
+        ("all of it", &["k1"]),
+        ("here", &["u1", "l1"]),
+        ("here fix", &["u1"]),
+        ("rain", &["other"]),
+        ("/nadel/", &[]),
+        // A row shows what was asked, so it is found by it.
+        ("cargo", &["calls", "failed", "bare"]),
+        ("cargo above", &["failed"]),
+    ] {
+        assert_eq!(found(json!({"query": query})), expected, "{query}");
+    }
+    for (query, mode, expected) in [
+        ("Nadel im", "literal", &["u2"][..]),
+        ("nadel", "literal", &[]),
+        ("n.del", "regex", &[]),
+        ("N.d(e|x)l", "regex", &["u2"]),
+        ("^Rain$", "regex", &["other"]),
+        ("(?i)DEEP", "regex", &["thinks"]),
+        ("rain", "words", &["other"]),
+    ] {
+        assert_eq!(
+            found(json!({"query": query, "mode": mode})),
+            expected,
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn a_row_that_a_query_found_says_where() {
+    let mut d = opened(&with_tools().user(
+        "u2",
+        "a2",
+        &format!("{}\n\t\u{1b}é Nadel, nadel", "stroh ".repeat(2000)),
+    ));
+    let found =
+        |d: &mut Daemon, params: Json| d.ok("get_tree", params)["nodes"][0]["match"].clone();
+    let nadel = found(&mut d, json!({"query": "NADEL"}));
+    let snippet = nadel["snippet"].as_str().unwrap();
+    assert!(snippet.ends_with("stroh é Nadel, nadel"), "{snippet}");
+    let end = snippet.chars().count();
+    assert_eq!(
+        nadel["ranges"],
+        json!([[end - 12, end - 7], [end - 5, end]])
+    );
+    let asked = found(&mut d, json!({"query": "cargo"}));
+    assert_eq!(
+        asked,
+        json!({"snippet": "bash cargo test", "ranges": [[5, 10]]})
+    );
+    let role = found(&mut d, json!({"query": "toolresult failed"}));
+    assert_eq!(
+        role,
+        json!({"snippet": "-- 3 failed see above", "ranges": [[5, 11]]})
+    );
+    let many = found(
+        &mut d,
+        json!({"query": "s", "mode": "literal", "rootId": "u2"}),
+    );
+    assert_eq!(many["ranges"].as_array().unwrap().len(), 16);
+    assert_eq!(found(&mut d, json!({})), Json::Null);
+}
+
+#[test]
+fn a_bad_pattern_is_invalid_and_says_why() {
+    let mut d = opened(&with_tools());
+    for pattern in [
+        "(",
+        "a{2",
+        "[z-a]",
+        r"\p{Nope}",
+        r"(?:\pL{100}){1000}",
+        "(?<=a)b",
+    ] {
+        let error = d.err("get_tree", json!({"query": pattern, "mode": "regex"}));
+        assert_eq!(error.code, -32602, "{pattern}");
+        assert_eq!(error.data["details"]["field"], "query", "{pattern}");
+        let reason = error.data["details"]["reason"].as_str().unwrap();
+        assert!(!reason.is_empty() && !reason.contains('\n'), "{reason}");
+        assert_eq!(
+            tree_ids(&mut d, json!({"query": pattern, "mode": "literal"})),
+            [""; 0]
+        );
+    }
+    let error = d.err("get_tree", json!({"query": "x", "mode": "fuzzy"}));
+    assert_eq!(error.code, -32602);
+}
+
+/// What was found is kept for the next view with the same query, which must not miss what came since.
+#[test]
+fn what_comes_after_a_query_is_found_by_the_next() {
+    let mut d = opened(&with_tools());
+    let query = || json!({"query": "cargo", "filter": "all"});
+    assert_eq!(tree_ids(&mut d, query()), ["calls", "failed", "bare"]);
+    let said = json!({"entryId": "late", "message": {"role": "user", "content": "CARGO build"}});
+    d.ok("append_message", said);
+    d.ok(
+        "append_message",
+        json!({"entryId": "not", "message": {"role": "user", "content": "car"}}),
+    );
+    let found = ["calls", "failed", "bare", "late"];
+    assert_eq!(tree_ids(&mut d, query()), found);
+    d.ok(
+        "append_label",
+        json!({"targetId": "not", "label": "cargo, too", "entryId": "l"}),
+    );
+    let found = ["calls", "failed", "bare", "late", "not", "l"];
+    assert_eq!(tree_ids(&mut d, query()), found);
+    d.ok("append_label", json!({"targetId": "not", "label": null}));
+    let found = ["calls", "failed", "bare", "late", "l"];
+    assert_eq!(tree_ids(&mut d, query()), found);
+    assert_eq!(
+        tree_ids(&mut d, json!({"query": "cargo"})),
+        ["failed", "bare", "late"]
+    );
 }

@@ -22,7 +22,7 @@ fn a_line_in_canonical_order_borrows_everything() {
     assert!(matches!(envelope.id, Some(Cow::Borrowed("b2"))));
     let facts = Facts::Message {
         role: Role::ToolResult,
-        only_tool_calls: false,
+        silent: false,
         is_error: true,
         tool_name: id("read"),
     };
@@ -90,13 +90,13 @@ fn member_order_escapes_and_duplicates_do_not_matter() {
         }
     }
 
-/// (role, only_tool_calls, is_error, tool_name) of a message with these members.
+/// (role, silent, is_error, tool_name) of a message with these members.
 #[track_caller]
 fn check_message(members: &str, expected: (Role, bool, bool, Option<&str>)) {
     let line = format!(r#"{{"type":"message","message":{members}}}"#);
     let Facts::Message {
         role,
-        only_tool_calls,
+        silent,
         is_error,
         tool_name,
     } = entry(&line).facts
@@ -104,7 +104,7 @@ fn check_message(members: &str, expected: (Role, bool, bool, Option<&str>)) {
         panic!("{line}");
     };
     assert_eq!(
-        (role, only_tool_calls, is_error, tool_name.as_deref()),
+        (role, silent, is_error, tool_name.as_deref()),
         expected,
         "{line}"
     );
@@ -125,7 +125,7 @@ fn roles() {
         let name = role.name().unwrap();
         check_message(
             &format!(r#"{{"role":"{name}"}}"#),
-            (role, false, false, None),
+            (role, role == Role::Assistant, false, None),
         );
     }
     check_message(
@@ -139,7 +139,7 @@ fn roles() {
 }
 
 #[test]
-fn only_tool_calls() {
+fn an_assistant_without_text_is_silent_unless_it_ended_early() {
     let call = r#"{"type":"toolCall","name":"read","arguments":{"type":"text"}}"#;
     let thinking = r#"{"type":"thinking","thinking":"hm"}"#;
     let blank = r#"{"text":" \n\t\u00a0\ufeff\u3000 ","type":"text"}"#;
@@ -150,15 +150,16 @@ fn only_tool_calls() {
         (format!("[{thinking},{call}]"), true),
         (format!("[{blank},{call}]"), true),
         (format!(r#"[{{"type":"text"}},{call}]"#), true),
-        ("[]".into(), false),
-        ("null".into(), false),
-        (r#""toolCall""#.into(), false),
-        (format!("[{thinking}]"), false),
-        (format!("[{blank}]"), false),
+        ("[]".into(), true),
+        ("null".into(), true),
+        (r#""said""#.into(), false),
+        (r#"" \n ""#.into(), true),
+        (format!("[{thinking}]"), true),
+        (format!("[{blank}]"), true),
         (format!("[{call},{text}]"), false),
-        (format!("[{call},1]"), false),
-        (format!(r#"[{call},{{"type":"image"}}]"#), false),
-        (format!(r#"[{call},{{}}]"#), false),
+        (format!("[{call},1]"), true),
+        (format!(r#"[{call},{{"type":"image"}}]"#), true),
+        (format!(r#"[{call},{{}}]"#), true),
         (
             format!(r#"[{call},{{"type":"text","text":"\u0085"}}]"#),
             false,
@@ -169,6 +170,19 @@ fn only_tool_calls() {
         check_message(&members, (Role::Assistant, only, false, None));
         let members = format!(r#"{{"role":"user","content":{content}}}"#);
         check_message(&members, (Role::User, false, false, None));
+    }
+    for (stop_reason, silent, is_error) in [
+        (r#""stop""#, true, false),
+        (r#""toolUse""#, true, false),
+        (r#""""#, true, false),
+        ("null", true, false),
+        (r#""length""#, false, false),
+        (r#""error""#, false, true),
+        (r#""aborted""#, false, true),
+    ] {
+        let members =
+            format!(r#"{{"stopReason":{stop_reason},"content":[{call}],"role":"assistant"}}"#);
+        check_message(&members, (Role::Assistant, silent, is_error, None));
     }
 }
 
@@ -204,7 +218,8 @@ fn errors() {
         ),
     ] {
         let message = format!(r#"{{"role":"{}",{members}}}"#, role.name().unwrap());
-        check_message(&message, (role, false, is_error, None));
+        let silent = role == Role::Assistant && !is_error;
+        check_message(&message, (role, silent, is_error, None));
     }
 }
 
@@ -347,20 +362,19 @@ fn nesting_has_no_limit() {
         let kind = if leaf { Kind::LeafRecord } else { Kind::of(wire) };
         let message = &value["message"];
         let role = message["role"].as_str().map_or(Role::None, Role::of);
-        let blocks = message["content"].as_array().cloned().unwrap_or_default();
-        let counted: Vec<&str> = blocks
-            .iter()
-            .filter(|block| {
-                !(block["type"] == "text" && block["text"].as_str().is_none_or(|t| t.trim().is_empty()))
-            })
-            .map(|block| block["type"].as_str().unwrap_or("?"))
-            .collect();
+        let is_text = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
+        let content = &message["content"];
+        let mut blocks = content.as_array().into_iter().flatten();
+        let has_text = is_text(content)
+            || blocks.any(|block| block["type"] == "text" && is_text(&block["text"]));
+        let ended = match message["stopReason"].as_str() {
+            None => true,
+            Some(reason) => ["", "stop", "toolUse"].contains(&reason),
+        };
         let facts = match kind {
             Kind::Message => Facts::Message {
                 role,
-                only_tool_calls: role == Role::Assistant
-                    && counted.contains(&"toolCall")
-                    && counted.iter().all(|kind| ["toolCall", "thinking"].contains(kind)),
+                silent: role == Role::Assistant && !has_text && ended,
                 is_error: match role {
                     Role::ToolResult => message["isError"] == true,
                     Role::Assistant => message["stopReason"] == "error" || message["stopReason"] == "aborted",
@@ -523,13 +537,7 @@ fn agrees_with_a_naive_reader() {
             ..entry(&line)
         };
         assert_eq!(Some(&ours), naive(&line).as_ref(), "{line}");
-        calls_only += usize::from(matches!(
-            ours.facts,
-            Facts::Message {
-                only_tool_calls: true,
-                ..
-            }
-        ));
+        calls_only += usize::from(matches!(ours.facts, Facts::Message { silent: true, .. }));
         for _ in 0..3 {
             let mut broken = line.clone().into_bytes();
             let at = below(seed, broken.len());

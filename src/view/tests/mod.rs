@@ -7,6 +7,7 @@ mod shape;
 
 use super::*;
 use crate::log::scan::{Line, scan_line};
+use crate::search::{Matcher, Mode, Query};
 use crate::tree::{Flags, Node, Place, Tree};
 use serde_json::Value;
 
@@ -52,23 +53,41 @@ impl Session {
         self.lines[place.offset as usize].as_bytes()
     }
 
-    fn facts(&self, entry: &Entry<'_>, called_tools: bool) -> RowFacts<'_> {
-        let stored = self.stored(entry.place);
-        let subject = entry.subject(called_tools);
+    fn facts(&self, entry: &Entry<'_>) -> RowFacts<'_> {
+        self.facts_for(entry.place, entry.subject())
+    }
+
+    fn facts_for(&self, place: Place, subject: Subject) -> RowFacts<'_> {
+        let stored = self.stored(place);
         let head = stored.get(..FIRST_READ).unwrap_or(stored);
         RowFacts::of_head(head, subject).unwrap_or_else(|| RowFacts::of_line(stored, subject))
+    }
+
+    /// The call that a tool result answers.
+    fn call(&self, outline: &Outline, item: usize, facts: &RowFacts<'_>) -> Option<ToolCall<'_>> {
+        let id = facts.tool_call_id.as_deref()?;
+        let mut callers = outline.callers(item);
+        callers.find_map(|caller| {
+            let facts = self.facts_for(caller.place(), caller.subject());
+            facts.calls.into_iter().find(|call| call.id == id)
+        })
     }
 
     /// The whole view, along the steps of the module's documentation.
     fn view(&self, ask: &Ask<'_>) -> View {
         let outline = Outline::new(&self.tree, ask.scope);
-        let matched = Query::parse(ask.query).map(|query| {
+        let query = Query::parse(ask.query, Mode::Words).unwrap();
+        let matched = query.map(|query| {
             let snapshot = Snapshot::take(&self.tree, &outline, outline.kept());
             let mut matched = vec![false; outline.items().len()];
             for item in outline.kept() {
                 let entry = snapshot.entry(item).unwrap();
-                let facts = self.facts(&entry, true);
-                matched[item] = query.matches(entry.label, entry.role, &facts);
+                let mut matcher = Matcher::new(&query);
+                for text in [entry.label, entry.role.name()].into_iter().flatten() {
+                    let _seen = matcher.see(text);
+                }
+                matcher.see_line(self.stored(entry.place), entry.kind);
+                matched[item] = matcher.is_match();
             }
             matched
         });
@@ -88,7 +107,9 @@ impl Session {
         let snapshot = Snapshot::take(&self.tree, &outline, visible.items_of(page.clone()));
         let rows = visible.served(&snapshot, page.clone()).map(|served| {
             let mut out = Vec::new();
-            served.push_json(&mut out, &self.facts(&served.entry, false), ask.render);
+            let facts = self.facts(&served.entry);
+            let call = self.call(&outline, served.row.item(), &facts);
+            served.push_json(&mut out, &facts, call.as_ref(), None, ask.render);
             serde_json::from_slice(&out).unwrap()
         });
         let mut root_ids = Vec::new();

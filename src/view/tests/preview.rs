@@ -17,10 +17,14 @@ fn facts(line: &str) -> RowFacts<'_> {
     );
     let snapshot = Snapshot::take(&session.tree, &outline, outline.kept());
     let entry = snapshot.entry(0).unwrap();
-    let facts = RowFacts::of_line(line.as_bytes(), entry.subject(true));
-    // What is kept of it is what it tells, to rows and to queries.
+    let of_row = entry.subject();
+    let subject = Subject {
+        calls: true,
+        ..of_row
+    };
+    let facts = RowFacts::of_line(line.as_bytes(), subject);
+    // What is kept of it is what it tells, to rows and to results.
     let mut extract = Vec::new();
-    let subject = entry.subject(true);
     facts.push_extract(subject, &mut extract);
     let of_extract = |len: usize| RowFacts::of_extract(&extract[..len], subject);
     assert_eq!(of_extract(extract.len()), Some(facts.clone()));
@@ -34,22 +38,19 @@ fn facts(line: &str) -> RowFacts<'_> {
     };
     let other = Subject { kind, ..subject };
     assert_eq!(RowFacts::of_extract(&extract, other), None);
-    let of_row = RowFacts {
-        called_tools: Vec::new(),
+    let without_calls = RowFacts {
+        calls: Vec::new(),
         ..facts.clone()
     };
-    let for_row = RowFacts::of_line(line.as_bytes(), entry.subject(false));
-    assert_eq!(for_row, of_row);
+    assert_eq!(RowFacts::of_line(line.as_bytes(), of_row), without_calls);
+    assert_eq!(RowFacts::of_extract(&extract, of_row), Some(without_calls));
     // What a head tells is what the line tells.
-    for subject in [entry.subject(true), entry.subject(false)] {
+    for subject in [subject, of_row] {
         let whole = RowFacts::of_line(line.as_bytes(), subject);
         for end in 0..line.len() {
             if let Some(head) = RowFacts::of_head(&line.as_bytes()[..end], subject) {
-                let called_tools = whole.called_tools.clone();
-                let head = RowFacts {
-                    called_tools,
-                    ..head
-                };
+                let calls = whole.calls.clone();
+                let head = RowFacts { calls, ..head };
                 assert_eq!(head, whole, "from {end} bytes");
             }
         }
@@ -106,6 +107,39 @@ fn messages() {
     check_entry("message", r#","message":"text""#, "");
 }
 
+/// A row of a tool result showed how its text begins, which is the same for most of them. What tells most
+/// is its last line that says something, and of an error the first.
+#[test]
+fn a_tool_result_shows_its_last_line_and_an_error_its_first() {
+    let check = |text: &str, expected: &str, of_error: &str| {
+        let content = format!(
+            r#""role":"toolResult","toolCallId":"t","toolName":"bash","content":[{{"type":"text","text":"{text}"}}]"#
+        );
+        check_message(&content, expected);
+        check_message(&format!(r#"{content},"isError":true"#), of_error);
+        check_message(&format!(r#""isError":true,{content}"#), of_error);
+    };
+    check("", "", "");
+    check("one", "one", "one");
+    check(r"\n---\n  one \t 1\n\ntwo\n...\n", "two", "one 1");
+    let long = "x".repeat(100);
+    check(&format!(r"{long}\n{long}y"), &long[..80], &long[..80]);
+    let far = format!(r"first\n{}last", "z".repeat(10_000) + r"\n");
+    check(&far, "last", "first");
+    let blocks = |blocks: &str| {
+        format!(r#""role":"toolResult","toolCallId":"t","toolName":"x","content":[{blocks}]"#)
+    };
+    let image = r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#;
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    check_message(&blocks(image), "[image]");
+    let several = [text("one"), image.to_owned(), text("two"), text("--")];
+    check_message(&blocks(&several.join(",")), "two");
+    check_message(
+        &format!(r#"{},"isError":true"#, blocks(&several.join(","))),
+        "one",
+    );
+}
+
 #[test]
 fn assistants() {
     let call = |name: &str, arguments: &str| {
@@ -120,7 +154,7 @@ fn assistants() {
             &format!(r#"{{"type":"thinking","thinking":"hm"}},{read},{edit}"#),
             "",
         ),
-        r#"read(path="a "b".rs", offset=10); edit(edits=[ {"old":"x"} ], all=true)"#,
+        r#"read a "b".rs, edit"#,
     );
     check_message(
         &assistant(&format!(r#"{read},{{"type":"text","text":"I read"}}"#), ""),
@@ -137,7 +171,7 @@ fn assistants() {
     );
     check_message(
         &assistant(&call("ls", "{}"), r#","stopReason":"error""#),
-        "ls()",
+        "ls",
     );
     check_message(
         &assistant(
@@ -156,10 +190,16 @@ fn assistants() {
             r#"{"arguments":{"a":1},"name":"late","type":"toolCall"},{"type":"toolCall","name":"bare"}"#,
             "",
         ),
-        "late(a=1); bare()",
+        "late, bare",
     );
     let line = message("a", "", 1, &assistant(&format!("{read},{edit}"), ""));
-    assert_eq!(facts(&line).called_tools, ["read", "edit"]);
+    let facts = facts(&line);
+    let calls = facts
+        .calls
+        .iter()
+        .map(|call| (&*call.id, &*call.name, &*call.summary, call.changes));
+    let expected = [("t", "read", r#"a "b".rs"#, 0), ("t", "edit", "", 1)];
+    assert_eq!(calls.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -284,7 +324,7 @@ fn tokens_tool_names_and_damage() {
         kind: Kind::Message,
         role: Role::User,
         flags: Flags::NONE,
-        called_tools: false,
+        calls: false,
     };
     let damaged = br#"{"type":"message","message":{"role":"user","content":"half of i"#;
     assert_eq!(RowFacts::of_line(damaged, subject).preview, "half of i");
@@ -305,9 +345,6 @@ fn long_bodies_are_not_read_whole() {
     let call = format!(
         r#"{{"type":"toolCall","id":"t","name":"write","arguments":{{"content":"{long}"}}}}"#
     );
-    let nested = format!(
-        r#"{{"type":"toolCall","id":"t","name":"edit","arguments":{{"edits":[{{"new":"{long}"}}]}}}}"#
-    );
     let short = format!(r#"{{"type":"text","text":"short"}}],"details":"{long}""#);
     let suffices = |line: String| {
         let session = Session::of([line]);
@@ -315,15 +352,16 @@ fn long_bodies_are_not_read_whole() {
         let snapshot = Snapshot::take(&session.tree, &outline, outline.kept());
         let entry = snapshot.entry(0).unwrap();
         let head = &session.stored(entry.place)[..FIRST_READ];
-        RowFacts::of_head(head, entry.subject(false)).is_some()
+        RowFacts::of_head(head, entry.subject()).is_some()
     };
     let of = |rest: String| suffices(message("a", "", 1, &rest));
     assert!(of(format!(r#""role":"user","content":"{long}""#)));
     assert!(of(format!(r#""role":"user","content":[{short}"#)));
-    assert!(of(format!(r#""role":"assistant","content":[{call}]"#)));
-    assert!(of(format!(r#""role":"assistant","content":[{nested}]"#)));
     assert!(of(format!(
-        r#""role":"toolResult","toolName":"t","content":[{short}"#
+        r#""role":"toolResult","toolCallId":"c","toolName":"t","content":[{short}"#
+    )));
+    assert!(of(format!(
+        r#""role":"toolResult","toolCallId":"c","toolName":"t","isError":true,"content":"first\n{long}""#
     )));
     assert!(of(format!(
         r#""role":"bashExecution","command":"ls","output":"{long}""#
@@ -339,6 +377,7 @@ fn long_bodies_are_not_read_whole() {
     assert!(!of(format!(
         r#""role":"toolResult","content":"{long}","toolName":"t""#
     )));
+    assert!(!of(format!(r#""role":"assistant","content":[{call}]"#)));
     assert!(!of(format!(
         r#""role":"assistant","content":[{call},{{"type":"text","text":"x"}}]"#
     )));
@@ -375,7 +414,7 @@ proptest! {
         prop_assert_eq!(&preview, cut.trim_end());
 
         // And so it is of every head that suffices.
-        let subject = Subject { kind: Kind::Message, role: Role::User, flags: Flags::NONE, called_tools: false };
+        let subject = Subject { kind: Kind::Message, role: Role::User, flags: Flags::NONE, calls: false };
         for end in (0..line.len()).rev().take(60).chain([line.len() / 2, line.len() / 3]) {
             if let Some(facts) = RowFacts::of_head(&line.as_bytes()[..end], subject) {
                 prop_assert_eq!(&facts.preview, &preview);
@@ -387,7 +426,7 @@ proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for role in [Role::User, Role::Assistant, Role::ToolResult, Role::Other] {
-            let subject = Subject { kind: Kind::Message, role, flags: Flags::ODD_TIMESTAMP, called_tools: true };
+            let subject = Subject { kind: Kind::Message, role, flags: Flags::ODD_TIMESTAMP, calls: true };
             let preview = RowFacts::of_line(&bytes, subject).preview;
             prop_assert!(preview.chars().count() <= PREVIEW_CHARS);
         }

@@ -1,7 +1,7 @@
 //! What rows say: filters, order, query, fold, depth, pages, guides, members, nesting.
 
 use super::*;
-use crate::log::scan::Role;
+use crate::search::Excerpt;
 use serde_json::json;
 
 const CALLS: &str = r#""role":"assistant","content":[{"type":"toolCall","id":"t","name":"read","arguments":{"path":"a.rs"}}]"#;
@@ -179,7 +179,7 @@ fn the_order_of_members_is_the_documents() {
             "a",
             "gone",
             1,
-            r#""role":"toolResult","toolName":"t","isError":true,"content":"x""#,
+            r#""role":"toolResult","toolName":"t","isError":true,"content":"y""#,
         ),
         entry("l", "a", 2, "label", r#","targetId":"a","label":"x""#),
     ]);
@@ -189,18 +189,21 @@ fn the_order_of_members_is_the_documents() {
     let served = visible.served(&snapshot, 0..1).next().unwrap();
     let facts = RowFacts {
         tokens: Some(u64::MAX),
-        ..session.facts(&served.entry, false)
+        ..session.facts(&served.entry)
     };
     let mut out = Vec::new();
-    served.push_json(&mut out, &facts, Some(Render::Ascii));
+    let query = Query::parse("y", Mode::Literal).unwrap().unwrap();
+    let found = Excerpt::of(&query, "y");
+    served.push_json(&mut out, &facts, None, Some(&found), Some(Render::Ascii));
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(
-            r#"{"id":"a","parentId":null,"type":"message","role":"toolResult","preview":"x","#,
+            r#"{"id":"a","parentId":null,"type":"message","role":"toolResult","preview":"t -> x y","#,
             r#""timestamp":"2025-01-01T00:00:01.000Z","label":"x","#,
             r#""labelTimestamp":"2025-01-01T00:00:02.000Z","childCount":0,"depth":0,"indent":0,"#,
             r#""onActivePath":true,"isLeaf":true,"isBranchPoint":false,"#,
-            r#""tokens":18446744073709551615,"toolName":"t","isError":true,"prefix":"","flags":["orphan"]}"#
+            r#""tokens":18446744073709551615,"toolName":"t","toolCall":{"name":"t"},"match":{"snippet":"y","ranges":[[0,1]]},"#,
+            r#""isError":true,"prefix":"","flags":["orphan"]}"#
         )
     );
 }
@@ -390,17 +393,64 @@ fn queries_look_at_labels_roles_and_tools() {
     assert_eq!(ids("toolresult read"), "result");
     // By the name of the call: its preview shows the error.
     assert_eq!(ids("overloaded read"), "failed");
-    let facts = RowFacts {
-        preview: "Dort: àé σασ, Straße".into(),
-        ..RowFacts::default()
+}
+
+/// A result names its call by an id that is only its own among the calls above it: on other branches,
+/// and in earlier messages, the same one may have been given away before.
+#[test]
+fn a_result_shows_the_nearest_call_of_its_id_above_it() {
+    let calls = |id: &str, parent: &str, at: u32, calls: &[(&str, &str)]| {
+        let blocks = calls.iter().map(|(id, path)| {
+            format!(
+                r#"{{"type":"toolCall","id":"{id}","name":"read","arguments":{{"path":"{path}"}}}}"#
+            )
+        });
+        let blocks = blocks.collect::<Vec<_>>().join(",");
+        message(
+            id,
+            parent,
+            at,
+            &format!(r#""role":"assistant","content":[{blocks}]"#),
+        )
     };
-    let finds = |text| {
-        let query = Query::parse(text).unwrap();
-        query.matches(None, Role::None, &facts)
+    let result = |id: &str, parent: &str, at: u32, call: &str| {
+        let rest = format!(
+            r#""role":"toolResult","toolCallId":"{call}","toolName":"read","content":"done""#
+        );
+        message(id, parent, at, &rest)
     };
-    assert!(finds("ÀÉ ΣΑΣ") && finds("àé σας") && finds("STRASSE dort"));
-    assert!(!finds("ÀÉ ΣΑΣ dorf"));
-    assert!(Query::parse(" \t\n").is_none());
+    let session = Session::of([
+        user("u", "", 1, "x"),
+        calls("a", "u", 2, &[("1", "a1"), ("2", "a2")]),
+        result("a1", "a", 3, "1"),
+        result("a2", "a1", 4, "2"),
+        calls("b", "a2", 5, &[("1", "b1")]),
+        result("b1", "b", 6, "1"),
+        // Late, behind another call.
+        result("b2", "b1", 7, "2"),
+        calls("c", "u", 8, &[("1", "c1")]),
+        result("c1", "c", 9, "1"),
+        result("none", "c1", 10, "2"),
+    ]);
+    let shown = |root: Option<&str>, id: &str| {
+        let mut ask = Ask::filter(Filter::All);
+        ask.scope.root = root.map(|id| session.node(id));
+        let view = session.view(&ask);
+        let row = view.rows.iter().find(|row| row["id"] == id).unwrap();
+        row["preview"].as_str().unwrap().to_owned()
+    };
+    for (id, preview) in [
+        ("a1", "read a1 → done"),
+        ("a2", "read a2 → done"),
+        ("b1", "read b1 → done"),
+        ("b2", "read a2 → done"),
+        ("c1", "read c1 → done"),
+        ("none", "read → done"),
+    ] {
+        assert_eq!(shown(None, id), preview);
+        // Nor does it matter whether the call is in scope.
+        assert_eq!(shown(Some(id), id), preview);
+    }
 }
 
 #[test]

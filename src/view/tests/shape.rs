@@ -285,7 +285,7 @@ fn large(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Tree {
             timestamp: None,
             facts: Facts::Message {
                 role: Role::User,
-                only_tool_calls: false,
+                silent: false,
                 is_error: false,
                 tool_name: None,
             },
@@ -307,7 +307,13 @@ fn tail(tree: &Tree, count: usize) -> Vec<Value> {
     let snapshot = Snapshot::take(tree, &outline, visible.items_of(page.clone()));
     let rows = visible.served(&snapshot, page).map(|served| {
         let mut out = Vec::new();
-        served.push_json(&mut out, &RowFacts::default(), Some(Render::Unicode));
+        served.push_json(
+            &mut out,
+            &RowFacts::default(),
+            None,
+            None,
+            Some(Render::Unicode),
+        );
         serde_json::from_slice(&out).unwrap()
     });
     rows.collect()

@@ -125,15 +125,15 @@ function M.row(node, look)
     add('[' .. utf8.line(node.label) .. ']', 'TreelinedLabel')
     add(' ')
   end
-  if node.isError then
+  -- A tool's row says itself which tool it was, and that it failed.
+  if node.isError and not node.toolCall then
     add(marks.failed .. ' ', 'TreelinedError')
   end
-  local said = node.toolName and node.toolName .. ': ' or ''
   local preview = node.preview
   if speaker == 'summary' and vim.startswith(preview, PREAMBLE) then
     preview = vim.trim(preview:sub(#PREAMBLE + 1))
   end
-  said = said .. preview
+  local said = preview
   if node.tokens then
     said = ('(%d tokens) '):format(node.tokens) .. said
   end

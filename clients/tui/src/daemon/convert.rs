@@ -7,7 +7,7 @@ use crate::{text, time};
 use serde_json::Value;
 use treelined_client::{
     self as client, Disconnected, Entry, FlatTree, Notification, OpenSessionResult, Origin,
-    RequestId, TreeFilter, TreeNode,
+    RequestId, SearchMode, TreeFilter, TreeNode,
 };
 
 /// Lines of the log of a daemon that has ended.
@@ -83,6 +83,15 @@ pub fn end(end: &Disconnected) -> End {
     End {
         reason: text::line(&format!("{}{status}", end.reason)),
         last_words: words.into_iter().rev().take(LAST_WORDS).rev().collect(),
+    }
+}
+
+/// A query as it is typed: between slashes stands a regular expression.
+pub fn typed(query: &str) -> (&str, SearchMode) {
+    let inner = (query.strip_prefix('/')).and_then(|rest| rest.strip_suffix('/'));
+    match inner.filter(|inner| !inner.is_empty()) {
+        Some(pattern) => (pattern, SearchMode::Regex),
+        None => (query, SearchMode::Words),
     }
 }
 

@@ -350,7 +350,8 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
             .render(TreeRender::Unicode)
             .limit(limit as u64);
         if !query.query.is_empty() {
-            call = call.query(&query.query);
+            let (text, mode) = convert::typed(&query.query);
+            call = call.query(text).mode(mode);
         }
         if !query.folded.is_empty() {
             call = call.fold(&query.folded);

@@ -162,10 +162,12 @@ fn content(model: &Model, row: &Row, theme: &Theme, narrow: bool) -> Vec<Span<'s
         }
         Kind::Tool => {
             let tool = row.tool.as_deref().unwrap_or("tool");
-            spans.push(Span::styled(
-                format!("[{tool}] {preview}"),
-                failed(theme.tool),
-            ));
+            // Where its call is known, the preview begins with the tool.
+            let said = match preview.starts_with(tool) {
+                true => preview,
+                false => format!("[{tool}] {preview}"),
+            };
+            spans.push(Span::styled(said, failed(theme.tool)));
         }
         Kind::Bash => spans.push(Span::styled(format!("$ {preview}"), failed(theme.tool))),
         Kind::Compaction => {

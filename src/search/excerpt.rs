@@ -1,0 +1,242 @@
+//! The part of a field that shows where it matches.
+
+use super::fold::{push_folded, push_folded_char};
+use super::matcher::decoded;
+use super::query::{Needles, Query};
+use crate::log::scan::Kind;
+use memchr::memmem::Finder;
+use std::borrow::Cow;
+use std::ops::{ControlFlow, Range};
+
+/// Characters of an excerpt at most.
+pub const EXCERPT_CHARS: usize = 200;
+/// Characters shown before the first match.
+const BEFORE: usize = 60;
+/// Characters of the field that are looked through for an excerpt: white space may fill many.
+const LOOKED_THROUGH: usize = 4000;
+/// Places of an excerpt at most.
+const MOST_RANGES: usize = 16;
+
+/// One line of a field, and where in it something was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Excerpt {
+    /// White space folded to single spaces, control characters removed.
+    pub text: String,
+    /// In characters (Unicode scalar values) of the text, ascending, apart.
+    pub ranges: Vec<Range<usize>>,
+}
+
+/// A character of the field, and where it stands in the excerpt.
+struct Shown {
+    /// In bytes of what was looked through.
+    at: usize,
+    before: usize,
+    after: usize,
+}
+
+impl Excerpt {
+    /// Of a field that holds something of it.
+    pub fn of(query: &Query, field: &str) -> Self {
+        let first = query.first_in(field).unwrap_or_default();
+        let (before, _) = field.split_at_checked(first).unwrap_or((field, ""));
+        let start = before.char_indices().rev().take(BEFORE).last();
+        let start = start.map_or(first, |(at, _)| at);
+        let rest = field.get(start..).unwrap_or_default();
+        let (text, shown) = one_line(rest);
+        let end = shown.last().map_or(0, |shown| shown.at + 1);
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for place in query.places(field, start, first, end) {
+            let from = shown.partition_point(|shown| shown.at < place.start);
+            let until = shown.partition_point(|shown| shown.at < place.end);
+            let first = shown.get(from).map_or(0, |shown| shown.before);
+            let last = until.checked_sub(1).and_then(|at| shown.get(at));
+            let end = last.map_or(0, |shown| shown.after);
+            if from < until && first < end {
+                places.push(first..end);
+            }
+        }
+        Self {
+            text,
+            ranges: apart(places),
+        }
+    }
+}
+
+/// The first of several fields that holds most of what is looked for.
+pub struct BestField<'q> {
+    query: &'q Query,
+    found: u32,
+    field: String,
+    folded: Vec<u8>,
+}
+
+impl<'q> BestField<'q> {
+    pub fn new(query: &'q Query) -> Self {
+        Self {
+            query,
+            found: 0,
+            field: String::new(),
+            folded: Vec::new(),
+        }
+    }
+
+    /// Looks into a field; breaks once there can be no better one.
+    pub fn see(&mut self, field: Cow<'_, str>) -> ControlFlow<()> {
+        let found = self
+            .query
+            .found_in(&field, 0, &mut self.folded)
+            .count_ones();
+        if found > self.found {
+            self.found = found;
+            self.field = field.into_owned();
+        }
+        match self.found == self.query.all().count_ones() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Looks into all fields of a stored line, until there can be no better one.
+    pub fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
+        let mut seen = ControlFlow::Continue(());
+        super::each_field(line, kind, |raw| {
+            seen = self.see(decoded(raw));
+            seen
+        });
+        seen
+    }
+
+    /// `None` if no field held anything.
+    pub fn excerpt(&self) -> Option<Excerpt> {
+        (self.found > 0).then(|| Excerpt::of(self.query, &self.field))
+    }
+}
+
+/// As much of a text as an excerpt takes.
+fn one_line(text: &str) -> (String, Vec<Shown>) {
+    let (mut line, mut length, mut gap) = (String::new(), 0, false);
+    let mut shown = Vec::new();
+    for (at, char) in text.char_indices().take(LOOKED_THROUGH) {
+        if char.is_whitespace() || char == '\u{feff}' {
+            gap = true;
+        } else if !char.is_control() {
+            let spaced = usize::from(gap && length > 0);
+            if length + spaced >= EXCERPT_CHARS {
+                break;
+            }
+            if spaced > 0 {
+                line.push(' ');
+            }
+            line.push(char);
+            gap = false;
+            shown.push(Shown {
+                at,
+                before: length + spaced,
+                after: length + spaced + 1,
+            });
+            length += spaced + 1;
+            continue;
+        }
+        shown.push(Shown {
+            at,
+            before: length,
+            after: length,
+        });
+    }
+    (line, shown)
+}
+
+/// In order, those that overlap as one, and not too many.
+fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_unstable_by_key(|place| (place.start, place.end));
+    let mut apart: Vec<Range<usize>> = Vec::new();
+    for place in places {
+        if let Some(last) = apart.last_mut()
+            && place.start < last.end
+        {
+            last.end = last.end.max(place.end);
+        } else if apart.len() < MOST_RANGES {
+            apart.push(place);
+        }
+    }
+    apart
+}
+
+impl Query {
+    /// Where the first match in a field begins, in bytes.
+    fn first_in(&self, field: &str) -> Option<usize> {
+        match &self.needles {
+            Needles::Literal(literal) => literal.find(field.as_bytes()),
+            Needles::Regex(regex) => regex.find(field).map(|found| found.start()),
+            Needles::Words(words) => {
+                let mut folded = Vec::with_capacity(field.len());
+                push_folded(&mut folded, field);
+                let first = words.iter().filter_map(|word| word.find(&folded)).min()?;
+                let mut length = Vec::new();
+                let mut passed = 0;
+                let mut chars = field.char_indices();
+                let found = chars.find(|(_, char)| {
+                    length.clear();
+                    push_folded_char(&mut length, *char);
+                    passed += length.len();
+                    passed > first
+                });
+                found.map(|(at, _)| at)
+            }
+        }
+    }
+
+    /// The matches from `first` on, in bytes behind `start`, as far as they begin before `end` there.
+    fn places(&self, field: &str, start: usize, first: usize, end: usize) -> Vec<Range<usize>> {
+        let from_start = |place: Range<usize>| place.start - start..place.end - start;
+        let rest = field.get(start..).unwrap_or_default();
+        match &self.needles {
+            Needles::Literal(literal) => {
+                let found = literal.find_iter(rest.as_bytes());
+                let found = found.take_while(|at| *at < end).take(MOST_RANGES);
+                found.map(|at| at..at + literal.needle().len()).collect()
+            }
+            Needles::Regex(regex) => {
+                let mut places = Vec::new();
+                let mut at = first;
+                while let Some(found) = regex.find_at(field, at)
+                    && found.start() - start < end
+                    && places.len() < MOST_RANGES
+                {
+                    places.push(from_start(found.range()));
+                    let next = field
+                        .get(found.end()..)
+                        .and_then(|rest| rest.chars().next());
+                    at = match (found.is_empty(), next) {
+                        (false, _) => found.end(),
+                        (true, Some(char)) => found.end() + char.len_utf8(),
+                        (true, None) => break,
+                    };
+                }
+                places
+            }
+            Needles::Words(words) => {
+                // A match may go on behind the end.
+                let longest = words
+                    .iter()
+                    .map(|word| word.needle().len())
+                    .max()
+                    .unwrap_or(0);
+                let limit = end.saturating_add(longest);
+                let (mut folded, mut from) = (Vec::new(), Vec::new());
+                for (at, char) in rest.char_indices().take_while(|(at, _)| *at < limit) {
+                    push_folded_char(&mut folded, char);
+                    from.resize(folded.len(), at..at + char.len_utf8());
+                }
+                let found = |word: &Finder<'_>| {
+                    let len = word.needle().len();
+                    let found = word
+                        .find_iter(&folded)
+                        .filter_map(|at| Some(from.get(at)?.start..from.get(at + len - 1)?.end));
+                    found.take(MOST_RANGES).collect::<Vec<_>>()
+                };
+                words.iter().flat_map(found).collect()
+            }
+        }
+    }
+}

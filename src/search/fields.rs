@@ -1,0 +1,181 @@
+//! What an entry's text is: the strings of its line that somebody wrote or may look for. Names of members,
+//! ids, times, images and a plugin's data are none.
+
+use crate::json::{self, Elements, Malformed, Members};
+use crate::log::scan::Kind;
+use std::ops::ControlFlow;
+
+/// Why a walk ends before the end of the line.
+enum Stop {
+    /// Nothing more is wanted.
+    Enough,
+    Malformed,
+}
+
+impl From<Malformed> for Stop {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
+/// Levels of a call's arguments that are looked into.
+const DEEPEST_ARGUMENT: usize = 64;
+
+/// The members of an entry that are text; a content may be blocks.
+const fn texts(kind: Kind) -> &'static [&'static [u8]] {
+    match kind {
+        Kind::Message | Kind::ContextEdit | Kind::Unknown => &[],
+        Kind::CustomMessage => &[b"customType", b"content"],
+        Kind::Compaction | Kind::BranchSummary => &[b"summary"],
+        Kind::ThinkingLevelChange => &[b"thinkingLevel"],
+        Kind::ModelChange => &[b"provider", b"modelId"],
+        Kind::Custom | Kind::LeafRecord => &[b"customType"],
+        Kind::Label => &[b"label"],
+        Kind::SessionInfo => &[b"name"],
+        Kind::Usage => &[b"kind", b"provider", b"model", b"note"],
+    }
+}
+
+/// The members of a message that are text, whatever its role.
+const OF_MESSAGES: &[&[u8]] = &[
+    b"content",
+    b"summary",
+    b"command",
+    b"output",
+    b"errorMessage",
+    b"toolName",
+    b"customType",
+];
+
+/// Shows each field of a stored line, in its order, as raw JSON: a string, or a number among the arguments
+/// of a call. What stands behind damage is not seen.
+pub fn each_field<'a>(line: &'a [u8], kind: Kind, see: impl FnMut(&'a [u8]) -> ControlFlow<()>) {
+    let mut walk = Walk { text: line, see };
+    let (Ok(()) | Err(Stop::Enough | Stop::Malformed)) = walk.entry(kind);
+}
+
+struct Walk<'a, F> {
+    text: &'a [u8],
+    see: F,
+}
+
+impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
+    fn entry(&mut self, kind: Kind) -> Result<(), Stop> {
+        let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
+        while let Some(key) = members.next_key()? {
+            let (name, at) = (key.name(self.text), key.value_at);
+            let end = match (&*name, kind) {
+                (b"message", Kind::Message) => self.object(at, OF_MESSAGES)?,
+                (b"replacement", Kind::ContextEdit) => self.object(at, &[b"content"])?,
+                (name, _) if texts(kind).contains(&name) => self.content(at)?,
+                _ => json::skip_value(self.text, at)?,
+            };
+            members.resume(end);
+        }
+        Ok(())
+    }
+
+    /// These members of an object; the position after it.
+    fn object(&mut self, at: usize, texts: &[&[u8]]) -> Result<usize, Stop> {
+        if self.text.get(at) != Some(&b'{') {
+            return Ok(json::skip_value(self.text, at)?);
+        }
+        let mut members = Members::open(self.text, at)?;
+        while let Some(key) = members.next_key()? {
+            let at = key.value_at;
+            let end = match texts.contains(&&*key.name(self.text)) {
+                true => self.content(at)?,
+                false => json::skip_value(self.text, at)?,
+            };
+            members.resume(end);
+        }
+        Ok(members.end())
+    }
+
+    /// Text, or an array of blocks.
+    fn content(&mut self, at: usize) -> Result<usize, Stop> {
+        if self.text.get(at) != Some(&b'[') {
+            return self.string(at);
+        }
+        let mut blocks = Elements::open(self.text, at)?;
+        while let Some(at) = blocks.next_at()? {
+            let end = match self.text.get(at) {
+                Some(b'{') => self.block(at)?,
+                _ => self.string(at)?,
+            };
+            blocks.resume(end);
+        }
+        Ok(blocks.end())
+    }
+
+    /// Text and thinking of whatever type of block; of a call its name and its arguments.
+    fn block(&mut self, at: usize) -> Result<usize, Stop> {
+        let mut members = Members::open(self.text, at)?;
+        while let Some(key) = members.next_key()? {
+            let at = key.value_at;
+            let end = match &*key.name(self.text) {
+                b"text" | b"thinking" | b"name" => self.string(at)?,
+                b"arguments" => self.arguments(at)?,
+                _ => json::skip_value(self.text, at)?,
+            };
+            members.resume(end);
+        }
+        Ok(members.end())
+    }
+
+    /// All strings and numbers in a value, without recursion.
+    fn arguments(&mut self, at: usize) -> Result<usize, Stop> {
+        let end = json::skip_value(self.text, at)?;
+        let mut open = vec![(at, 0)];
+        while let Some((at, level)) = open.pop() {
+            let first = open.len();
+            match self.text.get(at) {
+                Some(b'{') if level < DEEPEST_ARGUMENT => {
+                    let mut members = Members::open(self.text, at)?;
+                    while let Some(member) = members.next()? {
+                        open.push((member.value.start, level + 1));
+                    }
+                }
+                Some(b'[') if level < DEEPEST_ARGUMENT => {
+                    let mut elements = Elements::open(self.text, at)?;
+                    while let Some(element) = elements.next()? {
+                        open.push((element.start, level + 1));
+                    }
+                }
+                Some(b'"' | b'-' | b'0'..=b'9') => {
+                    let end = json::skip_value(self.text, at)?;
+                    self.show(at, end)?;
+                }
+                _ => {}
+            }
+            if let Some(inner) = open.get_mut(first..) {
+                inner.reverse();
+            }
+        }
+        Ok(end)
+    }
+
+    fn string(&mut self, at: usize) -> Result<usize, Stop> {
+        let end = json::skip_value(self.text, at)?;
+        if self.text.get(at) == Some(&b'"') {
+            self.show(at, end)?;
+        }
+        Ok(end)
+    }
+
+    fn show(&mut self, at: usize, end: usize) -> Result<(), Stop> {
+        match (self.see)(self.text.get(at..end).unwrap_or_default()) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stop::Enough),
+        }
+    }
+}
+
+/// What a row says of an entry beside its text: the role of a message, else the type, as it is written and
+/// as it is read.
+pub fn row_words(kind: Kind, kind_name: &str, role: Option<&str>) -> [String; 2] {
+    match kind {
+        Kind::Message => [role.unwrap_or_default().to_owned(), String::new()],
+        _ => [kind_name.to_owned(), kind_name.replace('_', " ")],
+    }
+}

@@ -1,0 +1,74 @@
+//! Case folding: by it two texts are the same if they differ in case only.
+
+/// Appends `text`, folded character by character, by way of upper case: that is where "ß" becomes "ss",
+/// and both small sigmas the same.
+pub fn push_folded(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text;
+    loop {
+        let ascii = rest.bytes().take_while(u8::is_ascii).count();
+        let (plain, other) = rest.split_at_checked(ascii).unwrap_or((rest, ""));
+        let start = out.len();
+        out.extend_from_slice(plain.as_bytes());
+        if let Some(plain) = out.get_mut(start..) {
+            plain.make_ascii_lowercase();
+        }
+        let mut chars = other.chars();
+        let Some(char) = chars.next() else { return };
+        push_folded_char(out, char);
+        rest = chars.as_str();
+    }
+}
+
+pub fn push_folded_char(out: &mut Vec<u8>, char: char) {
+    for lower in folded(char) {
+        out.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+/// What a character is folded to.
+pub fn folded(char: char) -> impl Iterator<Item = char> {
+    let upper = char.to_lowercase().flat_map(char::to_uppercase);
+    upper.flat_map(char::to_lowercase)
+}
+
+/// The characters outside of ASCII that are folded to something with ASCII in it.
+pub const FOLDED_TO_ASCII: [char; 20] = [
+    'ß', 'İ', 'ŉ', 'ı', 'ſ', 'ǰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ẚ', 'ẞ', '\u{212a}', 'ﬀ', 'ﬁ', 'ﬂ', 'ﬃ',
+    'ﬄ', 'ﬅ', 'ﬆ',
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_other_character_is_folded_to_ascii() {
+        let chars = ('\u{80}'..=char::MAX).filter(|char| folded(*char).any(|char| char.is_ascii()));
+        let mut expected = FOLDED_TO_ASCII;
+        expected.sort_unstable();
+        assert_eq!(
+            chars.collect::<String>(),
+            expected.iter().collect::<String>()
+        );
+    }
+
+    #[test]
+    fn what_differs_in_case_only_is_folded_to_the_same() {
+        let fold = |text: &str| {
+            let mut out = Vec::new();
+            push_folded(&mut out, text);
+            String::from_utf8(out).unwrap()
+        };
+        for (one, other) in [
+            ("Straße", "STRASSE"),
+            ("STRAẞE", "strasse"),
+            ("ΣΑΣ", "σας"),
+            ("ÀÉ x", "àé X"),
+            ("\u{212a}", "k"),
+            ("ﬁ", "FI"),
+        ] {
+            assert_eq!(fold(one), fold(other));
+        }
+        assert_eq!(fold("Größe 日本 [Z]"), "grösse 日本 [z]");
+    }
+}

@@ -1,0 +1,107 @@
+//! Whether what is looked for is in one entry.
+
+use super::fold::push_folded;
+use super::query::{Needles, Query};
+use crate::json;
+use crate::log::scan::Kind;
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+/// What has been found in the fields of one entry so far.
+#[derive(Debug)]
+pub struct Matcher<'q> {
+    query: &'q Query,
+    /// One bit for each needle.
+    found: u64,
+    folded: Vec<u8>,
+}
+
+impl<'q> Matcher<'q> {
+    pub fn new(query: &'q Query) -> Self {
+        Self {
+            query,
+            found: 0,
+            folded: Vec::new(),
+        }
+    }
+
+    /// Begins another entry, of which these needles are known to be found.
+    pub fn begin(&mut self, found: u64) {
+        self.found = found;
+    }
+
+    /// The needles found so far, one bit each.
+    pub fn found(&self) -> u64 {
+        self.found
+    }
+
+    /// Whether everything that is looked for was found.
+    pub fn is_match(&self) -> bool {
+        self.found == self.query.all()
+    }
+
+    /// Whether anything was.
+    pub fn is_touched(&self) -> bool {
+        self.found != 0
+    }
+
+    /// Looks into a field.
+    pub fn see(&mut self, text: &str) -> ControlFlow<()> {
+        self.found |= self.query.found_in(text, self.found, &mut self.folded);
+        match self.is_match() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Looks into all fields of a stored line.
+    pub fn see_line(&mut self, line: &[u8], kind: Kind) {
+        if !self.is_match() && self.may_add(line) {
+            super::each_field(line, kind, |raw| match self.may_add(raw) {
+                true => self.see(&decoded(raw)),
+                false => ControlFlow::Continue(()),
+            });
+        }
+    }
+
+    /// Whether every needle that is missing may be in this line. Others need not be looked at, unless
+    /// it matters whether some of them are there.
+    pub fn may_complete(&self, line: &[u8]) -> bool {
+        let prefilters = self.query.prefilters.iter().enumerate();
+        let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
+        missing.all(|(_, prefilter)| prefilter.passes(line))
+    }
+
+    fn may_add(&self, raw: &[u8]) -> bool {
+        let prefilters = self.query.prefilters.iter().enumerate();
+        let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
+        missing.any(|(_, prefilter)| prefilter.passes(raw))
+    }
+}
+
+/// The text of a field.
+pub(super) fn decoded(raw: &[u8]) -> Cow<'_, str> {
+    json::string(raw).unwrap_or_else(|| String::from_utf8_lossy(raw))
+}
+
+impl Query {
+    /// The needles that are in `text`, those `known` aside.
+    pub(super) fn found_in(&self, text: &str, known: u64, folded: &mut Vec<u8>) -> u64 {
+        let is_found = match &self.needles {
+            Needles::Literal(literal) => literal.find(text.as_bytes()).is_some(),
+            Needles::Regex(regex) => regex.is_match(text),
+            Needles::Words(words) => {
+                folded.clear();
+                push_folded(folded, text);
+                let mut found = 0;
+                for (at, word) in words.iter().enumerate() {
+                    if known & 1 << at == 0 && word.find(folded).is_some() {
+                        found |= 1 << at;
+                    }
+                }
+                return found;
+            }
+        };
+        u64::from(is_found)
+    }
+}

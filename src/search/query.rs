@@ -1,0 +1,163 @@
+//! What is looked for, as clients write it.
+
+use super::fold::push_folded;
+use super::prefilter::Prefilter;
+use memchr::memmem::Finder;
+use regex::{Regex, RegexBuilder};
+
+/// How a query is understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// All words must occur, in any field, whatever their case; `"…"` is one word.
+    #[default]
+    Words,
+    /// The text as it stands must occur in one field.
+    Literal,
+    /// A regular expression must match in one field.
+    Regex,
+}
+
+/// Words of a query at most.
+const MOST_WORDS: usize = 64;
+/// Bytes of a compiled pattern at most.
+const LARGEST_PATTERN: usize = 1 << 20;
+/// Levels of a pattern's groups at most.
+const DEEPEST_PATTERN: u32 = 100;
+
+#[derive(Debug)]
+pub struct Query {
+    pub(super) needles: Needles,
+    /// For each needle by which stored lines are passed over.
+    pub(super) prefilters: Vec<Prefilter>,
+}
+
+#[derive(Debug)]
+pub(super) enum Needles {
+    /// Folded.
+    Words(Vec<Finder<'static>>),
+    Literal(Finder<'static>),
+    Regex(Regex),
+}
+
+impl Query {
+    /// `None` if nothing is looked for: everything matches. The error says what is wrong with `text`.
+    pub fn parse(text: &str, mode: Mode) -> Result<Option<Self>, String> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let (needles, prefilters) = match mode {
+            Mode::Words => {
+                let words = words(text);
+                if words.is_empty() {
+                    return Ok(None);
+                }
+                if words.len() > MOST_WORDS {
+                    return Err(format!("has more than {MOST_WORDS} words"));
+                }
+                let finders = words.iter().map(|word| Finder::new(word).into_owned());
+                let prefilters = words.iter().map(|word| Prefilter::folded(word));
+                (Needles::Words(finders.collect()), prefilters.collect())
+            }
+            Mode::Literal => {
+                let finder = Finder::new(text.as_bytes()).into_owned();
+                (Needles::Literal(finder), vec![Prefilter::literal(text)])
+            }
+            Mode::Regex => {
+                let regex = RegexBuilder::new(text)
+                    .multi_line(true)
+                    .size_limit(LARGEST_PATTERN)
+                    .dfa_size_limit(LARGEST_PATTERN)
+                    .nest_limit(DEEPEST_PATTERN)
+                    .build();
+                let regex = regex.map_err(|error| reason(&error))?;
+                (Needles::Regex(regex), vec![Prefilter::pattern(text)])
+            }
+        };
+        Ok(Some(Self {
+            needles,
+            prefilters,
+        }))
+    }
+
+    /// All needles, one bit each.
+    pub(super) fn all(&self) -> u64 {
+        u64::MAX >> (64 - self.prefilters.len().clamp(1, 64))
+    }
+}
+
+/// On one line: what the parser draws below the pattern is lost without its line breaks.
+fn reason(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(limit) => {
+            format!("is a pattern of more than {limit} bytes when compiled")
+        }
+        error => {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            let last = last.strip_prefix("error: ").unwrap_or(last);
+            format!("is no regular expression: {last}")
+        }
+    }
+}
+
+/// The words and phrases of `text`, folded, each once.
+fn words(text: &str) -> Vec<Vec<u8>> {
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
+            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+        };
+        rest = after.trim_start();
+        let mut folded = Vec::with_capacity(word.len());
+        push_folded(&mut folded, word);
+        if !folded.is_empty() && !words.contains(&folded) {
+            words.push(folded);
+        }
+        if words.len() > MOST_WORDS {
+            break;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_separates_words_and_quotes_hold_them_together() {
+        let check = |text: &str, expected: &[&str]| {
+            let words = words(text)
+                .into_iter()
+                .map(|word| String::from_utf8(word).unwrap());
+            assert_eq!(words.collect::<Vec<_>>(), expected, "{text}");
+        };
+        check("", &[]);
+        check(" \t\n", &[]);
+        check(" One  TWO one ", &["one", "two"]);
+        check(r#"a "b  C" d"#, &["a", "b  c", "d"]);
+        check(r#""open end "#, &["open end "]);
+        check(r#""" "" x"#, &["x"]);
+        check(r#"it's 5"x"#, &["it's", r#"5"x"#]);
+        check("/a b/", &["/a", "b/"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let parse = |text: &str, mode| Query::parse(text, mode).map(|query| query.is_some());
+        assert_eq!(parse("(", Mode::Words), Ok(true));
+        assert_eq!(parse("(", Mode::Literal), Ok(true));
+        let unclosed = Err("is no regular expression: unclosed group".to_owned());
+        assert_eq!(parse("(", Mode::Regex), unclosed);
+        let large = parse(r"(\pL{100}){100}", Mode::Regex).unwrap_err();
+        assert!(large.starts_with("is a pattern of more than"), "{large}");
+        assert!(parse(&"(".repeat(200), Mode::Regex).is_err());
+        let words: Vec<_> = (0..=MOST_WORDS).map(|word| word.to_string()).collect();
+        assert!(parse(&words.join(" "), Mode::Words).is_err());
+        assert_eq!(parse("", Mode::Regex), Ok(false));
+        assert_eq!(parse("  ", Mode::Words), Ok(false));
+        assert_eq!(parse(" ", Mode::Literal), Ok(true));
+    }
+}

@@ -1,0 +1,291 @@
+//! Against a search that decodes everything with serde_json and looks through it.
+
+use super::*;
+use crate::log::scan::Kind;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+fn query(text: &str, mode: Mode) -> Query {
+    Query::parse(text, mode).unwrap().unwrap()
+}
+
+#[track_caller]
+fn finds(entry: &str, kind: Kind, text: &str, mode: Mode) -> bool {
+    let query = query(text, mode);
+    let mut matcher = Matcher::new(&query);
+    matcher.see_line(entry.as_bytes(), kind);
+    let found = matcher.is_match();
+    assert!(
+        !found || Matcher::new(&query).may_complete(entry.as_bytes()),
+        "{text} is passed over in {entry}"
+    );
+    found
+}
+
+fn user(text: &str) -> String {
+    json!({"type": "message", "id": "a", "message": {"role": "user", "content": text}}).to_string()
+}
+
+#[test]
+fn the_text_of_an_entry_is_what_somebody_wrote() {
+    let message = r#"{"type":"message","id":"anid","parentId":null,"timestamp":"2025","message":{
+        "role":"assistant","provider":"aprovider","content":[
+          {"type":"thinking","thinking":"athought","signature":"asignature"},
+          {"type":"text","text":"atext"},
+          {"type":"image","data":"adata","mimeType":"image/png"},
+          {"type":"toolCall","id":"acall","name":"atool","arguments":{"akey":"avalue","deep":[{"n":[-4711]}],"t":true}}
+        ],"errorMessage":"anerror","usage":{"note":"ausage"}}}"#;
+    let entries = [
+        (
+            Kind::Message,
+            message,
+            "athought atext atool avalue -4711 anerror",
+        ),
+        (
+            Kind::Message,
+            r#"{"message":{"role":"toolResult","toolName":"atool","toolCallId":"no","content":[{"type":"text","text":"aresult"}],"details":{"x":"no"}}}"#,
+            "atool aresult",
+        ),
+        (
+            Kind::Message,
+            r#"{"message":{"role":"bashExecution","command":"acommand","output":"anoutput"}}"#,
+            "acommand anoutput",
+        ),
+        (
+            Kind::Compaction,
+            r#"{"summary":"asummary","details":"no"}"#,
+            "asummary",
+        ),
+        (
+            Kind::CustomMessage,
+            r#"{"customType":"atype","content":"acontent"}"#,
+            "atype acontent",
+        ),
+        (
+            Kind::Custom,
+            r#"{"customType":"atype","data":"no"}"#,
+            "atype",
+        ),
+        (
+            Kind::ContextEdit,
+            r#"{"replacement":{"content":"acontent"}}"#,
+            "acontent",
+        ),
+        (
+            Kind::Label,
+            r#"{"label":"alabel","targetId":"no"}"#,
+            "alabel",
+        ),
+        (Kind::SessionInfo, r#"{"name":"aname"}"#, "aname"),
+        (
+            Kind::ModelChange,
+            r#"{"provider":"ap","modelId":"am"}"#,
+            "ap am",
+        ),
+        (Kind::Unknown, r#"{"type":"strange","text":"no"}"#, ""),
+    ];
+    for (kind, entry, text) in entries {
+        let mut fields = Vec::new();
+        each_field(entry.as_bytes(), kind, |raw| {
+            fields.push(
+                std::str::from_utf8(raw)
+                    .unwrap()
+                    .trim_matches('"')
+                    .to_owned(),
+            );
+            std::ops::ControlFlow::Continue(())
+        });
+        assert_eq!(fields.join(" "), text, "{entry}");
+    }
+}
+
+#[test]
+fn words_are_all_in_the_entry_whatever_their_case() {
+    let entry = json!({"type": "message", "message": {"role": "assistant", "content": [
+        {"type": "text", "text": "Die STRASSE, 5 \"q\" a/b\\c\nnext"},
+        {"type": "toolCall", "name": "bash", "arguments": {"command": "cargo test"}},
+    ]}});
+    let entry = entry.to_string();
+    let has = |text: &str| finds(&entry, Kind::Message, text, Mode::Words);
+    assert!(has("straße CARGO"));
+    assert!(has("\"cargo test\" a/b\\c"));
+    assert!(has("\"q\"") && has("5 "));
+    assert!(!has("\"test cargo\"") && has("test cargo"));
+    assert!(!has("command") && !has("toolCall") && !has("cargo tests"));
+}
+
+/// Any character may stand in a line as an escape: by raw bytes alone such text would not be found.
+#[test]
+fn escapes_hide_nothing() {
+    let entry = r#"{"type":"message","message":{"role":"user","content":"\u0063argo \u212aelvin \u00df \ud83d\ude00 a\/b \"q\" \u001b[1m x\ty"}}"#;
+    for (text, mode) in [
+        ("cargo", Mode::Words),
+        ("CARGO", Mode::Words),
+        ("kelvin", Mode::Words),
+        ("ss", Mode::Words),
+        ("😀", Mode::Words),
+        ("a/b", Mode::Words),
+        ("cargo", Mode::Literal),
+        ("\"q\"", Mode::Literal),
+        ("x\ty", Mode::Literal),
+        ("\u{1b}[1m", Mode::Literal),
+        ("^cargo .elvin", Mode::Regex),
+        (r"(?i)CARGO\s", Mode::Regex),
+    ] {
+        assert!(finds(entry, Kind::Message, text, mode), "{text} {mode:?}");
+    }
+    let raw = user("\u{212a}elvin ﬁne ß İx");
+    for text in ["kelvin", "fine", "ss", "i\u{307}x"] {
+        assert!(finds(&raw, Kind::Message, text, Mode::Words), "{text}");
+    }
+}
+
+#[test]
+fn literal_text_and_patterns_match_in_one_field_as_they_stand() {
+    let entry = json!({"type": "message", "message": {"role": "assistant", "content": [
+        {"type": "text", "text": "One two\nthree"}, {"type": "text", "text": "four"},
+    ]}});
+    let entry = entry.to_string();
+    let has = |text: &str, mode| finds(&entry, Kind::Message, text, mode);
+    assert!(has("e two\nth", Mode::Literal) && has(".", Mode::Regex));
+    assert!(!has("one", Mode::Literal) && !has("/two/", Mode::Literal));
+    assert!(has("^three$", Mode::Regex) && has("(?i)ONE|x", Mode::Regex));
+    assert!(!has("three.*four", Mode::Regex) && !has("one", Mode::Regex));
+}
+
+#[track_caller]
+fn check_excerpt(text: &str, mode: Mode, field: &str, expected: &str) {
+    let query = query(text, mode);
+    let mut best = BestField::new(&query);
+    let _seen = best.see(Cow::Borrowed(field));
+    let excerpt = best.excerpt().unwrap();
+    assert!(excerpt.text.chars().count() <= EXCERPT_CHARS);
+    let mut marked = String::new();
+    for (at, char) in excerpt.text.chars().enumerate() {
+        let mut close_and_open = String::new();
+        for range in &excerpt.ranges {
+            if range.end == at {
+                close_and_open.push(']');
+            }
+            if range.start == at {
+                close_and_open.push('[');
+            }
+        }
+        marked.push_str(&close_and_open);
+        marked.push(char);
+    }
+    if excerpt
+        .ranges
+        .last()
+        .is_some_and(|range| range.end == excerpt.text.chars().count())
+    {
+        marked.push(']');
+    }
+    assert_eq!(marked, expected);
+}
+
+#[test]
+fn an_excerpt_is_one_line_around_the_first_match() {
+    check_excerpt("two", Mode::Words, "one TWO three", "one [TWO] three");
+    check_excerpt(
+        "one three",
+        Mode::Words,
+        " one\n\ttwo\u{1b} three ",
+        "[one] two [three]",
+    );
+    check_excerpt("straße", Mode::Words, "é STRASSE", "é [STRASSE]");
+    check_excerpt("ss", Mode::Words, "😀 ß", "😀 [ß]");
+    check_excerpt("ab bc", Mode::Words, "xabcx", "x[abc]x");
+    check_excerpt("a\nb", Mode::Literal, "xa\nb", "x[a b]");
+    check_excerpt(r"\d+", Mode::Regex, "a 12 b 3", "a [12] b [3]");
+    check_excerpt("x*", Mode::Regex, "axxb", "a[xx]b");
+    let far = format!("{}needle {}", "a ".repeat(500), "b".repeat(500));
+    let before = "a ".repeat(30);
+    let after = "b".repeat(EXCERPT_CHARS - 60 - "needle ".len());
+    check_excerpt(
+        "needle",
+        Mode::Literal,
+        &far,
+        &format!("{before}[needle] {after}"),
+    );
+    // Places are 16 at most.
+    let many = "x ".repeat(100);
+    let shown = "[x] ".repeat(16) + &"x ".repeat(84);
+    check_excerpt("x", Mode::Literal, &many, shown.trim_end());
+    // A match that goes on behind the end is marked as far as it is shown.
+    let long = "y".repeat(300);
+    check_excerpt(&long, Mode::Words, &long, &format!("[{}]", "y".repeat(200)));
+}
+
+#[test]
+fn the_field_with_most_words_is_shown() {
+    let query = query("one two three", Mode::Words);
+    let mut best = BestField::new(&query);
+    for field in ["one", "two three", "one two"] {
+        let _seen = best.see(Cow::Borrowed(field));
+    }
+    assert_eq!(best.excerpt().unwrap().text, "two three");
+    assert_eq!(BestField::new(&query).excerpt(), None);
+}
+
+/// All strings of a message's text, the slow way.
+fn decoded_text(entry: &Value) -> Vec<String> {
+    let blocks = entry["message"]["content"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    texts.map(str::to_owned).collect()
+}
+
+fn folded(text: &str) -> String {
+    let upper = text
+        .chars()
+        .flat_map(char::to_lowercase)
+        .flat_map(char::to_uppercase);
+    upper.flat_map(char::to_lowercase).collect()
+}
+
+/// A string literal with any of its characters as escapes.
+fn literal(text: &str, escaped: &[bool]) -> String {
+    let mut out = String::from("\"");
+    for (at, char) in text.chars().enumerate() {
+        let is_escaped = escaped
+            .get(at % escaped.len().max(1))
+            .copied()
+            .unwrap_or(false);
+        if is_escaped || char.is_control() || matches!(char, '"' | '\\') {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(char);
+        }
+    }
+    out + "\""
+}
+
+proptest! {
+    #[test]
+    fn as_a_search_that_decodes_everything(
+        texts in prop::collection::vec("[aAbBkKsSß\u{212a}ſİiﬁé日 \"/\\\\\n]{0,12}", 1..3),
+        escaped in prop::collection::vec(prop::bool::weighted(0.1), 1..6),
+        needle in "[aAbBkKsSßiéf日 /]{1,4}",
+    ) {
+        let blocks = texts.iter().map(|text| format!(r#"{{"type":"text","text":{}}}"#, literal(text, &escaped)));
+        let blocks = blocks.collect::<Vec<_>>().join(",");
+        let entry = format!(r#"{{"type":"message","message":{{"role":"user","content":[{blocks}]}}}}"#);
+        let decoded = decoded_text(&serde_json::from_str(&entry).unwrap());
+        prop_assert_eq!(&decoded, &texts);
+        let literal = decoded.iter().any(|text| text.contains(&needle));
+        prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Literal), literal);
+        prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Regex), literal);
+        let words: Vec<_> = needle.split_whitespace().map(folded).collect();
+        if !words.is_empty() {
+            let has = |word: &String| decoded.iter().any(|text| folded(text).contains(word));
+            let all = words.iter().all(has);
+            prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Words), all);
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! What is known of the tools that agents call: which argument tells what a call does, and which
+//! files it reads or changes.
+//!
+//! Owns the one table of well-known tools, by the names that several agents give them. Pure; reads
+//! raw JSON of any shape, damaged too.
+
+use crate::json::{self, Elements, Members};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What a call does to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    None,
+    Read,
+    Change,
+}
+
+/// Tools that do the same.
+#[derive(Debug)]
+struct Family {
+    /// As [`normalized`] makes them.
+    names: &'static [&'static str],
+    /// The arguments that tell what a call does, the best one first.
+    telling: &'static [&'static str],
+    access: Access,
+}
+
+const PATHS: &[&str] = &[
+    "path",
+    "file_path",
+    "filePath",
+    "absolute_path",
+    "target_file",
+    "filename",
+    "notebook_path",
+    "file",
+    "paths",
+    "files",
+];
+
+/// The arguments in which a patch stands as text.
+const PATCHES: &[&str] = &["input", "patch", "patchText", "_raw"];
+
+const FAMILIES: &[Family] = &[
+    Family {
+        names: &[
+            "bash",
+            "shell",
+            "localshell",
+            "exec",
+            "execcommand",
+            "containerexec",
+            "runcommand",
+            "runshellcommand",
+            "runterminalcmd",
+            "shellcommand",
+            "executecommand",
+            "terminal",
+        ],
+        telling: &["command", "cmd", "commands", "script", "action"],
+        access: Access::None,
+    },
+    Family {
+        names: &[
+            "read",
+            "readfile",
+            "readmanyfiles",
+            "readtextfile",
+            "view",
+            "viewimage",
+            "cat",
+        ],
+        telling: PATHS,
+        access: Access::Read,
+    },
+    Family {
+        names: &["write", "writefile", "createfile", "writetofile"],
+        telling: PATHS,
+        access: Access::Change,
+    },
+    Family {
+        names: &[
+            "edit",
+            "editfile",
+            "multiedit",
+            "notebookedit",
+            "replace",
+            "replaceinfile",
+            "strreplace",
+            "searchreplace",
+            "applypatch",
+            "patch",
+            "texteditor",
+            "strreplaceeditor",
+            "strreplacebasededittool",
+        ],
+        telling: PATHS,
+        access: Access::Change,
+    },
+    Family {
+        names: &[
+            "grep",
+            "rg",
+            "ripgrep",
+            "grepsearch",
+            "searchfilecontent",
+            "searchfiles",
+            "codesearch",
+        ],
+        telling: &["pattern", "query", "regex"],
+        access: Access::None,
+    },
+    Family {
+        names: &["glob", "find", "filesearch", "globfiles", "findfiles"],
+        telling: &["pattern", "glob", "glob_pattern", "query", "name"],
+        access: Access::None,
+    },
+    Family {
+        names: &[
+            "ls",
+            "list",
+            "listdirectory",
+            "listdir",
+            "listfiles",
+            "tree",
+        ],
+        telling: &["path", "dir_path", "directory", "dir"],
+        access: Access::None,
+    },
+    Family {
+        names: &["task", "agent", "subagent", "spawnagent", "delegate"],
+        telling: &["description", "task", "prompt", "message", "instructions"],
+        access: Access::None,
+    },
+    Family {
+        names: &["webfetch", "fetch"],
+        telling: &["url", "urls", "prompt"],
+        access: Access::None,
+    },
+    Family {
+        names: &["websearch", "googlewebsearch"],
+        telling: &["query", "action"],
+        access: Access::None,
+    },
+    Family {
+        names: &["todowrite", "writetodos", "todo", "updateplan"],
+        telling: &["todos", "plan", "content"],
+        access: Access::None,
+    },
+    Family {
+        names: &["skill", "loadskill"],
+        telling: &["skill", "name", "command"],
+        access: Access::None,
+    },
+];
+
+/// A string argument of an unknown tool is short up to so many characters.
+const SHORT: usize = 80;
+/// Elements of an argument that are looked at.
+const MOST_ELEMENTS: usize = 64;
+
+/// What a call says of itself.
+#[derive(Debug, Clone)]
+pub struct Call<'a> {
+    family: Option<&'static Family>,
+    /// Names and raw values.
+    arguments: Vec<(Cow<'a, [u8]>, &'a [u8])>,
+}
+
+impl<'a> Call<'a> {
+    /// `arguments` is raw JSON: an object if the writer kept to the format.
+    pub fn new(name: &str, arguments: &'a [u8]) -> Self {
+        Self {
+            family: family(name),
+            arguments: members(arguments).collect(),
+        }
+    }
+
+    /// The argument that tells what it does, as it stands: any length, any lines. That of an unknown
+    /// tool is its first short string.
+    pub fn summary(&self) -> Option<Cow<'a, str>> {
+        let telling = self.family.map_or(&[][..], |family| family.telling);
+        let values = telling.iter().filter_map(|name| self.argument(name));
+        let mut told = values.filter_map(told).filter(|told| !is_blank(told));
+        let told = told.next().or_else(|| self.patched_files());
+        told.or_else(|| self.short())
+    }
+
+    pub fn access(&self) -> Access {
+        match self.family.map_or(Access::None, |family| family.access) {
+            // Editors with one tool for both, as Anthropic's and goose's, name it in `command`.
+            Access::Change => match self.text("command") {
+                Some(command) if command == "view" => Access::Read,
+                _ => Access::Change,
+            },
+            access => access,
+        }
+    }
+
+    /// The files it reads or changes, as far as its arguments name them.
+    pub fn files(&self) -> BTreeSet<Cow<'a, str>> {
+        let mut files = BTreeSet::new();
+        if self.access() == Access::None {
+            return files;
+        }
+        for value in PATHS.iter().filter_map(|name| self.argument(name)) {
+            match json::string(value) {
+                Some(path) => drop(files.insert(path)),
+                None => files.extend(strings(value)),
+            }
+        }
+        if let Some(patch) = self.patch() {
+            files.extend(patched(&patch).map(|path| Cow::Owned(path.to_owned())));
+        }
+        files.retain(|path| !path.is_empty());
+        files
+    }
+
+    /// The last one of this name, as everywhere.
+    fn argument(&self, name: &str) -> Option<&'a [u8]> {
+        let mut arguments = self.arguments.iter().rev();
+        let (_, value) = arguments.find(|(key, _)| **key == *name.as_bytes())?;
+        Some(value)
+    }
+
+    fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.argument(name).and_then(json::string)
+    }
+
+    fn patch(&self) -> Option<Cow<'a, str>> {
+        if self.family?.access != Access::Change {
+            return None;
+        }
+        let mut texts = PATCHES.iter().filter_map(|name| self.text(name));
+        texts.find(|text| text.contains("*** Begin Patch"))
+    }
+
+    fn patched_files(&self) -> Option<Cow<'a, str>> {
+        let patch = self.patch()?;
+        let files: Vec<_> = patched(&patch).take(MOST_ELEMENTS).collect();
+        (!files.is_empty()).then(|| Cow::Owned(files.join(", ")))
+    }
+
+    fn short(&self) -> Option<Cow<'a, str>> {
+        let is_short = |value: &&[u8]| json::chars(value).take(SHORT + 1).count() <= SHORT;
+        let values = self.arguments.iter().map(|(_, value)| *value);
+        let mut texts = values.filter(is_short).filter_map(json::string);
+        texts.find(|text| !is_blank(text))
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn family(name: &str) -> Option<&'static Family> {
+    let name = normalized(name);
+    let mut families = FAMILIES.iter();
+    families.find(|family| family.names.contains(&&*name))
+}
+
+/// Without what stands before the name proper (`developer__shell`, `container.exec`), its case and
+/// what separates its words.
+fn normalized(name: &str) -> String {
+    let own = name.rsplit("__").next().unwrap_or(name);
+    let letters = own.chars().filter(|char| char.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// The members of an object, as far as it can be read.
+fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, &[u8])> {
+    let mut members = Members::open(object, 0).ok();
+    std::iter::from_fn(move || {
+        let member = members.as_mut()?.next().ok()??;
+        Some((member.name(object), object.get(member.value.clone())?))
+    })
+}
+
+fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut elements = Elements::open(array, 0).ok();
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+}
+
+/// The strings of an array.
+fn strings(array: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    elements(array).filter_map(json::string)
+}
+
+/// What an argument says: a string, the words of a command, or the text that tells most of an object.
+fn told(value: &[u8]) -> Option<Cow<'_, str>> {
+    match value.first()? {
+        b'"' => json::string(value),
+        b'[' => words(value).or_else(|| told_in(elements(value).next()?)),
+        _ => told_in(value),
+    }
+}
+
+fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
+    const TELLING: [&str; 5] = ["command", "query", "content", "step", "url"];
+    let named = json::get_each(object, TELLING);
+    let mut texts = named.into_iter().flatten();
+    texts.find_map(|value| json::string(value).or_else(|| words(value)))
+}
+
+/// The words of an array, and of `["bash", "-lc", "…"]` what the shell is asked for.
+fn words(array: &[u8]) -> Option<Cow<'_, str>> {
+    let mut words: Vec<_> = strings(array).take(MOST_ELEMENTS).collect();
+    match &*words {
+        [] => None,
+        [_, flag, _] if flag == "-lc" || flag == "-c" => words.pop(),
+        words => Some(Cow::Owned(words.join(" "))),
+    }
+}
+
+/// The files that a patch of Codex names.
+fn patched(patch: &str) -> impl Iterator<Item = &str> {
+    patch.lines().filter_map(|line| {
+        let (what, path) = line.strip_prefix("*** ")?.split_once(" File: ")?;
+        matches!(what, "Add" | "Update" | "Delete").then(|| path.trim())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, arguments: &str, summary: &str) {
+        let call = Call::new(name, arguments.as_bytes());
+        assert_eq!(call.summary().as_deref().unwrap_or_default(), summary);
+    }
+
+    /// A row said `Bash(command="…", description="…")`, as the arguments happened to stand: each tool
+    /// has one that tells what it does, whichever agent calls it and by what name.
+    #[test]
+    fn well_known_tools_tell_by_one_argument() {
+        check(
+            "bash",
+            r#"{"timeout":5,"command":"cargo test"}"#,
+            "cargo test",
+        );
+        let described = r#"{"description":"Tests","command":"cargo test"}"#;
+        check("Bash", described, "cargo test");
+        let listed = r#"{"workdir":"/w","command":["bash","-lc","cargo test"]}"#;
+        check("shell", listed, "cargo test");
+        check("container.exec", r#"{"cmd":["git","diff"]}"#, "git diff");
+        let action = r#"{"action":{"type":"exec","command":["sh","-c","ls"]}}"#;
+        check("local_shell", action, "ls");
+        check("exec_command", r#"{"cmd":"ls","workdir":"/w"}"#, "ls");
+        check("run_shell_command", r#"{"command":"ls"}"#, "ls");
+        check("developer__shell", r#"{"command":"ls"}"#, "ls");
+        check("read", r#"{"offset":1,"path":"a.rs"}"#, "a.rs");
+        check("Read", r#"{"file_path":"/w/a.rs"}"#, "/w/a.rs");
+        check("read", r#"{"filePath":"/w/a.rs"}"#, "/w/a.rs");
+        check("read_file", r#"{"absolute_path":"/w/a.rs"}"#, "/w/a.rs");
+        check("read_many_files", r#"{"paths":["a","b"]}"#, "a b");
+        check("Write", r#"{"content":"x","file_path":"n.md"}"#, "n.md");
+        let edit = r#"{"old_string":"a","new_string":"b","file_path":"m.rs"}"#;
+        for name in ["Edit", "MultiEdit", "replace", "str_replace_editor"] {
+            check(name, edit, "m.rs");
+        }
+        check("NotebookEdit", r#"{"notebook_path":"a.ipynb"}"#, "a.ipynb");
+        let text_editor = r#"{"command":"write","path":"a.rs","file_text":"x"}"#;
+        check("developer__text_editor", text_editor, "a.rs");
+        check("Grep", r#"{"path":"src","pattern":"fn main"}"#, "fn main");
+        check("search_file_content", r#"{"pattern":"x"}"#, "x");
+        check("Glob", r#"{"path":"src","pattern":"**/*.rs"}"#, "**/*.rs");
+        check("find", r#"{"path":"src","pattern":"*.rs"}"#, "*.rs");
+        check("ls", r#"{"limit":5,"path":"src"}"#, "src");
+        check("list_directory", r#"{"dir_path":"src"}"#, "src");
+        let task = r#"{"prompt":"Look at it all","description":"Look"}"#;
+        check("Task", task, "Look");
+        check(
+            "WebFetch",
+            r#"{"prompt":"p","url":"https://a.b"}"#,
+            "https://a.b",
+        );
+        check("WebSearch", r#"{"query":"rust"}"#, "rust");
+        check("google_web_search", r#"{"query":"rust"}"#, "rust");
+        let todos = r#"{"todos":[{"status":"done","content":"Build"},{"content":"b"}]}"#;
+        check("TodoWrite", todos, "Build");
+        check(
+            "update_plan",
+            r#"{"plan":[{"step":"Build","status":"x"}]}"#,
+            "Build",
+        );
+        let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n*** Add File: b.rs\n+y\n*** End Patch"}"#;
+        check("apply_patch", patch, "a.rs, b.rs");
+    }
+
+    #[test]
+    fn an_unknown_tool_tells_by_its_first_short_string() {
+        let long = "x".repeat(SHORT + 1);
+        let fits = "y".repeat(SHORT);
+        let arguments = format!(r#"{{"n":1,"long":"{long}","blank":" ","it":"{fits}","z":"z"}}"#);
+        check("weather", &arguments, &fits);
+        check("mcp__maps__route", r#"{"to":"Ulm"}"#, "Ulm");
+        check("weather", r#"{"n":1,"list":["a"]}"#, "");
+        // A known one that lacks its argument is as an unknown one.
+        check("bash", r#"{"command":7,"what":"ls"}"#, "ls");
+        for none in ["", "null", "[]", "5", r#""text""#, "{}"] {
+            check("bash", none, "");
+        }
+        check("bash", r#"{"command":"ls","cut":"of"#, "ls");
+        check("bash", r#"{"command":"first","command":"last"}"#, "last");
+    }
+
+    #[test]
+    fn files_are_those_of_paths_and_patches() {
+        let files = |name: &str, arguments: &str| {
+            let call = Call::new(name, arguments.as_bytes());
+            let files: Vec<_> = call.files().into_iter().map(Cow::into_owned).collect();
+            (call.access(), files.join(" "))
+        };
+        let patch = r#"{"input":"*** Begin Patch\n*** Update File: b\n*** Delete File: a\n*** Update File: b"}"#;
+        assert_eq!(files("apply_patch", patch), (Access::Change, "a b".into()));
+        let view = r#"{"command":"view","path":"a"}"#;
+        assert_eq!(files("text_editor", view), (Access::Read, "a".into()));
+        let insert = r#"{"command":"insert","path":"a"}"#;
+        assert_eq!(files("text_editor", insert), (Access::Change, "a".into()));
+        assert_eq!(files("bash", view), (Access::None, String::new()));
+        assert_eq!(
+            files("Read", r#"{"file_path":""}"#),
+            (Access::Read, String::new())
+        );
+    }
+}

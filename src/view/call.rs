@@ -1,0 +1,102 @@
+//! Calls of tools as rows show them: what was asked, and with a result what came of it.
+
+use super::line::Line;
+use super::prefix::Render;
+use super::preview::RowFacts;
+use crate::tools::{self, Access};
+use std::borrow::Cow;
+
+/// Characters of a call's summary at most.
+pub const SUMMARY_CHARS: usize = 120;
+/// Characters of a result at most.
+pub const RESULT_CHARS: usize = 80;
+
+/// A call in an assistant message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolCall<'a> {
+    /// By which its result names it; empty where absent.
+    pub id: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+    /// What it does: one line, at most [`SUMMARY_CHARS`] characters; empty where nothing tells.
+    pub summary: Cow<'a, str>,
+    /// The files it changes if it succeeds; 0: it is no tool for that.
+    pub changes: u32,
+}
+
+impl<'a> ToolCall<'a> {
+    /// `arguments` is raw JSON, damaged perhaps.
+    pub fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
+        let call = tools::Call::new(&name, arguments);
+        let mut summary = Line::of(SUMMARY_CHARS);
+        if let Some(told) = call.summary() {
+            summary.push_str(&told);
+        }
+        let changes = match call.access() {
+            Access::Change => u32::try_from(call.files().len()).unwrap_or(u32::MAX).max(1),
+            Access::Read | Access::None => 0,
+        };
+        Self {
+            id,
+            name,
+            summary: summary.into_text().into(),
+            changes,
+        }
+    }
+
+    pub fn into_owned(self) -> ToolCall<'static> {
+        ToolCall {
+            id: Cow::Owned(self.id.into_owned()),
+            name: Cow::Owned(self.name.into_owned()),
+            summary: Cow::Owned(self.summary.into_owned()),
+            changes: self.changes,
+        }
+    }
+}
+
+impl RowFacts<'_> {
+    /// The call that a tool result answers, by what the result says itself: for one whose call is not
+    /// found.
+    pub fn own_call(&self) -> Option<ToolCall<'_>> {
+        let name = self.tool_name.as_deref()?;
+        Some(ToolCall::new(Cow::default(), name.into(), b""))
+    }
+
+    /// The preview of a tool result: `<name> <summary> → <result>`. Where all does not fit, the summary
+    /// is cut, not the result.
+    pub fn preview_of_result(
+        &self,
+        call: Option<&ToolCall<'_>>,
+        is_error: bool,
+        render: Option<Render>,
+    ) -> String {
+        let changes = call.map_or(0, |call| call.changes);
+        let result: Cow<'_, str> = match changes {
+            0 => (&*self.preview).into(),
+            _ if is_error => (&*self.preview).into(),
+            1 => "1 file changed".into(),
+            files => format!("{files} files changed").into(),
+        };
+        let (arrow, failed) = match render {
+            Some(Render::Ascii) => ("->", "x"),
+            Some(Render::Unicode) | None => ("→", "✗"),
+        };
+        let mut tail = String::new();
+        for part in [arrow, if is_error { failed } else { "" }, &result] {
+            if !part.is_empty() && (is_error || !result.is_empty()) {
+                tail.push_str(if tail.is_empty() { "" } else { " " });
+                tail.push_str(part);
+            }
+        }
+        let room = Line::LIMIT.saturating_sub(tail.chars().count() + 1);
+        let mut asked = Line::of(room);
+        for part in call.iter().flat_map(|call| [&call.name, &call.summary]) {
+            asked.push_str(part);
+            asked.gap();
+        }
+        let mut line = Line::default();
+        line.push_str(&asked.into_text());
+        line.gap();
+        line.push_str(&tail);
+        line.into_text()
+    }
+}
