@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
+  schema_hash = 'sha256:6e22b372d204e0819619e06831368864d01e45b42fdc78401b8bf5e235e5fcc0',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

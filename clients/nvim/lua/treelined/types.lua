@@ -799,7 +799,7 @@
 ---@field entryId? string The id of the new entry; makes retries safe.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 ---@field sessionId? string The session; may be left out while exactly one is open.
----@field triggerTurn? boolean Ask for a turn if none is running; false if left out.
+---@field triggerTurn? boolean Ask for a turn if none is running; false if left out. A message that is queued never does.
 
 --- The result of `send_message`.
 ---@class treelined.SendMessageResult

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
+SCHEMA_HASH = "sha256:6e22b372d204e0819619e06831368864d01e45b42fdc78401b8bf5e235e5fcc0"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1243,7 +1243,7 @@ class AsyncMethods(ABC):
 
         `details`: Anything; stored byte for byte.
 
-        `trigger_turn`: Ask for a turn if none is running; false if left out.
+        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
 
         `entry_id`: The id of the new entry; makes retries safe.
 
@@ -2465,7 +2465,7 @@ class Methods(ABC):
 
         `details`: Anything; stored byte for byte.
 
-        `trigger_turn`: Ask for a turn if none is running; false if left out.
+        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
 
         `entry_id`: The id of the new entry; makes retries safe.
 

@@ -1665,7 +1665,7 @@ class SendMessageParams(_SendMessageParams, total=False):
     details: Any
     """Anything; stored byte for byte."""
     triggerTurn: bool | None
-    """Ask for a turn if none is running; false if left out."""
+    """Ask for a turn if none is running; false if left out. A message that is queued never does."""
     entryId: str | None
     """The id of the new entry; makes retries safe."""
     expectedLeafId: str | None

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106";
+    "sha256:6e22b372d204e0819619e06831368864d01e45b42fdc78401b8bf5e235e5fcc0";
 
 impl Client {
     /// Makes a new session and opens it. Nothing is written before its first entry.
@@ -205,8 +205,8 @@ impl Client {
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
+    /// `entryNotFound`, `leafMoved`, `entryInvalid`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn branch(&self, entry_id: impl Into<String>) -> Call<BranchParams, BranchResult> {
         let params = BranchParams {
             session_id: self.session_id(),
@@ -302,7 +302,7 @@ impl Client {
     ///
     /// - `event_id`: As in the event.
     ///
-    /// Errors: `invalidParams`, `eventNotPending`.
+    /// Errors: `invalidParams`, `entryInvalid`, `eventNotPending`.
     pub fn answer_event(
         &self,
         event_id: impl Into<String>,

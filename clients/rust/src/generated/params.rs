@@ -551,7 +551,7 @@ pub struct SendMessageParams {
     /// Anything; stored byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Ask for a turn if none is running; false if left out.
+    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_turn: Option<bool>,
     /// The id of the new entry; makes retries safe.

@@ -712,7 +712,7 @@ impl<R> Call<SendMessageParams, R> {
         self
     }
 
-    /// Ask for a turn if none is running; false if left out.
+    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
     pub fn trigger_turn(mut self, trigger_turn: bool) -> Self {
         self.params.trigger_turn = Some(trigger_turn);
         self

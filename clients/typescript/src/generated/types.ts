@@ -2768,7 +2768,7 @@ export interface SendMessageParams {
     [k: string]: unknown;
   };
   /**
-   * Ask for a turn if none is running; false if left out.
+   * Ask for a turn if none is running; false if left out. A message that is queued never does.
    */
   triggerTurn?: boolean | null;
   /**
