@@ -111,6 +111,11 @@ impl Bodies {
         }
     }
 
+    /// Of the format the stored entries are in.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     pub fn memory(memory: Memory) -> Self {
         Self::of(Source::Memory(memory))
     }

@@ -11,6 +11,7 @@ use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
 use super::scan::{self, Line};
 use super::{Log, Store, Tail};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 use std::fs::File;
@@ -30,6 +31,11 @@ pub struct Predecessor {
     until: Instant,
     /// Read from the old file and not yet in the new one.
     pending: Vec<Vec<u8>>,
+    /// How long the old file was when it was last looked at. It may end in a fragment that nobody will
+    /// ever complete, and that is no arrival. Bytes.
+    looked_to: u64,
+    /// Whether it has been looked at after the time was over.
+    is_finished: bool,
 }
 
 impl Predecessor {
@@ -40,12 +46,15 @@ impl Predecessor {
         };
         let open = file_log.open.as_ref()?;
         let file = open.handle.get(Access::Read, || Err(())).ok()?;
+        let end = file_log.end;
         Some(Self {
             log,
             tree,
             file,
             until: Instant::now() + HELD,
             pending: Vec::new(),
+            looked_to: end,
+            is_finished: false,
         })
     }
 
@@ -64,8 +73,10 @@ impl Predecessor {
         let Store::File(log) = &self.log.store else {
             return false;
         };
+        let awaits_end = Instant::now() >= self.until && !self.is_finished;
+        let from = if awaits_end { log.end } else { self.looked_to };
         !self.pending.is_empty()
-            || file::status_of(&self.file).is_ok_and(|status| status.size > log.end)
+            || file::status_of(&self.file).is_ok_and(|status| status.size > from)
     }
 
     /// Whole lines that have come, as version 3, without those that `successor` has: another
@@ -76,12 +87,12 @@ impl Predecessor {
         };
         let from = log.end;
         // At the end a line break is not waited for any longer.
-        let tail = if Instant::now() >= self.until {
-            Tail::Take
-        } else {
-            Tail::Leave
-        };
-        log.read_on(&mut self.tree, &mut self.log.ingest, tail)?;
+        let is_last = Instant::now() >= self.until;
+        let tail = if is_last { Tail::Take } else { Tail::Leave };
+        let size = file::status_of(&self.file).map(|status| status.size);
+        self.looked_to = size.unwrap_or(from).max(self.looked_to);
+        self.is_finished |= is_last;
+        log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
         if end > from {
             let new = if self.log.version() < CURRENT_VERSION {
@@ -137,7 +148,7 @@ fn lines_between(file: &File, from: u64, end: u64) -> Result<Vec<Vec<u8>>> {
 fn is_known(successor: &Tree, line: &[u8]) -> bool {
     match scan::scan_line(line) {
         Ok(Line::Entry(entry)) => entry.id.is_some_and(|id| successor.find_any(&id).is_some()),
-        Ok(Line::Header(_) | Line::Blank) => true,
+        Ok(Line::Header(_) | Line::Title(_) | Line::Blank) => true,
         Err(_) => false,
     }
 }

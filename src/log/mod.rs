@@ -5,6 +5,7 @@
 //! - [`scan`]: bytes of a line → envelope, every byte checked;
 //! - [`lines`]: a file's lines through one buffer;
 //! - [`sweep`]: a large file's lines, by several threads;
+//! - [`recover`]: what a damaged line still holds;
 //! - [`ingest`]: lines → [`Tree`], with diagnostics;
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
@@ -34,11 +35,13 @@ pub mod index;
 pub mod ingest;
 pub mod lines;
 pub mod migrate;
+pub mod recover;
 pub mod repair;
 pub mod rewrite;
 pub mod scan;
 pub mod sweep;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::timestamp;
@@ -81,6 +84,9 @@ struct FileLog {
     ends_in_break: bool,
     /// Where a torn last line begins that has been reported already. Bytes.
     torn_at: Option<u64>,
+    /// Where the file ended when there was no line break behind `end`: what has been looked through for
+    /// one is not looked through again. Bytes.
+    tail_to: u64,
 }
 
 struct OpenFile {
@@ -128,6 +134,11 @@ pub enum Standing {
 impl Log {
     /// Opens and reads a session file. Never writes (storage.md §2).
     pub fn open(at: Location) -> Result<Opened> {
+        Self::open_unless(at, &Cancel::new())
+    }
+
+    /// As [`Log::open`], until it is cancelled.
+    pub fn open_unless(at: Location, cancel: &Cancel) -> Result<Opened> {
         let file = at.folder.file(&at.name, Access::Read)?;
         let status = file::status_of(&file)
             .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
@@ -142,10 +153,11 @@ impl Log {
             end: 0,
             ends_in_break: true,
             torn_at: None,
+            tail_to: 0,
         };
         let mut tree = Tree::new();
         let mut ingest = Ingest::default();
-        log.read_on(&mut tree, &mut ingest, Tail::Take)?;
+        log.read_on(&mut tree, &mut ingest, Tail::Take, cancel)?;
         let Some(header) = &ingest.header else {
             return Err(Error::new(
                 Kind::HeaderMissing,
@@ -169,6 +181,7 @@ impl Log {
                 end: 0,
                 ends_in_break: true,
                 torn_at: None,
+                tail_to: 0,
             }),
             ingest: Ingest::of_new(header, 0),
         }
@@ -274,7 +287,7 @@ impl Log {
         if let Store::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
-            let read = log.read_on(tree, &mut self.ingest, Tail::Leave);
+            let read = log.read_on(tree, &mut self.ingest, Tail::Leave, &Cancel::new());
             tree.moves_mut().pause(false);
             self.ingest.foreign = false;
             read?;
@@ -349,15 +362,28 @@ impl FileLog {
     }
 
     /// Reads from `end` on.
-    fn read_on(&mut self, tree: &mut Tree, ingest: &mut Ingest, tail: Tail) -> Result<()> {
+    fn read_on(
+        &mut self,
+        tree: &mut Tree,
+        ingest: &mut Ingest,
+        tail: Tail,
+        cancel: &Cancel,
+    ) -> Result<()> {
         let bodies = self.bodies(ingest);
         let Some(open) = &self.open else {
             return Ok(());
         };
         let at = self.at.clone();
-        let failed = |error: io::Error| Error::io(&format!("read {}", at.path().display()), &error);
+        let failed = |error: io::Error| match cancel.is_cancelled() {
+            true => Error::cancelled(),
+            false => Error::io(&format!("read {}", at.path().display()), &error),
+        };
         let file = self.file(open, Access::Read)?;
         self.pass_break(&file);
+        let size = file::status_of(&file).map_err(failed)?.size;
+        if tail == Tail::Leave && self.is_tail_still(&file, size).map_err(failed)? {
+            return Ok(());
+        }
         loop {
             let size = file::status_of(&file).map_err(failed)?.size;
             let plan = sweep::Plan::for_bytes(size.saturating_sub(self.end));
@@ -366,6 +392,9 @@ impl FileLog {
                 let start = self.end;
                 let hasher = tree.id_hasher().clone();
                 sweep::sweep(&file, start, size, plan, &hasher, |range| {
+                    if cancel.is_cancelled() {
+                        return Err(Error::cancelled());
+                    }
                     tree.expect(range.expected);
                     tree.look_ahead(range.hashes());
                     for line in range.lines() {
@@ -378,12 +407,14 @@ impl FileLog {
             // All that is left, or the one line for which the sweep was not made.
             let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
             let mut lines =
-                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK));
+                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK))
+                    .with_cancel(cancel);
             let again = loop {
                 let Some(line) = lines.next().map_err(failed)? else {
                     break false;
                 };
                 if !line.terminated && tail == Tail::Leave {
+                    self.tail_to = line.offset + line.len;
                     break false;
                 }
                 let (end, terminated) = (
@@ -403,6 +434,24 @@ impl FileLog {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether there is no line break behind `end` yet, of which the part that was there before is known.
+    fn is_tail_still(&mut self, file: &File, size: u64) -> io::Result<bool> {
+        use std::os::unix::fs::FileExt;
+        if self.tail_to <= self.end || size < self.tail_to {
+            return Ok(false);
+        }
+        let mut buffer = vec![0; lines::CHUNK.min((size - self.tail_to) as usize)];
+        while self.tail_to < size {
+            let read = file.read_at(&mut buffer, self.tail_to)?;
+            let fresh = buffer.get(..read).unwrap_or_default();
+            if read == 0 || memchr::memchr(b'\n', fresh).is_some() {
+                return Ok(false);
+            }
+            self.tail_to += read as u64;
+        }
+        Ok(true)
     }
 
     /// Where the last line read had no line break, somebody may have written one since.
@@ -434,6 +483,8 @@ impl FileLog {
         }
         Ok(match status.size - self.end {
             0 => Standing::Unchanged,
+            // Nothing but a fragment, which has been looked at.
+            _ if status.size == self.tail_to => Standing::Unchanged,
             grown => Standing::Grown(grown),
         })
     }

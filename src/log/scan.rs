@@ -236,6 +236,8 @@ pub enum Line<'a> {
     Entry(Envelope<'a>),
     /// An object of type `session`, wherever it stands.
     Header(Header<'a>),
+    /// The line with which some programs begin a file: the session's title, and nothing of an entry.
+    Title(Option<Cow<'a, str>>),
     /// Nothing but white space.
     Blank,
 }
@@ -250,6 +252,8 @@ pub struct Header<'a> {
     pub timestamp: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
     pub parent_session: Option<Cow<'a, str>>,
+    /// What some programs call the session.
+    pub title: Option<Cow<'a, str>>,
 }
 
 /// Why a line is no entry.
@@ -330,6 +334,7 @@ struct Fields<'a> {
     version: &'a [u8],
     cwd: &'a [u8],
     parent_session: &'a [u8],
+    title: &'a [u8],
 }
 
 /// Validates the value at `at`; `None` if it is no object with a type.
@@ -376,6 +381,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
             b"version" => &mut fields.version,
             b"cwd" => &mut fields.cwd,
             b"parentSession" => &mut fields.parent_session,
+            b"title" => &mut fields.title,
             _ => {
                 members.value()?;
                 continue;
@@ -422,7 +428,14 @@ impl<'a> Fields<'a> {
                 timestamp: json::string(self.timestamp),
                 cwd: json::string(self.cwd),
                 parent_session: json::string(self.parent_session),
+                title: json::string(self.title),
             }));
+        }
+        let is_bare = [self.id, self.parent_id, self.timestamp]
+            .iter()
+            .all(|raw| raw.is_empty());
+        if kind == "title" && is_bare {
+            return Some(Line::Title(json::string(self.title)));
         }
         let mut kind = Kind::of(&kind);
         if kind == Kind::Custom

@@ -3,6 +3,7 @@
 use super::convert;
 use super::method::Reply;
 use super::server::{Call, OpenSession, Registry, Server};
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
 use crate::listing;
@@ -90,7 +91,8 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
         return opened_before(&call, open, policy).await;
     }
     let server = Arc::clone(&call.server);
-    let found = blocking(move || find_and_open(&server, wanted, registry)).await?;
+    let cancel = call.cancel.clone();
+    let found = blocking(move || find_and_open(&server, wanted, registry, &cancel)).await?;
     let (opened, registry) = match found {
         Found::New(opened, registry) => (*opened, registry),
         Found::OpenAlready(open) => return opened_before(&call, open, policy).await,
@@ -123,7 +125,12 @@ enum Found {
     OpenAlready(Arc<OpenSession>),
 }
 
-fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<Found> {
+fn find_and_open(
+    server: &Server,
+    wanted: Wanted,
+    registry: Registry,
+    cancel: &Cancel,
+) -> Result<Found> {
     let location = match wanted {
         Wanted::Id(id) => server.store.find(&id)?,
         Wanted::Path(path) => Location::of_path(Path::new(&path))?,
@@ -142,7 +149,7 @@ fn find_and_open(server: &Server, wanted: Wanted, registry: Registry) -> Result<
         }
         return Err(exists(&id));
     }
-    let opened = server.store.open(location)?;
+    let opened = server.store.open(location, cancel)?;
     Ok(Found::New(Box::new(opened), registry))
 }
 
