@@ -218,39 +218,41 @@ struct Migration<'a> {
 }
 
 impl Migration<'_> {
-    /// Each whole value of the line, and each piece between them, on a line of its own. The header stays
-    /// before everything that can be read.
+    /// Each whole object of the line, and each piece between them, on a line of its own.
     fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
         let text = match line.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) if offset == 0 => rest,
             _ => line,
         };
         let start = offset + (line.len() - text.len()) as u64;
-        let pieces = self.pieces(text, start);
+        let header = self.header.filter(|header| header.offset >= start);
+        if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
+            // What nobody reads on this line may be read before the header on a line of its own.
+            return write_rest(out, line);
+        }
         let at = |piece: &Piece| start + piece.span.start as u64;
-        let is_header =
-            |piece: &Piece| self.header.is_some_and(|header| header.offset == at(piece));
-        let bytes = |span: Range<usize>| text.get(span).unwrap_or_default();
-        if let Some(header) = pieces.iter().find(|piece| is_header(piece)) {
-            write_header(out, bytes(header.span.clone()))?;
+        let bytes = |piece: &Piece| text.get(piece.span.clone()).unwrap_or_default();
+        let is_header = |piece: &Piece| header.is_some_and(|header| header.offset == at(piece));
+        let mut pieces = self.pieces(text, start);
+        if let Some(header) = header {
+            // The header stays before everything that can be read but the title.
+            pieces.sort_by_key(|piece| match is_header(piece) {
+                true => 1,
+                false if at(piece) < header.offset && piece.whole && is_title(bytes(piece)) => 0,
+                false => 2,
+            });
         }
-        let mut end = 0;
-        for piece in pieces {
-            write_rest(out, bytes(end..piece.span.start))?;
-            end = piece.span.end;
-            if is_header(&piece) {
-                continue;
-            }
-            let stored = bytes(piece.span.clone());
+        for piece in &pieces {
             match piece.whole {
-                true => self.write_value(out, stored, at(&piece))?,
-                false => write_rest(out, stored)?,
+                true if is_header(piece) => write_header(out, bytes(piece))?,
+                true => self.write_value(out, bytes(piece), at(piece))?,
+                false => write_rest(out, bytes(piece))?,
             }
         }
-        write_rest(out, bytes(end..text.len()))
+        Ok(())
     }
 
-    /// The parts of a line, as opening the file found them.
+    /// The parts of a line, as opening the file found them, with the bytes of zero between them.
     fn pieces(&self, text: &[u8], start: u64) -> Vec<Piece> {
         let is_sound = std::str::from_utf8(text).is_ok()
             && !matches!(
@@ -263,7 +265,17 @@ impl Migration<'_> {
             return whole.then_some(Piece { span, whole }).into_iter().collect();
         }
         let is_behind_header = self.header.is_none_or(|header| header.offset < start);
-        recover(text, is_behind_header.then(|| self.bodies.version())).pieces
+        let found = recover(text, is_behind_header.then(|| self.bodies.version())).pieces;
+        let mut pieces = Vec::with_capacity(found.len());
+        let mut end = 0;
+        let gap = |span: Range<usize>| Piece { span, whole: false };
+        for piece in found {
+            pieces.push(gap(end..piece.span.start));
+            end = piece.span.end;
+            pieces.push(piece);
+        }
+        pieces.push(gap(end..text.len()));
+        pieces
     }
 
     /// An entry as migrated, be it a copy that another line has replaced; any other value as it is.
@@ -284,6 +296,11 @@ impl Migration<'_> {
         }
         out.write_all(b"\n")
     }
+}
+
+fn is_title(stored: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stored);
+    matches!(scan::scan_line(text.as_bytes()), Ok(Line::Title(_)))
 }
 
 fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
