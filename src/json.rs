@@ -20,7 +20,7 @@ use std::fmt;
 
 pub use edit::{push_raw, push_string, push_utf8, splice, with_member, without_member};
 use literal::skip_string;
-pub use literal::{LONGEST_CHAR, chars, first_char, string};
+pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
 pub use plain::plain_words;
 pub use walk::{Visitor, walk};
 

@@ -81,9 +81,6 @@ impl Store {
                 format!("there is no session {id:?} in {}", self.path.display()),
             )
         };
-        if !id::is_valid(id) {
-            return Err(not_found());
-        }
         let files = self.locations()?;
         let ending = format!("_{id}{EXTENSION}");
         let plain = format!("{id}{EXTENSION}");

@@ -152,3 +152,47 @@ fn is_known(successor: &Tree, line: &[u8]) -> bool {
         Err(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::file::Location;
+    use crate::log::{Log, Opened};
+    use std::io::Write;
+
+    /// A fragment at the end of the old file counted as an arrival for ever: `migrate` never ended, and the
+    /// daemon kept the deleted file open even after the session was closed. It is looked at once, and once
+    /// more at the end.
+    #[test]
+    fn a_fragment_that_nobody_completes_is_no_arrival() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(
+            &path,
+            "{\"type\":\"session\",\"version\":2,\"id\":\"s\"}\n{\"torn",
+        )
+        .unwrap();
+        let Opened { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
+        let mut old = Predecessor::of(log, tree).unwrap();
+        let new = Tree::new();
+        // It may be in flight when it is seen first.
+        assert!(old.has_arrivals());
+        assert!(old.arrivals(&new).unwrap().is_empty());
+        assert!(!old.has_arrivals());
+        let mut late = std::fs::File::options().append(true).open(&path).unwrap();
+        let entry = "{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\"}";
+        late.write_all(format!("\n{entry}").as_bytes()).unwrap();
+        assert!(old.has_arrivals());
+        assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
+        old.carried();
+        assert!(!old.has_arrivals() && !old.is_over());
+        // At the end no line break is waited for.
+        old.until = Instant::now();
+        assert!(old.has_arrivals());
+        assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);
+        old.carried();
+        late.write_all(b"\n{\"torn again").unwrap();
+        let _nothing = old.arrivals(&new).unwrap();
+        assert!(old.is_over() && !old.has_arrivals());
+    }
+}

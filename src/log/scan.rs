@@ -424,7 +424,7 @@ impl<'a> Fields<'a> {
         if kind == "session" {
             return Some(Line::Header(Header {
                 version: version(self.version),
-                id: json::string(self.id),
+                id: json::id(self.id),
                 timestamp: json::string(self.timestamp),
                 cwd: json::string(self.cwd),
                 parent_session: json::string(self.parent_session),
@@ -445,10 +445,10 @@ impl<'a> Fields<'a> {
         }
         Some(Line::Entry(Envelope {
             kind,
-            id: json::string(self.id),
+            id: json::id(self.id),
             parent: match self.parent_id {
                 b"null" => Parent::Null,
-                raw => json::string(raw).map_or(Parent::Absent, Parent::Id),
+                raw => json::id(raw).map_or(Parent::Absent, Parent::Id),
             },
             timestamp: json::string(self.timestamp),
             facts: self.facts(kind),
@@ -461,15 +461,15 @@ impl<'a> Fields<'a> {
             Kind::Message => self.message.facts(),
             Kind::Compaction => Facts::Compaction {
                 tokens_before: whole(self.tokens_before),
-                first_kept_entry_id: json::string(self.first_kept_entry_id),
+                first_kept_entry_id: json::id(self.first_kept_entry_id),
                 first_kept_entry_index: whole(self.first_kept_entry_index),
             },
             Kind::BranchSummary => Facts::BranchSummary {
-                from_id: json::string(self.from_id),
+                from_id: json::id(self.from_id),
                 merge: self.merge == b"true",
             },
             Kind::Label => Facts::Label {
-                target_id: json::string(self.target_id),
+                target_id: json::id(self.target_id),
                 label: json::string(self.label).filter(|label| !label.is_empty()),
             },
             Kind::SessionInfo => Facts::SessionInfo {
@@ -479,10 +479,10 @@ impl<'a> Fields<'a> {
                 display: self.display != b"false",
             },
             Kind::ContextEdit => Facts::ContextEdit {
-                target_id: json::string(self.target_id),
+                target_id: json::id(self.target_id),
             },
             Kind::LeafRecord => Facts::LeafRecord {
-                from: json::get(self.data, "from").and_then(json::string),
+                from: json::get(self.data, "from").and_then(json::id),
                 cause: json::get(self.data, "cause").and_then(json::string),
             },
             Kind::ThinkingLevelChange
