@@ -6,7 +6,7 @@ use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
 use super::lines;
 use super::migrate;
-use super::recover::recover;
+use super::recover::{Recovered, recover};
 use super::scan::{self, BadLine, Envelope, Line, Parent};
 use super::sweep::Swept;
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -43,6 +43,8 @@ pub struct Ingest {
     /// Set while the lines of others are read.
     pub foreign: bool,
     v1: migrate::Chain,
+    /// Bytes looked at so far, each time counted: linear in what was read.
+    steps: u64,
     /// What a line before the header calls the session.
     title: Option<String>,
 }
@@ -86,6 +88,7 @@ impl Ingest {
             _ => bytes,
         };
         let start = line.offset + (line.len - bytes.len() as u64);
+        self.steps += bytes.len() as u64;
         let mut at = Object {
             tree,
             bodies,
@@ -215,7 +218,8 @@ impl Ingest {
         }
         let has_nul = memchr(0, text).is_some();
         let version = self.header.as_ref().map(|header| header.version);
-        let pieces = recover(text, version).pieces;
+        let Recovered { pieces, steps } = recover(text, version);
+        self.steps += steps;
         let found: usize = pieces.iter().filter(|piece| piece.whole).count();
         let torn = pieces.iter().any(|piece| !piece.whole);
         if has_nul {
@@ -392,3 +396,6 @@ pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
         .take_while(|byte| byte.is_ascii_whitespace());
     start..(text.len() - spaces.count()).max(start)
 }
+
+#[cfg(test)]
+mod tests;

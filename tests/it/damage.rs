@@ -282,7 +282,7 @@ fn ids_with_different_lone_surrogates_are_different_entries() {
         let entries = |text: &str| text[text.find("\"result\"").unwrap()..].to_owned();
         assert_eq!(entries(&by_stored), entries(&by_shown), "{stored}");
     }
-    let id = d.send_text("set_leaf", r#"{"entryId":"\uD800"}"#);
+    let id = d.send_text("set_leaf", r#"{"leafId":"\uD800"}"#);
     d.response(&id).unwrap();
     assert_eq!(d.leaf(), json!("\u{fffd}d800"));
 }
