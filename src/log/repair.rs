@@ -82,7 +82,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     } = opened;
     let file = Arc::new(at.folder.file(&at.name, Access::Read)?);
     let header = log.header().map(|header| header.place);
-    let header = header.ok_or_else(|| append::replaced())?;
+    let header = header.ok_or_else(append::replaced)?;
     let plan = plan(&file, header).map_err(|error| failed(at, &error))?;
     let unended = diagnostics
         .iter()
