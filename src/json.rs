@@ -13,14 +13,16 @@ mod literal;
 mod plain;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::borrow::Cow;
 use std::fmt;
 
 pub use edit::{push_raw, push_string, push_utf8, splice, with_member, without_member};
 use literal::skip_string;
-pub use literal::{LONGEST_CHAR, chars, first_char, string};
+pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
 pub use plain::plain_words;
+pub use walk::{Visitor, walk};
 
 /// Positions in bytes, end exclusive.
 pub type Span = std::ops::Range<usize>;
@@ -65,56 +67,8 @@ pub fn value_span(text: &[u8]) -> Result<Span, Malformed> {
 pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
     match text.get(at) {
         Some(b'"') => Ok(skip_string(text, at)?.end),
-        Some(b'{' | b'[') => skip_nested(text, at),
+        Some(b'{' | b'[') => walk(text, at, &mut ()),
         _ => skip_scalar(text, at),
-    }
-}
-
-/// As [`skip_value`], for an object or array, and for all that is in it.
-fn skip_nested(text: &[u8], mut at: usize) -> Result<usize, Malformed> {
-    let mut open = Nesting::default();
-    loop {
-        at = match text.get(at) {
-            Some(b'"') => skip_string(text, at)?.end,
-            Some(b'{') => match skip_space(text, at + 1) {
-                at if text.get(at) == Some(&b'}') => at + 1,
-                first => {
-                    open.push(true);
-                    at = skip_key(text, first)?.value_at;
-                    continue;
-                }
-            },
-            Some(b'[') => match skip_space(text, at + 1) {
-                at if text.get(at) == Some(&b']') => at + 1,
-                first => {
-                    open.push(false);
-                    at = first;
-                    continue;
-                }
-            },
-            _ => skip_scalar(text, at)?,
-        };
-        loop {
-            let Some(in_object) = open.top() else {
-                return Ok(at);
-            };
-            at = skip_space(text, at);
-            match (text.get(at), in_object) {
-                (Some(b','), true) => {
-                    at = skip_key(text, skip_space(text, at + 1))?.value_at;
-                    break;
-                }
-                (Some(b','), false) => {
-                    at = skip_space(text, at + 1);
-                    break;
-                }
-                (Some(b'}'), true) | (Some(b']'), false) => {
-                    open.pop();
-                    at += 1;
-                }
-                _ => return Err(Malformed { at }),
-            }
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::log::Opened;
 use crate::log::body::Bodies;
 use crate::log::file::{Location, status_of};
 use crate::log::handle::Access;
-use crate::log::ingest::Header;
+use crate::log::ingest::{Header, Ingest};
 use crate::log::lines::{self, Lines};
 use crate::log::scan::{self, Envelope, Facts, Kind, Line, Role};
 use crate::name;
@@ -21,9 +21,7 @@ use std::path::PathBuf;
 
 /// Characters of the first message that are kept for the list.
 const FIRST_MESSAGE_CHARS: usize = 200;
-/// How far into a file its header is looked for, in lines.
-const HEADER_LINES: usize = 16;
-/// Bytes read at a time while it is looked for.
+/// Bytes read at a time while a header is looked for.
 const HEADER_CHUNK: usize = 4096;
 /// Bytes a scanner reads at a time: they stay in the processor's cache until they have been scanned.
 const SCAN_CHUNK: usize = 256 << 10;
@@ -122,18 +120,15 @@ fn one_line(text: &str) -> String {
     words.join(" ").chars().take(FIRST_MESSAGE_CHARS).collect()
 }
 
-/// The session id in a file's header, without reading further.
+/// The session id in a file's header, found as an opening finds it, without reading further.
 pub fn header_id(location: &Location) -> Option<String> {
     let file = location.folder.file(&location.name, Access::Read).ok()?;
     let mut lines = Lines::in_chunks(&file, 0, HEADER_CHUNK);
-    for _ in 0..HEADER_LINES {
-        let line = lines.next().ok()??;
-        let bytes = line.bytes?;
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        match scan::scan_line(bytes) {
-            Ok(Line::Header(header)) => return header.id.map(std::borrow::Cow::into_owned),
-            Ok(Line::Entry(_)) => return None,
-            Ok(Line::Blank) | Err(_) => {}
+    let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
+    while let Some(line) = lines.next().ok()? {
+        ingest.line(&mut tree, &Bodies::nothing(), &line).ok()?;
+        if let Some(header) = ingest.header {
+            return Some(header.id);
         }
     }
     None
@@ -174,8 +169,11 @@ impl Scanner {
     }
 
     fn scan(&mut self, lines: &mut Lines<'_>) -> Option<(Header, Found)> {
-        let header = header_of(&lines.next().ok()??)?;
-        let mut found = Found::default();
+        let (header, title) = header_of(&lines.next().ok()??)?;
+        let mut found = Found {
+            name: title,
+            ..Found::default()
+        };
         while let Some(line) = lines.next().ok()? {
             let text = whole(&line)?;
             match scan::scan_line(text).ok()? {
@@ -184,7 +182,7 @@ impl Scanner {
                     found.take(&envelope, text);
                 }
                 Line::Blank => {}
-                Line::Header(_) => return None,
+                Line::Header(_) | Line::Title(_) => return None,
             }
         }
         Some((header, found))
@@ -210,26 +208,29 @@ fn whole<'a>(line: &lines::Line<'a>) -> Option<&'a [u8]> {
     simdutf8::basic::from_utf8(text).ok().map(str::as_bytes)
 }
 
-/// The header as this program writes it: the first line, and nothing else on it.
-fn header_of(line: &lines::Line<'_>) -> Option<Header> {
+/// The header as this program writes it, the first line and nothing else on it, and its title.
+fn header_of(line: &lines::Line<'_>) -> Option<(Header, Option<String>)> {
     let text = whole(line)?;
     let is_bare = text.first() == Some(&b'{') && text.last() == Some(&b'}');
     match scan::scan_line(text).ok().filter(|_| is_bare)? {
         // Entries of version 1 have no ids.
-        Line::Header(header) if header.version > 1 => Some(Header {
-            id: header.id?.into_owned(),
-            version: header.version,
-            timestamp: header.timestamp.map(std::borrow::Cow::into_owned),
-            cwd: header
-                .cwd
-                .map(std::borrow::Cow::into_owned)
-                .unwrap_or_default(),
-            parent_session: header.parent_session.map(std::borrow::Cow::into_owned),
-            place: Place {
+        Line::Header(header) if header.version > 1 => {
+            let title = header.title.as_deref().map(str::trim).map(str::to_owned);
+            let owned = std::borrow::Cow::into_owned;
+            let place = Place {
                 offset: 0,
                 len: u32::try_from(text.len()).ok()?,
-            },
-        }),
+            };
+            let header = Header {
+                id: owned(header.id?),
+                version: header.version,
+                timestamp: header.timestamp.map(owned),
+                cwd: header.cwd.map(owned).unwrap_or_default(),
+                parent_session: header.parent_session.map(owned),
+                place,
+            };
+            Some((header, title.filter(|title| !title.is_empty())))
+        }
         _ => None,
     }
 }
@@ -350,6 +351,9 @@ mod tests {
             1 => Just(HEADER.replace("\"version\":3", "\"version\":2")),
             1 => Just(HEADER.replace("\"version\":3", "\"version\":1")),
             1 => Just(HEADER.replace("\"version\":3", "\"version\":9")),
+            1 => Just(HEADER.replace("\"cwd\"", "\"title\":\" t \",\"cwd\"")),
+            1 => Just(format!("{{\"type\":\"title\",\"title\":\"t\"}}\n{HEADER}")),
+            1 => Just(format!("\0\0{HEADER} garbage")),
             1 => Just(format!("\u{feff}{HEADER}")),
             1 => Just(format!(" {HEADER} ")),
             1 => Just(String::new()),

@@ -2,6 +2,7 @@
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
 use crate::cache::Cache;
+use crate::cancel::Cancel;
 use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
@@ -80,9 +81,6 @@ impl Store {
                 format!("there is no session {id:?} in {}", self.path.display()),
             )
         };
-        if !id::is_valid(id) {
-            return Err(not_found());
-        }
         let files = self.locations()?;
         let ending = format!("_{id}{EXTENSION}");
         let plain = format!("{id}{EXTENSION}");
@@ -135,11 +133,11 @@ impl Store {
 
     /// Opens a session's file, from the cache as far as that knows it. The file is only read; what has
     /// been learned of it is kept in the cache, later.
-    pub fn open(&self, location: Location) -> Result<Opened> {
+    pub fn open(&self, location: Location, cancel: &Cancel) -> Result<Opened> {
         let Some(cache) = self.cache() else {
-            return Log::open(location);
+            return Log::open_unless(location, cancel);
         };
-        let (opened, index) = Log::open_indexed(location, &cache)?;
+        let (opened, index) = Log::open_indexed(location, &cache, cancel)?;
         if let Some(index) = index {
             self.keep(move || index.write(&cache));
         }
@@ -222,7 +220,9 @@ impl Store {
         let mut catalogue = self.catalogue();
         let cache = self.cache();
         let files = self.files()?;
-        let rows = catalogue.list(&files, cache.as_ref(), |location| self.open(location));
+        let rows = catalogue.list(&files, cache.as_ref(), |location| {
+            self.open(location, &Cancel::new())
+        });
         if let Some(cache) = cache
             && let Some(rows) = catalogue.worth_keeping()
         {

@@ -55,9 +55,10 @@ pub fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
             && doctor_repair::mend(&mut screen, path, doctor.dry_run)?
         {
             // Links between entries are not mended.
-            finding = match open(path).map_or(0, |(opened, _)| opened.diagnostics.len() as u64) {
-                0 => Finding::Sound,
-                left => Finding::Damaged(left),
+            finding = match open(path).map(|(opened, _)| opened.diagnostics.len() as u64) {
+                Ok(0) => Finding::Sound,
+                Ok(left) => Finding::Damaged(left),
+                Err(_) => Finding::Unreadable,
             };
         }
         match finding {

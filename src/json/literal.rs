@@ -34,6 +34,39 @@ pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
+/// As [`string`], for an id: a lone surrogate becomes U+FFFD and its four hexadecimal digits, so that ids
+/// that differ only there differ still.
+pub fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
+    let text = string(raw)?;
+    let is_plain = matches!(text, Cow::Borrowed(_)) || !text.contains(char::REPLACEMENT_CHARACTER);
+    if is_plain {
+        return Some(text);
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw.get(1..raw.len() - 1)?;
+    while let Some(slash) = memchr::memchr(b'\\', rest) {
+        let (plain, escape) = rest.split_at_checked(slash)?;
+        out.push_str(&lossy(plain));
+        let (char, length) = unescape(escape)?;
+        out.push(char);
+        if let Some(lone) = lone_surrogate(escape, char, length) {
+            out.push_str(&lone.to_ascii_lowercase());
+        }
+        rest = escape.get(length..)?;
+    }
+    out.push_str(&lossy(rest));
+    Some(Cow::Owned(out))
+}
+
+/// The digits of the escape that `text` begins with, which stands for `char`, if it is a lone surrogate.
+fn lone_surrogate(text: &[u8], char: char, length: usize) -> Option<&str> {
+    let digits = text
+        .get(2..6)
+        .filter(|_| char == char::REPLACEMENT_CHARACTER && length == 6)?;
+    let is_surrogate = (0xd800..0xe000).contains(&unit(digits)?);
+    str::from_utf8(digits).ok().filter(|_| is_surrogate)
+}
+
 /// What stands between the quotes of a literal of at most 32 bytes in which nothing is escaped, as names
 /// and ids are; `None` for all others, and where it is no literal.
 #[inline]

@@ -111,6 +111,11 @@ impl Bodies {
         }
     }
 
+    /// Of the format the stored entries are in.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     pub fn memory(memory: Memory) -> Self {
         Self::of(Source::Memory(memory))
     }
@@ -374,7 +379,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
         Kind::Compaction => ("firstKeptEntryId", None),
         _ => return None,
     };
-    let reference = json::string(json::get(stored, member)?)?;
+    let reference = json::id(json::get(stored, member)?)?;
     let record = tree.find_any(&reference)?;
     let mut resolved = tree.resolve(&reference)?;
     if tree.kind(node) == Kind::Compaction {
@@ -433,7 +438,7 @@ fn first_id(stored: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     let mut members = Members::open(stored, json::skip_space(stored, 0)).ok()?;
     while let Some(member) = members.next().ok()? {
         if member.is(stored, "id") {
-            return json::string(stored.get(member.value)?);
+            return json::id(stored.get(member.value)?);
         }
     }
     None

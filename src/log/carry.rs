@@ -11,6 +11,7 @@ use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
 use super::scan::{self, Line};
 use super::{Log, Store, Tail};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 use std::fs::File;
@@ -30,6 +31,11 @@ pub struct Predecessor {
     until: Instant,
     /// Read from the old file and not yet in the new one.
     pending: Vec<Vec<u8>>,
+    /// How long the old file was when it was last looked at. It may end in a fragment that nobody will
+    /// ever complete, and that is no arrival. Bytes.
+    looked_to: u64,
+    /// Whether it has been looked at after the time was over.
+    is_finished: bool,
 }
 
 impl Predecessor {
@@ -40,12 +46,15 @@ impl Predecessor {
         };
         let open = file_log.open.as_ref()?;
         let file = open.handle.get(Access::Read, || Err(())).ok()?;
+        let end = file_log.end;
         Some(Self {
             log,
             tree,
             file,
             until: Instant::now() + HELD,
             pending: Vec::new(),
+            looked_to: end,
+            is_finished: false,
         })
     }
 
@@ -64,8 +73,10 @@ impl Predecessor {
         let Store::File(log) = &self.log.store else {
             return false;
         };
+        let awaits_end = Instant::now() >= self.until && !self.is_finished;
+        let from = if awaits_end { log.end } else { self.looked_to };
         !self.pending.is_empty()
-            || file::status_of(&self.file).is_ok_and(|status| status.size > log.end)
+            || file::status_of(&self.file).is_ok_and(|status| status.size > from)
     }
 
     /// Whole lines that have come, as version 3, without those that `successor` has: another
@@ -76,12 +87,12 @@ impl Predecessor {
         };
         let from = log.end;
         // At the end a line break is not waited for any longer.
-        let tail = if Instant::now() >= self.until {
-            Tail::Take
-        } else {
-            Tail::Leave
-        };
-        log.read_on(&mut self.tree, &mut self.log.ingest, tail)?;
+        let is_last = Instant::now() >= self.until;
+        let tail = if is_last { Tail::Take } else { Tail::Leave };
+        let size = file::status_of(&self.file).map(|status| status.size);
+        self.looked_to = size.unwrap_or(from).max(self.looked_to);
+        self.is_finished |= is_last;
+        log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
         if end > from {
             let new = if self.log.version() < CURRENT_VERSION {
@@ -137,7 +148,51 @@ fn lines_between(file: &File, from: u64, end: u64) -> Result<Vec<Vec<u8>>> {
 fn is_known(successor: &Tree, line: &[u8]) -> bool {
     match scan::scan_line(line) {
         Ok(Line::Entry(entry)) => entry.id.is_some_and(|id| successor.find_any(&id).is_some()),
-        Ok(Line::Header(_) | Line::Blank) => true,
+        Ok(Line::Header(_) | Line::Title(_) | Line::Blank) => true,
         Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::file::Location;
+    use crate::log::{Log, Opened};
+    use std::io::Write;
+
+    /// A fragment at the end of the old file counted as an arrival for ever: `migrate` never ended, and the
+    /// daemon kept the deleted file open even after the session was closed. It is looked at once, and once
+    /// more at the end.
+    #[test]
+    fn a_fragment_that_nobody_completes_is_no_arrival() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(
+            &path,
+            "{\"type\":\"session\",\"version\":2,\"id\":\"s\"}\n{\"torn",
+        )
+        .unwrap();
+        let Opened { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
+        let mut old = Predecessor::of(log, tree).unwrap();
+        let new = Tree::new();
+        // It may be in flight when it is seen first.
+        assert!(old.has_arrivals());
+        assert!(old.arrivals(&new).unwrap().is_empty());
+        assert!(!old.has_arrivals());
+        let mut late = std::fs::File::options().append(true).open(&path).unwrap();
+        let entry = "{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\"}";
+        late.write_all(format!("\n{entry}").as_bytes()).unwrap();
+        assert!(old.has_arrivals());
+        assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
+        old.carried();
+        assert!(!old.has_arrivals() && !old.is_over());
+        // At the end no line break is waited for.
+        old.until = Instant::now();
+        assert!(old.has_arrivals());
+        assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);
+        old.carried();
+        late.write_all(b"\n{\"torn again").unwrap();
+        let _nothing = old.arrivals(&new).unwrap();
+        assert!(old.is_over() && !old.has_arrivals());
     }
 }

@@ -148,7 +148,7 @@ impl Draft {
             end: self.end,
             ends_in_break: true,
             torn_at: None,
-            left_at: None,
+            tail_to: 0,
         };
         let opened = log.opened(self.ingest, self.tree);
         Ok(Made { opened, file })

@@ -12,6 +12,7 @@ use super::handle::{Access, Handle};
 use super::ingest::{Header, Ingest};
 use super::{FileLog, Log, OpenFile, Opened, Store, Tail};
 use crate::cache::{Cache, Cursor, Fields};
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::tree::image::{Image, LEN_BYTES, ROW_BYTES, Rows, Table};
 use crate::tree::{Place, Tree};
@@ -37,8 +38,12 @@ pub struct Index {
 impl Log {
     /// Opens and reads a session file, what an index covers of it from there. Comes with a new index
     /// where that is worth writing.
-    pub fn open_indexed(at: Location, cache: &Cache) -> Result<(Opened, Option<Index>)> {
-        Self::open_indexed_from(at, cache, WORTHWHILE)
+    pub fn open_indexed(
+        at: Location,
+        cache: &Cache,
+        cancel: &Cancel,
+    ) -> Result<(Opened, Option<Index>)> {
+        Self::open_indexed_from(at, cache, WORTHWHILE, cancel)
     }
 
     /// As [`Log::open_indexed`], with less to save being worth it.
@@ -46,6 +51,7 @@ impl Log {
         at: Location,
         cache: &Cache,
         worthwhile: u64,
+        cancel: &Cancel,
     ) -> Result<(Opened, Option<Index>)> {
         let before = at.status().ok();
         let restored = before
@@ -54,9 +60,9 @@ impl Log {
         let (opened, covered) = match restored {
             Some(restored) => {
                 let covered = restored.log.end;
-                (restored.open()?, covered)
+                (restored.open(cancel)?, covered)
             }
-            None => (Log::open(at.clone())?, 0),
+            None => (Log::open_unless(at.clone(), cancel)?, 0),
         };
         let index = before.and_then(|before| Index::of(&opened, before, covered + worthwhile));
         Ok((opened, index))
@@ -153,9 +159,9 @@ struct Restored {
 
 impl Restored {
     /// Reads what has come since.
-    fn open(mut self) -> Result<Opened> {
+    fn open(mut self, cancel: &Cancel) -> Result<Opened> {
         self.log
-            .read_on(&mut self.tree, &mut self.ingest, Tail::Take)?;
+            .read_on(&mut self.tree, &mut self.ingest, Tail::Take, cancel)?;
         Ok(self.log.opened(self.ingest, self.tree))
     }
 }
@@ -216,7 +222,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
         end: head.end,
         ends_in_break: true,
         torn_at: None,
-        left_at: None,
+        tail_to: 0,
     };
     let mut ingest = Ingest::of_new(head.header, head.lines);
     ingest.diagnostics = head.diagnostics;

@@ -6,12 +6,13 @@ use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
 use super::lines;
 use super::migrate;
+use super::recover::{Recovered, recover};
 use super::scan::{self, BadLine, Envelope, Line, Parent};
 use super::sweep::Swept;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
 use crate::tree::{Copied, Flags, Node, Place, Tree};
-use memchr::{memchr, memmem};
+use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -19,8 +20,6 @@ use std::ops::Range;
 const OVERSIZED: u64 = 64 << 20;
 /// Newest version of the format that can be written.
 pub const CURRENT_VERSION: u64 = 3;
-/// Places in a damaged line at which an entry is looked for.
-const MAX_RECOVERY_ATTEMPTS: usize = 64;
 
 /// The first line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +43,10 @@ pub struct Ingest {
     /// Set while the lines of others are read.
     pub foreign: bool,
     v1: migrate::Chain,
+    /// Bytes looked at so far, each time counted: linear in what was read.
+    steps: u64,
+    /// What a line before the header calls the session.
+    title: Option<String>,
 }
 
 impl Ingest {
@@ -85,12 +88,14 @@ impl Ingest {
             _ => bytes,
         };
         let start = line.offset + (line.len - bytes.len() as u64);
+        self.steps += bytes.len() as u64;
         let mut at = Object {
             tree,
             bodies,
             offset: start,
             text: bytes,
             flags: Flags::NONE,
+            taken: 0,
         };
         let scanned = match simdutf8::basic::from_utf8(bytes) {
             Ok(_) => scan::scan_line(bytes),
@@ -99,7 +104,10 @@ impl Ingest {
         match scanned {
             Ok(Line::Blank) => return Ok(true),
             Ok(scanned) => self.object(&mut at, scanned, trimmed(bytes))?,
-            Err(BadLine::NotAnObject) => self.not_an_object(start, bytes.len())?,
+            Err(BadLine::NotAnObject) => {
+                self.header.as_ref().ok_or_else(header_missing)?;
+                self.not_an_object(start, bytes.len());
+            }
             Err(BadLine::InvalidJson { .. }) => {
                 let whole = self.damaged(&mut at, line.terminated)?;
                 if !whole && !line.terminated {
@@ -196,11 +204,9 @@ impl Ingest {
         });
     }
 
-    fn not_an_object(&mut self, offset: u64, length: usize) -> Result<()> {
-        self.header.as_ref().ok_or_else(header_missing)?;
+    fn not_an_object(&mut self, offset: u64, length: usize) {
         self.report(Damage::NotAnObject, offset, length as u64);
         self.v1.pass();
-        Ok(())
     }
 
     /// A line that is not one JSON text in UTF-8: recovers what it holds, and reports the rest.
@@ -211,7 +217,9 @@ impl Ingest {
             at.flags.set(Flags::INVALID_UTF8);
         }
         let has_nul = memchr(0, text).is_some();
-        let pieces = pieces(text);
+        let version = self.header.as_ref().map(|header| header.version);
+        let Recovered { pieces, steps } = recover(text, version);
+        self.steps += steps;
         let found: usize = pieces.iter().filter(|piece| piece.whole).count();
         let torn = pieces.iter().any(|piece| !piece.whole);
         if has_nul {
@@ -242,7 +250,7 @@ impl Ingest {
             let lossy = String::from_utf8_lossy(bytes);
             match scan::scan_line(lossy.as_bytes()) {
                 Ok(scanned) => self.object(at, scanned, piece.span)?,
-                Err(_) => self.not_an_object(start + piece.span.start as u64, bytes.len())?,
+                Err(_) => self.not_an_object(start + piece.span.start as u64, bytes.len()),
             }
         }
         Ok(found > 0)
@@ -255,6 +263,11 @@ impl Ingest {
         match scanned {
             Line::Blank => Ok(()),
             Line::Header(header) if self.header.is_none() => {
+                let title = self.title.take();
+                let title = title.or(header.title.map(Cow::into_owned));
+                if let Some(title) = title.as_deref().map(str::trim) {
+                    at.tree.set_title(title);
+                }
                 self.header = Some(Header {
                     id: header.id.ok_or_else(header_missing)?.into_owned(),
                     version: header.version,
@@ -269,6 +282,16 @@ impl Ingest {
             Line::Header(_) => {
                 self.report(Damage::SecondHeader, offset, u64::from(len));
                 self.v1.pass();
+                Ok(())
+            }
+            Line::Title(title) => {
+                match self.header {
+                    None => {
+                        let title = title.map(Cow::into_owned);
+                        self.title = title.filter(|title| !title.trim().is_empty());
+                    }
+                    Some(_) => self.not_an_object(offset, len as usize),
+                }
                 Ok(())
             }
             Line::Entry(envelope) => {
@@ -291,16 +314,21 @@ impl Ingest {
         let id: Cow<'_, str> = match &envelope.id {
             Some(id) => Cow::Borrowed(id),
             None if version_1 => {
-                let line = self.lines;
-                Cow::Owned(migrate::derive_id(line, text, |id| {
+                let place = (self.lines, at.taken);
+                Cow::Owned(migrate::derive_id(place, text, |id| {
                     at.tree.find_any(id).is_some()
                 }))
             }
-            None => return self.not_an_object(place.offset, place.len as usize),
+            None => {
+                self.not_an_object(place.offset, place.len as usize);
+                return Ok(());
+            }
         };
         if id.len() > usize::from(u16::MAX) {
-            return self.not_an_object(place.offset, place.len as usize);
+            self.not_an_object(place.offset, place.len as usize);
+            return Ok(());
         }
+        at.taken += 1;
         if let Some(known) = at.tree.find_any(&id) {
             self.report(Damage::DuplicateId, place.offset, u64::from(place.len));
             if !at.bodies.holds(at.tree.place(known), text) {
@@ -341,6 +369,8 @@ struct Object<'a> {
     offset: u64,
     text: &'a [u8],
     flags: Flags,
+    /// Entries that this line has given.
+    taken: u64,
 }
 
 fn full() -> Error {
@@ -367,72 +397,5 @@ pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
     start..(text.len() - spaces.count()).max(start)
 }
 
-struct Piece {
-    span: Range<usize>,
-    /// Whether it is a whole JSON value.
-    whole: bool,
-}
-
-/// Takes a damaged line apart into whole values and what is between them.
-fn pieces(text: &[u8]) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut at = 0;
-    loop {
-        at = skip_space_and_nul(text, at);
-        if at >= text.len() {
-            return pieces;
-        }
-        let start = at;
-        match json::skip_value(text, at) {
-            Ok(end) => {
-                pieces.push(Piece {
-                    span: start..end,
-                    whole: true,
-                });
-                at = end;
-            }
-            Err(_) => {
-                let next = next_entry(text, start + 1);
-                pieces.push(Piece {
-                    span: start..next.unwrap_or(text.len()),
-                    whole: false,
-                });
-                match next {
-                    Some(next) => at = next,
-                    None => return pieces,
-                }
-            }
-        }
-    }
-}
-
-fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    let skipped = rest
-        .iter()
-        .take_while(|byte| matches!(byte, 0 | b' ' | b'\t' | b'\r'));
-    at + skipped.count()
-}
-
-/// Where in a damaged line, from `from` on, a whole entry begins. An object inside the damaged part
-/// does not count: an entry has an id, a parent and a timestamp.
-fn next_entry(text: &[u8], from: usize) -> Option<usize> {
-    let rest = text.get(from..)?;
-    memmem::find_iter(rest, b"{\"type\":")
-        .take(MAX_RECOVERY_ATTEMPTS)
-        .map(|found| from + found)
-        .find(|&at| {
-            matches!(
-                scan::scan_first(text, at),
-                Ok((
-                    Line::Entry(Envelope {
-                        id: Some(_),
-                        parent: Parent::Null | Parent::Id(_),
-                        timestamp: Some(_),
-                        ..
-                    }),
-                    _
-                ))
-            )
-        })
-}
+#[cfg(test)]
+mod tests;

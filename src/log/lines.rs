@@ -1,6 +1,8 @@
 //! A file's bytes, line by line, through one reused buffer: memory stays at the longest line, and
-//! a file that shrinks meanwhile is an early end, not a fault.
+//! a file that shrinks meanwhile is an early end, not a fault. A line too long to be held is passed over
+//! without ever being held, its holes without being read.
 
+use crate::cancel::Cancel;
 use memchr::memchr;
 use std::fs::File;
 use std::io;
@@ -10,6 +12,8 @@ use std::os::unix::fs::FileExt;
 pub const CHUNK: usize = 1 << 20;
 /// Lines longer than this, in bytes, are passed over: nothing holds them in memory.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
+/// Of a line longer than this, in bytes, the end is looked for before more of it is held.
+const LONG: usize = 4 << 20;
 
 /// One line, without its line break.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +40,7 @@ pub struct Lines<'f> {
     max_line: usize,
     /// Bytes asked for at a time.
     chunk: usize,
+    cancel: Option<&'f Cancel>,
 }
 
 impl<'f> Lines<'f> {
@@ -53,6 +58,7 @@ impl<'f> Lines<'f> {
             offset,
             max_line: MAX_LINE_BYTES,
             chunk,
+            cancel: None,
         }
     }
 
@@ -60,6 +66,15 @@ impl<'f> Lines<'f> {
     #[must_use]
     pub fn with_buffer(self, buffer: Vec<u8>) -> Self {
         Self { buffer, ..self }
+    }
+
+    /// Reading fails with `Interrupted` once this is cancelled.
+    #[must_use]
+    pub fn with_cancel(self, cancel: &'f Cancel) -> Self {
+        Self {
+            cancel: Some(cancel),
+            ..self
+        }
     }
 
     pub fn into_buffer(self) -> Vec<u8> {
@@ -70,6 +85,14 @@ impl<'f> Lines<'f> {
     // (not an Iterator: the line borrows the buffer)
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        if self.cancel.is_some_and(Cancel::is_cancelled) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if self.start == self.end && self.buffer.len() > 2 * LONG {
+            // A long line has been here.
+            self.buffer = Vec::new();
+            (self.start, self.end) = (0, 0);
+        }
         let mut searched = 0;
         loop {
             let unread = self.buffer.get(self.start..self.end).unwrap_or_default();
@@ -78,8 +101,8 @@ impl<'f> Lines<'f> {
                 return Ok(Some(self.take(searched + found, true)));
             }
             searched = unread.len();
-            if searched > self.max_line {
-                return self.skip_long().map(Some);
+            if searched > LONG.min(self.max_line) {
+                return self.long(searched).map(Some);
             }
             if !self.fill()? {
                 let rest = self.end - self.start;
@@ -122,28 +145,81 @@ impl<'f> Lines<'f> {
         Ok(read > 0)
     }
 
-    fn skip_long(&mut self) -> io::Result<Line<'_>> {
+    /// The line of which the first `held` bytes are held.
+    fn long(&mut self, held: usize) -> io::Result<Line<'_>> {
+        let (len, terminated) = self.find_end(held as u64)?;
         let offset = self.offset;
-        let mut len = (self.end - self.start) as u64;
-        self.buffer = vec![0; CHUNK];
-        (self.start, self.end) = (0, 0);
+        if len > self.max_line as u64 {
+            self.buffer = Vec::new();
+            (self.start, self.end) = (0, 0);
+            self.offset = offset + len + u64::from(terminated);
+            return Ok(Line {
+                offset,
+                bytes: None,
+                len,
+                terminated,
+            });
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, held);
+        let wanted = len as usize + usize::from(terminated);
+        self.buffer
+            .reserve_exact(wanted.saturating_sub(self.buffer.len()));
+        self.buffer.resize(wanted.max(held), 0);
+        while let Some(room) = self.buffer.get_mut(self.end..wanted) {
+            let read = read_at(self.file, room, offset + self.end as u64)?;
+            self.end += read;
+            if read == 0 {
+                // The file has shrunk, or all is there.
+                break;
+            }
+        }
+        let whole = self.end == wanted;
+        let len = if whole { len as usize } else { self.end };
+        Ok(self.take(len, whole && terminated))
+    }
+
+    /// The length of the line, of which the first `searched` bytes hold no break, and whether it has one.
+    fn find_end(&self, searched: u64) -> io::Result<(u64, bool)> {
+        let mut buffer = vec![0; CHUNK];
+        let mut len = searched;
         loop {
-            let read = read_at(self.file, &mut self.buffer, offset + len)?;
-            let fresh = self.buffer.get(..read).unwrap_or_default();
-            let found = memchr(b'\n', fresh);
-            let terminated = found.is_some();
-            len += found.unwrap_or(read) as u64;
-            if terminated || read == 0 {
-                self.offset = offset + len + u64::from(terminated);
-                return Ok(Line {
-                    offset,
-                    bytes: None,
-                    len,
-                    terminated,
-                });
+            if self.cancel.is_some_and(Cancel::is_cancelled) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let read = read_at(self.file, &mut buffer, self.offset + len)?;
+            let fresh = buffer.get(..read).unwrap_or_default();
+            if let Some(found) = memchr(b'\n', fresh) {
+                return Ok((len + found as u64, true));
+            }
+            if read == 0 {
+                return Ok((len, false));
+            }
+            len += read as u64;
+            if fresh.iter().all(|byte| *byte == 0) {
+                len = behind_hole(self.file, self.offset + len).saturating_sub(self.offset);
             }
         }
     }
+}
+
+/// Where what is stored of the file goes on: at `offset`, or behind a hole that begins there.
+fn behind_hole(file: &File, offset: u64) -> u64 {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{SeekFrom, seek};
+        match seek(file, SeekFrom::Data(offset)) {
+            Ok(data) => return data.max(offset),
+            // Nothing but a hole is left.
+            Err(rustix::io::Errno::NXIO) => {
+                return file
+                    .metadata()
+                    .map_or(offset, |file| file.len().max(offset));
+            }
+            Err(_) => {}
+        }
+    }
+    offset
 }
 
 /// One `pread`, interruptions aside.
@@ -215,5 +291,50 @@ mod tests {
             read(&long, CHUNK),
             vec![(0, None, long.len() as u64, false)]
         );
+    }
+
+    /// A line of more than four megabytes was read into a buffer that doubled up to twice its length, and
+    /// one too long to be held was held up to the limit first: 540 to 790 MB. A long line takes its own
+    /// length, one that is too long takes nothing.
+    #[test]
+    fn a_long_line_takes_no_more_memory_than_its_length() {
+        let mut file = tempfile::tempfile().unwrap();
+        let long = vec![b'x'; 3 * LONG + 7];
+        file.write_all(&long).unwrap();
+        file.write_all(b"\nshort\n").unwrap();
+        for (max_line, most) in [(usize::MAX / 4, long.len() + 1), (2 * LONG, 0)] {
+            let mut lines = Lines::new(&file, 0);
+            lines.max_line = max_line;
+            let line = lines.next().unwrap().unwrap();
+            let held = line.bytes.map(<[u8]>::len);
+            assert_eq!((line.len, line.terminated), (long.len() as u64, true));
+            assert_eq!(held, (most > 0).then_some(long.len()));
+            assert!(lines.buffer.capacity() <= most.max(1), "{max_line}");
+            assert_eq!(lines.next().unwrap().unwrap().bytes, Some(&b"short"[..]));
+        }
+    }
+
+    /// Opening a sparse file of 200 GB read every byte of its hole, and nothing could stop it. Holes are
+    /// passed without being read, and reading ends when it is cancelled.
+    #[test]
+    fn a_hole_is_passed_and_reading_can_be_cancelled() {
+        const HOLE: u64 = 200 << 30;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"first\n").unwrap();
+        file.set_len(HOLE).unwrap();
+        std::io::Seek::seek(&mut file, io::SeekFrom::End(0)).unwrap();
+        file.write_all(b"\nlast\n").unwrap();
+        let mut lines = Lines::new(&file, 0);
+        assert_eq!(lines.next().unwrap().unwrap().len, 5);
+        let hole = lines.next().unwrap().unwrap();
+        assert_eq!((hole.len, hole.bytes), (HOLE - 6, None));
+        assert_eq!(lines.next().unwrap().unwrap().bytes, Some(&b"last"[..]));
+
+        let cancel = Cancel::new();
+        let mut lines = Lines::new(&file, 0).with_cancel(&cancel);
+        assert_eq!(lines.next().unwrap().unwrap().len, 5);
+        cancel.cancel();
+        let stopped = lines.next().unwrap_err();
+        assert_eq!(stopped.kind(), io::ErrorKind::Interrupted);
     }
 }

@@ -60,10 +60,11 @@ impl Chain {
     }
 }
 
-/// An id for an entry that has none: from its line number and bytes, so that two openings agree;
-/// counted up while it is taken.
-pub fn derive_id(line: u64, bytes: &[u8], is_taken: impl Fn(&str) -> bool) -> String {
-    for count in 0u64.. {
+/// An id for an entry that has none: from its line number, how many entries stand before it on the line,
+/// and its bytes, so that two openings agree; counted up while it is taken.
+pub fn derive_id(place: (u64, u64), bytes: &[u8], is_taken: impl Fn(&str) -> bool) -> String {
+    let (line, before) = place;
+    for count in before.. {
         let mut hash = Sha256::new();
         hash.update(line.to_le_bytes());
         hash.update(count.to_le_bytes());
@@ -178,10 +179,10 @@ mod tests {
 
     #[test]
     fn derived_ids_are_stable_and_free() {
-        let first = derive_id(2, b"{}", |_| false);
-        assert_eq!(first, derive_id(2, b"{}", |_| false));
+        let first = derive_id((2, 0), b"{}", |_| false);
+        assert_eq!(first, derive_id((2, 0), b"{}", |_| false));
         assert_eq!(first.len(), 8);
-        assert_ne!(first, derive_id(3, b"{}", |_| false));
-        assert_ne!(first, derive_id(2, b"{}", |id| id == first));
+        assert_ne!(first, derive_id((3, 0), b"{}", |_| false));
+        assert_ne!(first, derive_id((2, 0), b"{}", |id| id == first));
     }
 }

@@ -5,6 +5,7 @@
 //! - [`scan`]: bytes of a line → envelope, every byte checked;
 //! - [`lines`]: a file's lines through one buffer;
 //! - [`sweep`]: a large file's lines, by several threads;
+//! - [`recover`]: what a damaged line still holds;
 //! - [`ingest`]: lines → [`Tree`], with diagnostics;
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
@@ -35,12 +36,14 @@ pub mod index;
 pub mod ingest;
 pub mod lines;
 pub mod migrate;
+pub mod recover;
 pub mod repair;
 pub mod rewrite;
 pub mod scan;
 pub mod sweep;
 pub mod whole;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::timestamp;
@@ -83,9 +86,9 @@ struct FileLog {
     ends_in_break: bool,
     /// Where a torn last line begins that has been reported already. Bytes.
     torn_at: Option<u64>,
-    /// The file when its last line, which has no line break, was left for later: a long one is not read
-    /// again by every request until it has grown.
-    left_at: Option<Status>,
+    /// Where the file ended when there was no line break behind `end`: what has been looked through for
+    /// one is not looked through again. Bytes.
+    tail_to: u64,
 }
 
 struct OpenFile {
@@ -133,6 +136,11 @@ pub enum Standing {
 impl Log {
     /// Opens and reads a session file. Never writes (storage.md §2).
     pub fn open(at: Location) -> Result<Opened> {
+        Self::open_unless(at, &Cancel::new())
+    }
+
+    /// As [`Log::open`], until it is cancelled.
+    pub fn open_unless(at: Location, cancel: &Cancel) -> Result<Opened> {
         let file = at.folder.file(&at.name, Access::Read)?;
         let status = file::status_of(&file)
             .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
@@ -147,11 +155,11 @@ impl Log {
             end: 0,
             ends_in_break: true,
             torn_at: None,
-            left_at: None,
+            tail_to: 0,
         };
         let mut tree = Tree::new();
         let mut ingest = Ingest::default();
-        log.read_on(&mut tree, &mut ingest, Tail::Take)?;
+        log.read_on(&mut tree, &mut ingest, Tail::Take, cancel)?;
         let Some(header) = &ingest.header else {
             return Err(Error::new(
                 Kind::HeaderMissing,
@@ -175,7 +183,7 @@ impl Log {
                 end: 0,
                 ends_in_break: true,
                 torn_at: None,
-                left_at: None,
+                tail_to: 0,
             }),
             ingest: Ingest::of_new(header, 0),
         }
@@ -292,7 +300,7 @@ impl Log {
         if let Store::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
-            let read = log.read_on(tree, &mut self.ingest, Tail::Leave);
+            let read = log.read_on(tree, &mut self.ingest, Tail::Leave, &Cancel::new());
             tree.moves_mut().pause(false);
             self.ingest.foreign = false;
             read?;
@@ -367,27 +375,39 @@ impl FileLog {
     }
 
     /// Reads from `end` on.
-    fn read_on(&mut self, tree: &mut Tree, ingest: &mut Ingest, tail: Tail) -> Result<()> {
+    fn read_on(
+        &mut self,
+        tree: &mut Tree,
+        ingest: &mut Ingest,
+        tail: Tail,
+        cancel: &Cancel,
+    ) -> Result<()> {
         let bodies = self.bodies(ingest);
         let Some(open) = &self.open else {
             return Ok(());
         };
         let at = self.at.clone();
-        let failed = |error: io::Error| Error::io(&format!("read {}", at.path().display()), &error);
+        let failed = |error: io::Error| match cancel.is_cancelled() {
+            true => Error::cancelled(),
+            false => Error::io(&format!("read {}", at.path().display()), &error),
+        };
         let file = self.file(open, Access::Read)?;
         self.pass_break(&file);
+        let size = file::status_of(&file).map_err(failed)?.size;
+        if tail == Tail::Leave && self.is_tail_still(&file, size).map_err(failed)? {
+            return Ok(());
+        }
         loop {
-            let status = file::status_of(&file).map_err(failed)?;
-            if tail == Tail::Leave && self.is_in_flight(&file, status).map_err(failed)? {
-                return Ok(());
-            }
-            let size = status.size;
+            let size = file::status_of(&file).map_err(failed)?.size;
             let plan = sweep::Plan::for_bytes(size.saturating_sub(self.end));
             let plan = plan.filter(|_| self.ends_in_break);
             if let Some(plan) = plan {
                 let start = self.end;
                 let hasher = tree.id_hasher().clone();
                 sweep::sweep(&file, start, size, plan, &hasher, |range| {
+                    if cancel.is_cancelled() {
+                        return Err(Error::cancelled());
+                    }
                     tree.expect(range.expected);
                     tree.look_ahead(range.hashes());
                     for line in range.lines() {
@@ -400,13 +420,14 @@ impl FileLog {
             // All that is left, or the one line for which the sweep was not made.
             let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
             let mut lines =
-                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK));
+                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK))
+                    .with_cancel(cancel);
             let again = loop {
                 let Some(line) = lines.next().map_err(failed)? else {
                     break false;
                 };
                 if !line.terminated && tail == Tail::Leave {
-                    self.left_at = Some(status).filter(|at| at.size == line.offset + line.len);
+                    self.tail_to = line.offset + line.len;
                     break false;
                 }
                 let (end, terminated) = (
@@ -428,26 +449,22 @@ impl FileLog {
         }
     }
 
-    /// Whether the last line, left for later, has grown without coming to an end. Only what is new is
-    /// looked at.
-    fn is_in_flight(&mut self, file: &File, status: Status) -> io::Result<bool> {
-        let Some(left_at) = self.left_at.take() else {
-            return Ok(false);
-        };
-        // One byte more: a fragment may have been replaced by a line of the same length.
-        let from = left_at.size.saturating_sub(1);
-        if from < self.end || status.size < left_at.size || status.identity != left_at.identity {
+    /// Whether there is no line break behind `end` yet, of which the part that was there before is known.
+    fn is_tail_still(&mut self, file: &File, size: u64) -> io::Result<bool> {
+        use std::os::unix::fs::FileExt;
+        if self.tail_to <= self.end || size < self.tail_to {
             return Ok(false);
         }
-        let mut new = Lines::in_chunks(file, from, lines::CHUNK);
-        let has_ended = match new.next()? {
-            Some(line) => line.terminated,
-            None => true,
-        };
-        if !has_ended {
-            self.left_at = Some(status);
+        let mut buffer = vec![0; lines::CHUNK.min((size - self.tail_to) as usize)];
+        while self.tail_to < size {
+            let read = file.read_at(&mut buffer, self.tail_to)?;
+            let fresh = buffer.get(..read).unwrap_or_default();
+            if read == 0 || memchr::memchr(b'\n', fresh).is_some() {
+                return Ok(false);
+            }
+            self.tail_to += read as u64;
         }
-        Ok(!has_ended)
+        Ok(true)
     }
 
     /// Where the last line read had no line break, somebody may have written one since.
@@ -479,7 +496,8 @@ impl FileLog {
         }
         Ok(match status.size - self.end {
             0 => Standing::Unchanged,
-            _ if self.left_at == Some(status) => Standing::Unchanged,
+            // Nothing but a fragment, which has been looked at.
+            _ if status.size == self.tail_to => Standing::Unchanged,
             grown => Standing::Grown(grown),
         })
     }

@@ -11,10 +11,12 @@ use super::file::Location;
 use super::handle::Access;
 use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
+use super::recover::{Piece, recover};
+use super::rewrite::{self, copy_range};
 use super::scan::{self, Line};
-use super::{Log, Opened, Standing, rewrite};
+use super::{Log, Opened, Standing};
 use crate::error::{Error, Kind, Result};
-use crate::tree::{Node, Tree};
+use crate::tree::{Place, Tree};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -51,7 +53,14 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     if opened.log.version() != CURRENT_VERSION {
         return Err(Error::new(
             Kind::VersionUnsupported,
-            format!("version {} is not repaired", opened.log.version()),
+            match opened.log.version() {
+                newer if newer > CURRENT_VERSION => {
+                    format!("version {newer} is newer than this program and is not repaired")
+                }
+                older => format!(
+                    "version {older} is not repaired: run `treelined migrate` on the file first"
+                ),
+            },
         ));
     }
     // What is read below is what is there while the lock is held.
@@ -72,7 +81,9 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
         diagnostics,
     } = opened;
     let file = Arc::new(at.folder.file(&at.name, Access::Read)?);
-    let plan = plan(&file, &tree).map_err(|error| failed(at, &error))?;
+    let header = log.header().map(|header| header.place);
+    let header = header.ok_or_else(append::replaced)?;
+    let plan = plan(&file, header).map_err(|error| failed(at, &error))?;
     let unended = diagnostics
         .iter()
         .any(|found| found.damage == Damage::MissingTrailingNewline);
@@ -80,7 +91,11 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
         found: diagnostics,
         lines: plan.len() + usize::from(unended),
         quarantined_bytes: plan.iter().map(|line| line.len).sum(),
-        recovered: plan.iter().map(|line| line.kept.len()).sum(),
+        recovered: plan
+            .iter()
+            .flat_map(|line| &line.kept)
+            .filter(|(offset, _)| *offset > header.offset)
+            .count(),
         quarantine: None,
         is_repaired: false,
     };
@@ -102,7 +117,7 @@ struct Damaged {
     offset: u64,
     /// Bytes, without the line break.
     len: u64,
-    /// Entries that were found in it, as ranges of the file.
+    /// Where the header and entries that were found in it stand in the file, and their lengths.
     kept: Vec<(u64, u64)>,
 }
 
@@ -128,27 +143,24 @@ fn locked(log: &mut Log) -> Result<append::Lock> {
 }
 
 /// The lines that are damaged. Those too long to be looked at are left alone.
-fn plan(file: &File, tree: &Tree) -> io::Result<Vec<Damaged>> {
-    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
-    let mut places: Vec<(u64, Node)> = nodes.map(|node| (tree.place(node).offset, node)).collect();
-    places.sort_unstable();
-    let mut places = places.into_iter().peekable();
+fn plan(file: &File, header: Place) -> io::Result<Vec<Damaged>> {
     let mut damaged = Vec::new();
-    let mut has_header = false;
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {
-        let end = line.offset + line.len;
-        let mut kept = Vec::new();
-        while let Some((offset, node)) = places.next_if(|(offset, _)| *offset < end) {
-            kept.push((offset, u64::from(tree.place(node).len)));
-        }
         let Some(bytes) = line.bytes else {
             continue;
         };
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let text = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if line.offset == 0 => rest,
+            _ => bytes,
+        };
+        let start = line.offset + (line.len - text.len() as u64);
+        let is_before_header = start <= header.offset;
+        let is_utf8 = std::str::from_utf8(text).is_ok();
         let is_sound = match scan::scan_line(text) {
-            Ok(Line::Header(_)) => !std::mem::replace(&mut has_header, true),
-            Ok(Line::Entry(entry)) => entry.id.is_some() && std::str::from_utf8(text).is_ok(),
+            Ok(Line::Header(_)) => is_utf8 && is_before_header,
+            Ok(Line::Title(_)) => is_utf8 && is_before_header,
+            Ok(Line::Entry(entry)) => is_utf8 && entry.id.is_some(),
             Ok(Line::Blank) => true,
             Err(_) => false,
         };
@@ -156,11 +168,31 @@ fn plan(file: &File, tree: &Tree) -> io::Result<Vec<Damaged>> {
             damaged.push(Damaged {
                 offset: line.offset,
                 len: line.len,
-                kept,
+                kept: kept(text, start, header),
             });
         }
     }
     Ok(damaged)
+}
+
+/// What stays of a damaged line: the header, what stands before it as its title, and every whole entry.
+fn kept(text: &[u8], start: u64, header: Place) -> Vec<(u64, u64)> {
+    let version = (header.offset < start).then_some(CURRENT_VERSION);
+    let is_kept = |piece: &Piece| {
+        let bytes = text.get(piece.span.clone()).unwrap_or_default();
+        let offset = start + piece.span.start as u64;
+        match scan::scan_line(String::from_utf8_lossy(bytes).as_bytes()) {
+            Ok(Line::Header(_)) => offset == header.offset,
+            Ok(Line::Title(_)) => offset < header.offset,
+            Ok(Line::Entry(entry)) => offset > header.offset && entry.id.is_some(),
+            Ok(Line::Blank) | Err(_) => false,
+        }
+    };
+    let pieces = recover(text, version).pieces.into_iter();
+    let whole = pieces.filter(|piece| piece.whole && is_kept(piece));
+    whole
+        .map(|Piece { span, .. }| (start + span.start as u64, span.len() as u64))
+        .collect()
 }
 
 /// Copies the damaged lines, synced, into a file of their own; nothing is ever overwritten there.
@@ -180,7 +212,7 @@ fn quarantine(at: &Location, file: &File, plan: &[Damaged]) -> Result<PathBuf> {
     };
     let written = (|| {
         for line in plan {
-            copy(&mut out, file, line.offset, line.len)?;
+            copy_range(&mut out, file, line.offset, line.len)?;
             out.write_all(b"\n")?;
         }
         out.sync_all()?;
@@ -199,35 +231,17 @@ fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged]) -> io::Re
         let Some(damage) = damaged.next_if(|damage| damage.offset == line.offset) else {
             match line.bytes {
                 Some(bytes) => out.write_all(bytes)?,
-                None => copy(out, file, line.offset, line.len)?,
+                None => copy_range(out, file, line.offset, line.len)?,
             }
             out.write_all(b"\n")?;
             continue;
         };
         for (offset, len) in &damage.kept {
             let mut bytes = Vec::new();
-            copy(&mut bytes, file, *offset, *len)?;
+            copy_range(&mut bytes, file, *offset, *len)?;
             out.write_all(String::from_utf8_lossy(&bytes).as_bytes())?;
             out.write_all(b"\n")?;
         }
-    }
-    Ok(())
-}
-
-fn copy(out: &mut impl Write, file: &File, offset: u64, len: u64) -> io::Result<()> {
-    use std::os::unix::fs::FileExt;
-    let mut buffer = vec![0; 1 << 16];
-    let mut copied = 0;
-    while copied < len {
-        let wanted = usize::try_from(len - copied).unwrap_or(usize::MAX);
-        let length = buffer.len().min(wanted);
-        let room = buffer.get_mut(..length).unwrap_or_default();
-        let read = file.read_at(room, offset + copied)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        out.write_all(room.get(..read).unwrap_or_default())?;
-        copied += read as u64;
     }
     Ok(())
 }

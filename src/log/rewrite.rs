@@ -6,20 +6,25 @@ use super::append::Lock;
 use super::body::Bodies;
 use super::file::{self, Location};
 use super::handle::Access;
-use super::ingest::CURRENT_VERSION;
+use super::ingest::{CURRENT_VERSION, trimmed};
 use super::lines::Lines;
-use super::scan::{self, Facts, Line, Role};
-use super::{FileLog, Log, Store, migrate};
+use super::recover::{Piece, recover};
+use super::scan::{self, Line};
+use super::{FileLog, Log, Store};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::tree::{Node, Tree};
+use crate::tree::{Node, Place, Tree};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
 /// What the original is kept as (storage.md §2 names it so for both versions).
 const BACKUP_SUFFIX: &str = ".v1.bak";
+/// Bytes copied or compared at a time.
+const COPIED: usize = 1 << 18;
 
 impl Log {
     /// Whether the file is of a version that has to be rewritten before anything is appended.
@@ -39,7 +44,8 @@ impl Log {
         remove_leftovers(&log.at).map_err(failed)?;
         keep_original(log, old)?;
         replace(&log.at, &log.at, |out| {
-            write_migrated(out, old, 0..log.end, tree, &bodies)?;
+            let header = self.header().map(|header| header.place);
+            write_migrated(out, old, 0..log.end, header, tree, &bodies)?;
             copy_torn_tail(out, old, log.end)
         })
     }
@@ -55,7 +61,7 @@ impl Log {
         };
         let old = log.file(open, Access::Read)?;
         let mut text = Vec::new();
-        write_migrated(&mut text, &old, from..log.end, tree, &bodies)
+        write_migrated(&mut text, &old, from..log.end, None, tree, &bodies)
             .map_err(|error| log.failed("migrate", &error))?;
         let lines = text.split(|byte| *byte == b'\n');
         Ok(lines
@@ -122,83 +128,190 @@ pub fn replace(
 }
 
 fn copy(from: &File, out: &mut impl Write) -> io::Result<()> {
-    let mut lines = Lines::new(from, 0);
-    while let Some(line) = lines.next()? {
-        let bytes = line.bytes.ok_or_else(too_long)?;
-        out.write_all(bytes)?;
-        if line.terminated {
-            out.write_all(b"\n")?;
-        }
+    let size = file::status_of(from)?.size;
+    copy_range(out, from, 0, size)
+}
+
+/// Copies `len` bytes of the file from `offset` on.
+pub(super) fn copy_range(
+    out: &mut impl Write,
+    file: &File,
+    offset: u64,
+    len: u64,
+) -> io::Result<()> {
+    let mut buffer = vec![0; COPIED.min(usize::try_from(len).unwrap_or(COPIED))];
+    let mut copied = 0;
+    while copied < len {
+        let wanted = usize::try_from(len - copied).unwrap_or(usize::MAX);
+        let length = buffer.len().min(wanted);
+        let room = buffer.get_mut(..length).unwrap_or_default();
+        file.read_exact_at(room, offset + copied)?;
+        out.write_all(room)?;
+        copied += length as u64;
     }
     Ok(())
 }
 
-/// Whether both hold the same lines.
+/// Whether both hold the same bytes.
 fn same_content(a: &File, b: &File) -> io::Result<bool> {
-    let (mut a, mut b) = (Lines::new(a, 0), Lines::new(b, 0));
-    loop {
-        match (a.next()?, b.next()?) {
-            (None, None) => return Ok(true),
-            (Some(a), Some(b)) if a == b => {}
-            _ => return Ok(false),
-        }
+    let size = file::status_of(a)?.size;
+    if file::status_of(b)?.size != size {
+        return Ok(false);
     }
+    let (mut of_a, mut of_b) = (vec![0; COPIED], vec![0; COPIED]);
+    let mut at = 0;
+    while at < size {
+        let length = COPIED.min(usize::try_from(size - at).unwrap_or(COPIED));
+        let (Some(left), Some(right)) = (of_a.get_mut(..length), of_b.get_mut(..length)) else {
+            return Ok(false);
+        };
+        a.read_exact_at(left, at)?;
+        b.read_exact_at(right, at)?;
+        if left != right {
+            return Ok(false);
+        }
+        at += length as u64;
+    }
+    Ok(true)
 }
 
-/// Every line of the old file that begins in `range`: the header with its new version, entries as
-/// migrated, anything else as it is.
+/// Every line of the old file that begins in `range`: the header, which stands at `header`, with its new
+/// version, entries as migrated, anything else as it is.
 fn write_migrated(
     out: &mut impl Write,
     old: &File,
     range: Range<u64>,
+    header: Option<Place>,
     tree: &Tree,
     bodies: &Bodies,
 ) -> io::Result<()> {
-    let mut by_offset: Vec<(u64, Node)> = (0..tree.node_count())
-        .filter_map(|number| tree.node(number))
-        .map(|node| (tree.place(node).offset, node))
-        .filter(|(offset, _)| range.contains(offset))
-        .collect();
-    by_offset.sort_unstable();
-    let mut nodes = by_offset.into_iter().peekable();
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    let migration = Migration {
+        header,
+        tree,
+        bodies,
+        nodes: nodes.map(|node| (tree.place(node).offset, node)).collect(),
+    };
     let mut lines = Lines::new(old, range.start);
-    let mut header_passed = range.start > 0;
     while let Some(line) = lines.next()? {
         if line.offset >= range.end {
             break;
         }
-        let bytes = line.bytes.ok_or_else(too_long)?;
-        let end = line.offset + line.len;
-        let scanned = scan::scan_line(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-        if let (Ok(Line::Header(_)), false) = (&scanned, header_passed) {
-            header_passed = true;
-            let version = CURRENT_VERSION.to_string();
-            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-            out.write_all(&json::with_member(
-                bytes.trim_ascii(),
-                "version",
-                version.as_bytes(),
-            ))?;
-            out.write_all(b"\n")?;
-            continue;
-        }
-        let mut at = line.offset;
-        while let Some((offset, node)) = nodes.next_if(|(offset, _)| *offset < end) {
-            let place = tree.place(node);
-            write_rest(out, bytes, line.offset, at..offset)?;
-            let fetch = bodies.fetch(tree, node).map_err(other)?;
-            let stored = bodies.read(place).map_err(other)?;
-            out.write_all(&fetch.apply(stored))?;
-            out.write_all(b"\n")?;
-            at = offset + u64::from(place.len);
-        }
-        if at == line.offset {
-            write_other_line(out, bytes, &scanned)?;
-        } else {
-            write_rest(out, bytes, line.offset, at..end)?;
+        match line.bytes {
+            Some(bytes) => migration.write_line(out, bytes, line.offset)?,
+            None => {
+                copy_range(out, old, line.offset, line.len)?;
+                out.write_all(b"\n")?;
+            }
         }
     }
     Ok(())
+}
+
+/// What is known of the old file.
+struct Migration<'a> {
+    header: Option<Place>,
+    tree: &'a Tree,
+    bodies: &'a Bodies,
+    /// By where their bodies stand.
+    nodes: HashMap<u64, Node>,
+}
+
+impl Migration<'_> {
+    /// Each whole object of the line, and each piece between them, on a line of its own.
+    fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
+        let text = match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if offset == 0 => rest,
+            _ => line,
+        };
+        let start = offset + (line.len() - text.len()) as u64;
+        let header = self.header.filter(|header| header.offset >= start);
+        if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
+            // What nobody reads on this line may be read before the header on a line of its own.
+            return write_rest(out, line);
+        }
+        let at = |piece: &Piece| start + piece.span.start as u64;
+        let bytes = |piece: &Piece| text.get(piece.span.clone()).unwrap_or_default();
+        let is_header = |piece: &Piece| header.is_some_and(|header| header.offset == at(piece));
+        let mut pieces = self.pieces(text, start);
+        if let Some(header) = header {
+            // The header stays before everything that can be read but the title.
+            pieces.sort_by_key(|piece| match is_header(piece) {
+                true => 1,
+                false if at(piece) < header.offset && piece.whole && is_title(bytes(piece)) => 0,
+                false => 2,
+            });
+        }
+        for piece in &pieces {
+            match piece.whole {
+                true if is_header(piece) => write_header(out, bytes(piece))?,
+                true => self.write_value(out, bytes(piece), at(piece))?,
+                false => write_rest(out, bytes(piece))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts of a line, as opening the file found them, with the bytes of zero between them.
+    fn pieces(&self, text: &[u8], start: u64) -> Vec<Piece> {
+        let is_sound = std::str::from_utf8(text).is_ok()
+            && !matches!(
+                scan::scan_line(text),
+                Err(scan::BadLine::InvalidJson { .. })
+            );
+        if is_sound {
+            let span = trimmed(text);
+            let whole = !span.is_empty();
+            return whole.then_some(Piece { span, whole }).into_iter().collect();
+        }
+        let is_behind_header = self.header.is_none_or(|header| header.offset < start);
+        let found = recover(text, is_behind_header.then(|| self.bodies.version())).pieces;
+        let mut pieces = Vec::with_capacity(found.len());
+        let mut end = 0;
+        let gap = |span: Range<usize>| Piece { span, whole: false };
+        for piece in found {
+            pieces.push(gap(end..piece.span.start));
+            end = piece.span.end;
+            pieces.push(piece);
+        }
+        pieces.push(gap(end..text.len()));
+        pieces
+    }
+
+    /// An entry as migrated, be it a copy that another line has replaced; any other value as it is.
+    fn write_value(&self, out: &mut impl Write, stored: &[u8], offset: u64) -> io::Result<()> {
+        let node = self.nodes.get(&offset).copied().or_else(|| {
+            let text = String::from_utf8_lossy(stored);
+            match scan::scan_line(text.as_bytes()) {
+                Ok(Line::Entry(entry)) => self.tree.find_any(entry.id.as_deref()?),
+                _ => None,
+            }
+        });
+        match node {
+            Some(node) => {
+                let fetch = self.bodies.fetch(self.tree, node).map_err(other)?;
+                out.write_all(&fetch.apply(stored.to_vec()))?;
+            }
+            None => out.write_all(stored)?,
+        }
+        out.write_all(b"\n")
+    }
+}
+
+fn is_title(stored: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stored);
+    matches!(scan::scan_line(text.as_bytes()), Ok(Line::Title(_)))
+}
+
+fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
+    let text = String::from_utf8_lossy(stored);
+    let version = CURRENT_VERSION.to_string();
+    out.write_all(&json::with_member(
+        text.as_bytes(),
+        "version",
+        version.as_bytes(),
+    ))?;
+    out.write_all(b"\n")
 }
 
 /// The fragment that stands behind everything else, as a line of its own. What is whole there has
@@ -206,7 +319,11 @@ fn write_migrated(
 fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> {
     let mut lines = Lines::new(old, end);
     while let Some(line) = lines.next()? {
-        let bytes = line.bytes.ok_or_else(too_long)?;
+        let Some(bytes) = line.bytes else {
+            copy_range(out, old, line.offset, line.len)?;
+            out.write_all(b"\n")?;
+            continue;
+        };
         if !line.terminated && scan::scan_line(bytes).is_err() {
             out.write_all(bytes)?;
             out.write_all(b"\n")?;
@@ -215,51 +332,14 @@ fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// A line that no entry of the tree stands on: damaged, or a copy that another line has replaced.
-fn write_other_line(
-    out: &mut impl Write,
-    bytes: &[u8],
-    scanned: &Result<Line<'_>, scan::BadLine>,
-) -> io::Result<()> {
-    let is_custom_message = match scanned {
-        Ok(Line::Entry(envelope)) => {
-            matches!(
-                &envelope.facts,
-                Facts::Message {
-                    role: Role::Custom,
-                    ..
-                }
-            )
-        }
-        _ => false,
-    };
-    if is_custom_message {
-        out.write_all(&migrate::rename_role(bytes))?;
-    } else {
-        out.write_all(bytes)?;
-    }
-    out.write_all(b"\n")
-}
-
-/// What stands on a damaged line beside its entries, on a line of its own.
-fn write_rest(
-    out: &mut impl Write,
-    line: &[u8],
-    line_offset: u64,
-    range: std::ops::Range<u64>,
-) -> io::Result<()> {
-    let start = (range.start - line_offset) as usize;
-    let end = (range.end.saturating_sub(line_offset)) as usize;
-    let rest = line.get(start..end).unwrap_or_default().trim_ascii();
-    if rest.is_empty() || rest == b"\xef\xbb\xbf" {
+/// What no value stands on, on a line of its own.
+fn write_rest(out: &mut impl Write, rest: &[u8]) -> io::Result<()> {
+    let rest = rest.trim_ascii();
+    if rest.is_empty() {
         return Ok(());
     }
     out.write_all(rest)?;
     out.write_all(b"\n")
-}
-
-fn too_long() -> io::Error {
-    io::Error::other("a line is too long to be copied")
 }
 
 fn other(error: Error) -> io::Error {

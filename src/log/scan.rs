@@ -236,6 +236,8 @@ pub enum Line<'a> {
     Entry(Envelope<'a>),
     /// An object of type `session`, wherever it stands.
     Header(Header<'a>),
+    /// The line with which some programs begin a file: the session's title, and nothing of an entry.
+    Title(Option<Cow<'a, str>>),
     /// Nothing but white space.
     Blank,
 }
@@ -250,6 +252,8 @@ pub struct Header<'a> {
     pub timestamp: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
     pub parent_session: Option<Cow<'a, str>>,
+    /// What some programs call the session.
+    pub title: Option<Cow<'a, str>>,
 }
 
 /// Why a line is no entry.
@@ -330,6 +334,7 @@ struct Fields<'a> {
     version: &'a [u8],
     cwd: &'a [u8],
     parent_session: &'a [u8],
+    title: &'a [u8],
 }
 
 /// Validates the value at `at`; `None` if it is no object with a type.
@@ -376,6 +381,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
             b"version" => &mut fields.version,
             b"cwd" => &mut fields.cwd,
             b"parentSession" => &mut fields.parent_session,
+            b"title" => &mut fields.title,
             _ => {
                 members.value()?;
                 continue;
@@ -418,11 +424,18 @@ impl<'a> Fields<'a> {
         if kind == "session" {
             return Some(Line::Header(Header {
                 version: version(self.version),
-                id: json::string(self.id),
+                id: json::id(self.id),
                 timestamp: json::string(self.timestamp),
                 cwd: json::string(self.cwd),
                 parent_session: json::string(self.parent_session),
+                title: json::string(self.title),
             }));
+        }
+        let is_bare = [self.id, self.parent_id, self.timestamp]
+            .iter()
+            .all(|raw| raw.is_empty());
+        if kind == "title" && is_bare {
+            return Some(Line::Title(json::string(self.title)));
         }
         let mut kind = Kind::of(&kind);
         if kind == Kind::Custom
@@ -432,10 +445,10 @@ impl<'a> Fields<'a> {
         }
         Some(Line::Entry(Envelope {
             kind,
-            id: json::string(self.id),
+            id: json::id(self.id),
             parent: match self.parent_id {
                 b"null" => Parent::Null,
-                raw => json::string(raw).map_or(Parent::Absent, Parent::Id),
+                raw => json::id(raw).map_or(Parent::Absent, Parent::Id),
             },
             timestamp: json::string(self.timestamp),
             facts: self.facts(kind),
@@ -448,15 +461,15 @@ impl<'a> Fields<'a> {
             Kind::Message => self.message.facts(),
             Kind::Compaction => Facts::Compaction {
                 tokens_before: whole(self.tokens_before),
-                first_kept_entry_id: json::string(self.first_kept_entry_id),
+                first_kept_entry_id: json::id(self.first_kept_entry_id),
                 first_kept_entry_index: whole(self.first_kept_entry_index),
             },
             Kind::BranchSummary => Facts::BranchSummary {
-                from_id: json::string(self.from_id),
+                from_id: json::id(self.from_id),
                 merge: self.merge == b"true",
             },
             Kind::Label => Facts::Label {
-                target_id: json::string(self.target_id),
+                target_id: json::id(self.target_id),
                 label: json::string(self.label).filter(|label| !label.is_empty()),
             },
             Kind::SessionInfo => Facts::SessionInfo {
@@ -466,10 +479,10 @@ impl<'a> Fields<'a> {
                 display: self.display != b"false",
             },
             Kind::ContextEdit => Facts::ContextEdit {
-                target_id: json::string(self.target_id),
+                target_id: json::id(self.target_id),
             },
             Kind::LeafRecord => Facts::LeafRecord {
-                from: json::get(self.data, "from").and_then(json::string),
+                from: json::get(self.data, "from").and_then(json::id),
                 cause: json::get(self.data, "cause").and_then(json::string),
             },
             Kind::ThinkingLevelChange

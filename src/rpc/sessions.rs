@@ -114,8 +114,8 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
         let open = same_file(open, location).await?;
         return opened_before(&call, open, policy).await;
     }
-    let (opening, at) = (Arc::clone(server), location.clone());
-    let opened = blocking(move || opening.store.open(at)).await?;
+    let (opening, at, cancel) = (Arc::clone(server), location.clone(), call.cancel.clone());
+    let opened = blocking(move || opening.store.open(at, &cancel)).await?;
     let header = opened.log.header();
     let id = header.map(|header| header.id.clone()).unwrap_or_default();
     if known_id.as_ref() != Some(&id) {

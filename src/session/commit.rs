@@ -235,44 +235,52 @@ impl Core {
         if !may_wait && self.log.location().is_some() && !self.log.is_written() {
             return Ok(None);
         }
-        let TryLock::Locked(lock) = self.log.try_lock()? else {
-            // It may be the lock of a file that has been replaced, and the new one's is free.
-            if may_wait && self.log.standing()? == Standing::Replaced {
-                self.catch_up_into(Standing::Replaced, changes)?;
-            }
-            self.contended_since.get_or_insert_with(Instant::now);
-            return Ok(None);
-        };
-        self.contended_since = None;
-        match self.log.standing()? {
-            Standing::Unchanged => {}
-            Standing::Grown(bytes) if may_wait || bytes <= INLINE_BYTES => {
-                self.catch_up_into(Standing::Grown(bytes), changes)?;
-            }
-            Standing::Grown(_) => return Ok(None),
-            // The lock is on the old file.
-            Standing::Replaced => {
-                drop(lock);
-                if !may_wait {
-                    return Ok(None);
+        let mut has_rewritten = false;
+        loop {
+            let TryLock::Locked(lock) = self.log.try_lock()? else {
+                // It may be the lock of a file that has been replaced, and the new one's is free.
+                if may_wait && self.log.standing()? == Standing::Replaced {
+                    self.catch_up_into(Standing::Replaced, changes)?;
                 }
-                self.catch_up_into(Standing::Replaced, changes)?;
-                return self.lock_fresh(changes, may_wait);
+                self.contended_since.get_or_insert_with(Instant::now);
+                return Ok(None);
+            };
+            self.contended_since = None;
+            match self.log.standing()? {
+                Standing::Unchanged => {}
+                Standing::Grown(bytes) if may_wait || bytes <= INLINE_BYTES => {
+                    self.catch_up_into(Standing::Grown(bytes), changes)?;
+                }
+                Standing::Grown(_) => return Ok(None),
+                // The lock is on the old file.
+                Standing::Replaced => {
+                    drop(lock);
+                    if !may_wait {
+                        return Ok(None);
+                    }
+                    self.catch_up_into(Standing::Replaced, changes)?;
+                    continue;
+                }
+                standing @ Standing::Deleted => {
+                    return append::refuse(standing).map_or(Ok(None), Err);
+                }
             }
-            standing @ Standing::Deleted => {
-                return append::refuse(standing).map_or(Ok(None), Err);
+            if !self.log.needs_rewrite() {
+                return Ok(Some(lock));
             }
+            if !may_wait {
+                return Ok(None);
+            }
+            if std::mem::replace(&mut has_rewritten, true) {
+                return Err(Error::new(
+                    Kind::StorageIo,
+                    "the session file is of an older version still after it was migrated; nothing was written",
+                ));
+            }
+            self.log.rewrite(&lock, &self.tree)?;
+            drop(lock);
+            self.catch_up_into(Standing::Replaced, changes)?;
         }
-        if !self.log.needs_rewrite() {
-            return Ok(Some(lock));
-        }
-        if !may_wait {
-            return Ok(None);
-        }
-        self.log.rewrite(&lock, &self.tree)?;
-        drop(lock);
-        self.catch_up_into(Standing::Replaced, changes)?;
-        self.lock_fresh(changes, may_wait)
     }
 
     fn write(&mut self, lock: Lock, planned: Planned) -> Result<Written> {

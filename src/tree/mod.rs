@@ -534,6 +534,13 @@ impl Tree {
     }
 
     /// The session's name: the last `session_info` in file order.
+    /// Names the session as its header does; an entry that names it counts before that.
+    pub fn set_title(&mut self, title: &str) {
+        self.name = Some(title)
+            .filter(|title| !title.is_empty())
+            .map(Into::into);
+    }
+
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

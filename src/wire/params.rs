@@ -2,6 +2,7 @@
 //! which member is named when something is wrong (protocol.md §1, §8). Knows no single method.
 
 use crate::error::Error;
+use crate::json;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -42,6 +43,9 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     if let Ok(decoded) = serde_json::from_str(text) {
         return Ok(decoded);
     }
+    if let Some(Ok(decoded)) = with_readable_ids(text).map(|text| serde_json::from_slice(&text)) {
+        return Ok(decoded);
+    }
     let mut json = serde_json::Deserializer::from_str(text);
     let decoded = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let at = error.path().to_string();
@@ -49,6 +53,40 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     })?;
     json.end().map_err(|error| refusal("", &error))?;
     Ok(decoded)
+}
+
+/// The params with lone surrogates in their ids as entries' ids have them here (see [`json::id`]); `None` if
+/// there are none. No text of a client can have them, but ids in files may.
+fn with_readable_ids(params: &str) -> Option<Vec<u8>> {
+    let text = params.as_bytes();
+    let mut edits: Vec<(json::Span, Vec<u8>)> = Vec::new();
+    let mut readable = |span: json::Span| {
+        let Some(id) = text.get(span.clone()).and_then(json::id) else {
+            return;
+        };
+        if id.contains(char::REPLACEMENT_CHARACTER) {
+            let mut literal = Vec::new();
+            json::push_string(&mut literal, &id);
+            edits.push((span, literal));
+        }
+    };
+    let mut members = json::Members::open(text, 0).ok()?;
+    while let Some(member) = members.next().ok()? {
+        let name = member.name(text);
+        if name.ends_with(b"Ids") && text.get(member.value.start) == Some(&b'[') {
+            let mut ids = json::Elements::open(text, member.value.start).ok()?;
+            while let Some(id) = ids.next().ok()? {
+                readable(id);
+            }
+        } else if name.ends_with(b"Id") {
+            readable(member.value);
+        }
+    }
+    let edits: Vec<(json::Span, &[u8])> = edits
+        .iter()
+        .map(|(span, literal)| (span.clone(), literal.as_slice()))
+        .collect();
+    (!edits.is_empty()).then(|| json::splice(text, &edits))
 }
 
 /// Declares the params of a method on one session.

@@ -8,24 +8,35 @@ use treelined::error::Kind;
 use treelined::log::append::TryLock;
 use treelined::log::file::Location;
 use treelined::log::handle::Access;
+use treelined::log::recover::recover;
+use treelined::log::repair;
 use treelined::log::scan::{self, Line};
 use treelined::log::{self, Log, Opened};
 use treelined::rpc::{Config, Dispatcher, Server};
 use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::store::Store;
 use treelined::sync::Durability;
-use treelined::{id, json, terminal};
+use treelined::{id, json, listing, terminal};
 
 /// One line of a session file: what the scanner takes for JSON is JSON.
 pub fn line(bytes: &[u8]) {
     let scanned = scan::scan_line(bytes);
     let _first = scan::scan_first(bytes, 0);
+    for version in [None, Some(1), Some(3)] {
+        let recovered = recover(bytes, version);
+        let most = 12 * (bytes.len() as u64 + 8);
+        assert!(recovered.steps <= most, "{} steps", recovered.steps);
+        for piece in recovered.pieces.into_iter().filter(|piece| piece.whole) {
+            let whole = json::value_span(&bytes[piece.span]);
+            assert!(whole.is_ok(), "a whole object");
+        }
+    }
     if json::depth(bytes) > 100 {
         return;
     }
     let is_json = serde_json::from_slice::<&serde_json::value::RawValue>(bytes);
     match scanned {
-        Ok(Line::Entry(_) | Line::Header(_)) => {
+        Ok(Line::Entry(_) | Line::Header(_) | Line::Title(_)) => {
             if std::str::from_utf8(bytes).is_ok() {
                 is_json.expect("the scanner took it for JSON");
             }
@@ -38,14 +49,24 @@ pub fn line(bytes: &[u8]) {
     }
 }
 
-/// A whole file: opening it, appending to it, and opening it again agree.
+/// A whole file: opening it, listing it, repairing or migrating it, appending to it, and opening it again
+/// agree.
 pub fn file(bytes: &[u8], folder: &Path) {
     let path = folder.join("s.jsonl");
     fs::write(&path, bytes).expect("a temporary file");
     let at = Location::of_path(&path).expect("a path");
+    let listed = listing::header_id(&at);
     let Ok(mut opened) = Log::open(at.clone()) else {
         return;
     };
+    assert_eq!(
+        listed.as_deref(),
+        opened.log.header().map(|header| &*header.id),
+        "what opens is found under its id"
+    );
+    if opened.log.version() <= 3 {
+        mended(bytes, folder, &opened);
+    }
     assert_eq!(
         fs::read(&path).expect("the file"),
         bytes,
@@ -91,6 +112,34 @@ pub fn file(bytes: &[u8], folder: &Path) {
         .file_leaf()
         .map(|node| again.tree.id(node).to_owned());
     assert_eq!(last.as_deref(), Some("fuzz-new"));
+}
+
+/// A copy of the file, migrated or repaired, is the same session.
+fn mended(bytes: &[u8], folder: &Path, opened: &Opened) {
+    // A folder of its own: what is kept of the original is beside it.
+    let folder = folder.join("mended");
+    let _absent = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).expect("a temporary folder");
+    let path = folder.join("s.jsonl");
+    fs::write(&path, bytes).expect("a temporary file");
+    let at = Location::of_path(&path).expect("a path");
+    let mut copy = Log::open(at.clone()).expect("as the first one");
+    if copy.log.version() < 3 {
+        let Ok(TryLock::Locked(lock)) = copy.log.try_lock() else {
+            panic!("nobody else has it");
+        };
+        copy.log.rewrite(&lock, &copy.tree).expect("it is migrated");
+    } else {
+        repair::repair(&at, false).expect("it is repaired");
+        let again = repair::repair(&at, true).expect("it can be looked at");
+        assert_eq!(again.lines, 0, "once is enough");
+    }
+    let again = Log::open(at).expect("it is a session still");
+    let id = |opened: &Opened| opened.log.header().map(|header| header.id.clone());
+    assert_eq!(again.log.version(), 3);
+    assert_eq!((id(&again), ids(&again)), (id(opened), ids(opened)));
+    assert_eq!(again.tree.name(), opened.tree.name());
+    read_all(&again);
 }
 
 fn ids(opened: &Opened) -> Vec<String> {

@@ -56,6 +56,12 @@ const PIECES: &[&str] = &[
     "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n",
     "{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"timestamp\":\"t\",\"message\":{\"role\":\"assistant\",\"content\":[]}}\n",
     "{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":\"r\",\"parentId\":\"a\",\"timestamp\":\"t\",\"data\":{\"from\":\"b\",\"cause\":\"undo\"}}\n",
+    "{\"type\":\"title\",\"title\":\"t\"}\n",
+    "{\"type\":\"session\",\"version\":2,\"id\":\"s\",\"title\":\"t\"}",
+    "{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"hookMessage\"}}",
+    "{\"type\":\"compaction\",\"timestamp\":\"t\",\"firstKeptEntryIndex\":1}",
+    "{\"type\":\"message\",\"id\":\"c\",\"parentId\":\"a\",\"timestamp\":\"t\"",
+    "\r",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"create_session\",\"params\":{\"ephemeral\":true,\"sessionId\":\"s\"}}\n",
     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"append_message\",\"params\":{\"message\":{\"role\":\"user\",\"content\":\"x\"}}}\n",
     "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"get_tree\",\"params\":{\"limit\":2,\"query\":\"x\"}}\n",
@@ -124,6 +130,33 @@ fn folder() -> tempfile::TempDir {
         .prefix("treelined-fuzz-")
         .tempdir_in(place)
         .unwrap()
+}
+
+/// Inputs that once went wrong are kept in tests/fuzz/seeds, a folder for each target, where the fuzzer
+/// begins: each has to pass.
+#[test]
+fn every_seed_passes_its_target() {
+    let folder = folder();
+    let seeds = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds");
+    let mut count = 0;
+    for of_target in std::fs::read_dir(seeds).unwrap() {
+        let of_target = of_target.unwrap();
+        for seed in std::fs::read_dir(of_target.path()).unwrap() {
+            let path = seed.unwrap().path();
+            println!("{}", path.display());
+            let bytes = std::fs::read(&path).unwrap();
+            match &*of_target.file_name().to_string_lossy() {
+                "line" => targets::line(&bytes),
+                "file" => targets::file(&bytes, folder.path()),
+                "frame" => targets::frame(&bytes, folder.path()),
+                "path" => targets::path(&bytes, folder.path()),
+                "sanitizer" => targets::sanitizer(&bytes),
+                other => panic!("no target is called {other}"),
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0, "there are seeds");
 }
 
 #[test]

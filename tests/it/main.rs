@@ -19,6 +19,7 @@ mod compact;
 mod config;
 mod context;
 mod crash;
+mod damage;
 mod decided;
 mod errors;
 mod faults;

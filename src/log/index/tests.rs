@@ -1,6 +1,7 @@
 //! Whatever stands in the cache, what is opened is what the file says.
 
 use super::*;
+use crate::cancel::Cancel;
 use crate::log::file::Folder;
 use crate::tree::Node;
 use proptest::collection::vec;
@@ -45,7 +46,8 @@ impl Session {
     /// Opens it as the daemon does, any size being worth an index; what it showed, and whether an
     /// index was written.
     fn open(&self) -> (String, bool) {
-        let (opened, index) = Log::open_indexed_from(self.location(), &self.cache, 1).unwrap();
+        let (opened, index) =
+            Log::open_indexed_from(self.location(), &self.cache, 1, &Cancel::new()).unwrap();
         if let Some(index) = &index {
             index.write(&self.cache);
         }
@@ -155,7 +157,8 @@ fn an_index_is_used_and_extended() {
     let (shown, wrote) = place.open();
     assert!(wrote && shown.contains("d1 Some(\"a1\")"));
     place.check();
-    let (opened, _) = Log::open_indexed_from(place.location(), &place.cache, 1).unwrap();
+    let (opened, _) =
+        Log::open_indexed_from(place.location(), &place.cache, 1, &Cancel::new()).unwrap();
     let status = place.location().status().unwrap();
     let restored = restore(&place.location(), status, &place.cache).unwrap();
     assert_eq!(restored.tree.node_count(), opened.tree.node_count());
@@ -337,7 +340,7 @@ proptest! {
         let sum = xxh3_64(&forged[32..]).to_le_bytes();
         forged[24..32].copy_from_slice(&sum);
         fs::write(&path, &forged).unwrap();
-        let (opened, _) = Log::open_indexed_from(place.location(), &place.cache, 1).unwrap();
+        let (opened, _) = Log::open_indexed_from(place.location(), &place.cache, 1, &Cancel::new()).unwrap();
         prop_assert!(!shown(&opened).is_empty());
         for number in 0..opened.tree.node_count() {
             opened.tree.path(opened.tree.node(number));

@@ -1,0 +1,260 @@
+//! What a damaged line still holds: whole objects, and the pieces between them (storage.md §2).
+//!
+//! Every reader of a session file asks here, so that opening, listing, repairing and migrating recover the
+//! same. It finds every whole entry, wherever the damage leaves one, and takes time linear in the line.
+//!
+//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the
+//! start of a value before. A walk that did has found where the object ends, or has failed where it fails.
+//! A brace that a running walk has not met so stands in a string of that walk. A walk from there reads as
+//! text what the other reads as strings, until one of them fails; so at most two walks pass any byte.
+
+use super::scan::{self, Line};
+use crate::json::{self, Key, Span, Visitor};
+use std::ops::Range;
+
+/// A part of a damaged line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub span: Range<usize>,
+    /// Whether it is a whole object.
+    pub whole: bool,
+}
+
+/// A damaged line, taken apart.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// In order; blanks and bytes of zero between them are left out.
+    pub pieces: Vec<Piece>,
+    /// Bytes that were looked at, each time counted.
+    pub steps: u64,
+}
+
+/// Takes a damaged line apart into whole objects and what is between them. `version` is the session's;
+/// `None` before its header has been found: then the first whole header counts, wherever it stands.
+pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
+    let mut recovered = Recovered::default();
+    let mut inner: Option<Vec<Object>> = None;
+    let mut next_inner = 0;
+    let mut at = 0;
+    loop {
+        at = skip_space_and_nul(text, at);
+        if at >= text.len() {
+            return recovered;
+        }
+        let start = at;
+        // A line is an object. Anything else may have an object's beginning within it, as the string has
+        // that is open where a line was torn.
+        let passed = match text.get(start) {
+            Some(b'{') => json::skip_value(text, start),
+            _ => Err(json::Malformed { at: start }),
+        };
+        let end = match passed {
+            Ok(end) | Err(json::Malformed { at: end }) => end,
+        };
+        recovered.steps += (end - start) as u64 + 1;
+        if passed.is_err() {
+            let objects = inner.get_or_insert_with(|| objects(text, start, &mut recovered.steps));
+            let rest = objects.get(next_inner..).unwrap_or_default();
+            let found = rest
+                .iter()
+                .position(|object| object.start >= start && object.is_line(version));
+            let object = found.and_then(|found| rest.get(found));
+            next_inner += found.map_or(rest.len(), |found| found + 1);
+            let torn_to = object.map_or(text.len(), |object| object.start);
+            recovered.push(start..torn_to, false);
+            let Some(object) = object else {
+                return recovered;
+            };
+            (at, recovered.steps) = (object.end, recovered.steps + object.len());
+            recovered.push(object.start..object.end, true);
+            version = version.or_else(|| header_version(text, object.start));
+        } else {
+            at = end;
+            recovered.push(start..end, true);
+            version = version.or_else(|| header_version(text, start));
+        }
+    }
+}
+
+impl Recovered {
+    fn push(&mut self, span: Range<usize>, whole: bool) {
+        self.pieces.push(Piece { span, whole });
+    }
+}
+
+fn header_version(text: &[u8], at: usize) -> Option<u64> {
+    match scan::scan_first(text, at) {
+        Ok((Line::Header(header), _)) if header.id.is_some() => Some(header.version),
+        _ => None,
+    }
+}
+
+fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let skipped = rest
+        .iter()
+        .take_while(|byte| matches!(byte, 0 | b' ' | b'\t' | b'\r'));
+    at + skipped.count()
+}
+
+/// A whole object that may be a line of its own.
+struct Object {
+    start: usize,
+    end: usize,
+    has: Has,
+}
+
+impl Object {
+    fn len(&self) -> u64 {
+        (self.end - self.start) as u64
+    }
+
+    /// An object inside the damaged part does not count: an entry has an id, a parent and a timestamp,
+    /// in version 1 a timestamp.
+    fn is_line(&self, version: Option<u64>) -> bool {
+        let is_session = self.has.all(Has::SESSION);
+        match version {
+            None => self.has.all(Has::HEADER),
+            Some(0 | 1) => !is_session && self.has.all(Has::TYPE.with(Has::TIMESTAMP)),
+            Some(_) => !is_session && self.has.all(Has::ENTRY),
+        }
+    }
+}
+
+/// Which members an object has, of the kind they have in a line; a set of bits.
+#[derive(Clone, Copy, Default)]
+struct Has(u8);
+
+impl Has {
+    const NOTHING: Has = Has(0);
+    const TYPE: Has = Has(1);
+    const ID: Has = Has(1 << 1);
+    const PARENT: Has = Has(1 << 2);
+    const TIMESTAMP: Has = Has(1 << 3);
+    /// The type is `session`.
+    const SESSION: Has = Has(1 << 4);
+    const ENTRY: Has = Has(0b1111);
+    const HEADER: Has = Has(Has::SESSION.0 | Has::ID.0);
+
+    const fn with(self, other: Has) -> Has {
+        Has(self.0 | other.0)
+    }
+
+    const fn all(self, of: Has) -> bool {
+        self.0 & of.0 == of.0
+    }
+
+    fn set(&mut self, which: Has, is_so: bool) {
+        match is_so {
+            true => self.0 |= which.0,
+            false => self.0 &= !which.0,
+        }
+    }
+}
+
+/// Every whole object from `from` on that may be a line of its own, by its start.
+fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<Object> {
+    let mut met = Objects {
+        met: vec![0; text.len() / 64 + 1],
+        ..Objects::default()
+    };
+    let braces = memchr::memchr_iter(b'{', text.get(from..).unwrap_or_default());
+    for at in braces.map(|found| from + found) {
+        if met.has_met(at) {
+            continue;
+        }
+        met.open.clear();
+        met.member = Has::NOTHING;
+        let end = match json::walk(text, at, &mut met) {
+            Ok(end) | Err(json::Malformed { at: end }) => end,
+        };
+        *steps += (end - at) as u64 + 1;
+    }
+    met.found.sort_unstable_by_key(|object| object.start);
+    met.found
+}
+
+/// The objects that walks meet.
+#[derive(Default)]
+struct Objects {
+    /// Positions at which an object was met: one bit each.
+    met: Vec<u64>,
+    /// Those the walk is in, outermost first.
+    open: Vec<(u32, Has)>,
+    /// The member of the innermost one whose value is next, if it matters.
+    member: Has,
+    found: Vec<Object>,
+}
+
+impl Objects {
+    fn has_met(&self, at: usize) -> bool {
+        let word = self.met.get(at / 64).copied().unwrap_or_default();
+        word >> (at % 64) & 1 == 1
+    }
+}
+
+impl Visitor for Objects {
+    fn open(&mut self, at: usize, is_object: bool) {
+        if let (Some((_, has)), true) = (self.open.last_mut(), self.member.0 != 0) {
+            has.set(self.member, false);
+        }
+        self.member = Has::NOTHING;
+        if is_object {
+            if let Some(word) = self.met.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+            let start = u32::try_from(at).unwrap_or(u32::MAX);
+            self.open.push((start, Has::NOTHING));
+        }
+    }
+
+    fn key(&mut self, text: &[u8], key: &Key) {
+        self.member = match &*key.name(text) {
+            b"type" => Has::TYPE,
+            b"id" => Has::ID,
+            b"parentId" => Has::PARENT,
+            b"timestamp" => Has::TIMESTAMP,
+            _ => Has::NOTHING,
+        };
+    }
+
+    fn leaf(&mut self, text: &[u8], value: Span) {
+        let member = std::mem::take(&mut self.member);
+        let Some((_, has)) = self.open.last_mut().filter(|_| member.0 != 0) else {
+            return;
+        };
+        let raw = text.get(value).unwrap_or_default();
+        let is_string = raw.first() == Some(&b'"');
+        has.set(
+            member,
+            is_string || member.all(Has::PARENT) && raw == b"null",
+        );
+        if member.all(Has::TYPE) {
+            has.set(
+                Has::SESSION,
+                is_string && json::string(raw).is_some_and(|kind| kind == "session"),
+            );
+        }
+    }
+
+    fn close(&mut self, end: usize, is_object: bool) {
+        self.member = Has::NOTHING;
+        if !is_object {
+            return;
+        }
+        let Some((start, has)) = self.open.pop() else {
+            return;
+        };
+        let may_be_a_line = has.all(Has::TYPE.with(Has::TIMESTAMP)) || has.all(Has::HEADER);
+        if may_be_a_line {
+            self.found.push(Object {
+                start: start as usize,
+                end,
+                has,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
