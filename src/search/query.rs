@@ -35,7 +35,7 @@ pub struct Query {
 pub(super) enum Needles {
     /// Folded.
     Words(Vec<Finder<'static>>),
-    Literal(Finder<'static>),
+    Literal(Box<Finder<'static>>),
     Regex(Regex),
 }
 
@@ -60,7 +60,10 @@ impl Query {
             }
             Mode::Literal => {
                 let finder = Finder::new(text.as_bytes()).into_owned();
-                (Needles::Literal(finder), vec![Prefilter::literal(text)])
+                (
+                    Needles::Literal(Box::new(finder)),
+                    vec![Prefilter::literal(text)],
+                )
             }
             Mode::Regex => {
                 let regex = RegexBuilder::new(text)
