@@ -180,25 +180,22 @@ impl Record {
 
     /// What was tried and how it ended.
     fn first_line(&self) -> String {
-        let mut line = match &self.goal {
-            Some(goal) => format!("Tried: \u{201c}{}\u{201d}. ", one_line(goal, TRIED)),
-            None => String::new(),
+        let quoted = |text: &str| format!("\u{201c}{}\u{201d}", one_line(text, TRIED));
+        let tried = match &self.goal {
+            Some(goal) => format!("Tried {}", quoted(goal)),
+            None => "No request recorded".to_owned(),
         };
         let since = self.unanswered.as_ref();
-        let (end, text) = match (&self.end, &self.answer) {
-            (End::Error(error), _) => ("with an error", error.as_str()),
-            (End::Aborted, _) => ("with an aborted answer", ""),
-            (End::Answer, Some(answer)) => ("with the answer", answer.as_str()),
+        let ended = match (&self.end, &self.answer) {
+            (End::Error(error), _) => format!("with the error {}", quoted(error)),
+            (End::Aborted, _) => "with an aborted answer".to_owned(),
+            (End::Answer, Some(answer)) => format!("with {}", quoted(answer)),
             _ => match since.filter(|request| self.goal.as_ref() != Some(request)) {
-                Some(request) => ("before this was answered", request.as_str()),
-                None => ("without an answer", ""),
+                Some(request) => format!("without an answer to {}", quoted(request)),
+                None => "without an answer".to_owned(),
             },
         };
-        line.push_str(&format!("Ended {end}"));
-        if !text.is_empty() {
-            line.push_str(&format!(": \u{201c}{}\u{201d}", one_line(text, TRIED)));
-        }
-        line + ".\n\n"
+        format!("{tried}; ended {ended}\n\n")
     }
 
     fn push_goal(&self, out: &mut String) {

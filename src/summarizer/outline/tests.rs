@@ -57,7 +57,7 @@ fn the_structure_is_filled_from_the_entries() {
     request.custom_instructions = Some("the errors".into());
     assert_eq!(
         outline(&request),
-        "Tried: \u{201c}Fix the parser\u{201d}. Ended with the answer: \u{201c}Done with both.\u{201d}.\n\
+        "Tried \u{201c}Fix the parser\u{201d}; ended with \u{201c}Done with both.\u{201d}\n\
          \n\
          ## Goal\n\
          Fix the parser\n\
@@ -91,7 +91,7 @@ fn empty_lists_are_left_out() {
     let goal = "## Goal\n(no request recorded)\n";
     assert_eq!(
         outline(&request),
-        format!("Ended without an answer.\n\n{goal}")
+        format!("No request recorded; ended without an answer\n\n{goal}")
     );
     request.subject = Subject::Context;
     assert_eq!(outline(&request), goal, "a context goes on");
@@ -104,9 +104,9 @@ fn the_first_line_says_what_was_tried_and_how_it_ended() {
     for (entries, expect) in [
         (
             vec![user("a"), assistant("A.", &[])],
-            "with the answer: \u{201c}A.\u{201d}.",
+            "with \u{201c}A.\u{201d}",
         ),
-        (vec![user("a")], "without an answer."),
+        (vec![user("a")], "without an answer"),
         (
             vec![
                 user("a"),
@@ -114,24 +114,24 @@ fn the_first_line_says_what_was_tried_and_how_it_ended() {
                 user("b"),
                 assistant("", &["read"]),
             ],
-            "before this was answered: \u{201c}b\u{201d}.",
+            "without an answer to \u{201c}b\u{201d}",
         ),
         (
             vec![user("a"), assistant("A", &[]), aborted],
-            "with an aborted answer.",
+            "with an aborted answer",
         ),
         (
             vec![user("a"), assistant("A", &["t"]), failed("t", "no")],
-            "with an error: \u{201c}t: no\u{201d}.",
+            "with the error \u{201c}t: no\u{201d}",
         ),
         (
             vec![user("a"), failed("t", "no"), assistant("A", &[])],
-            "with the answer: \u{201c}A\u{201d}.",
+            "with \u{201c}A\u{201d}",
         ),
     ] {
         let outline = outline(&of(entries));
         let first = outline.lines().next().unwrap();
-        assert_eq!(first, format!("Tried: \u{201c}a\u{201d}. Ended {expect}"));
+        assert_eq!(first, format!("Tried \u{201c}a\u{201d}; ended {expect}"));
     }
 }
 
@@ -141,7 +141,7 @@ fn a_goal_from_elsewhere_comes_before_the_requests() {
     request.goal = Some("the\nwhole".into());
     let text = outline(&request);
     assert!(
-        text.starts_with("Tried: \u{201c}the whole\u{201d}. "),
+        text.starts_with("Tried \u{201c}the whole\u{201d}; "),
         "{text}"
     );
     assert!(
