@@ -83,7 +83,7 @@ struct FileLog {
     torn_at: Option<u64>,
     /// The file when its last line, which has no line break, was left for later: a long one is not read
     /// again by every request until it has grown.
-    left_at: Option<Status>,
+    left_at: Option<Box<Status>>,
 }
 
 struct OpenFile {
@@ -404,7 +404,8 @@ impl FileLog {
                     break false;
                 };
                 if !line.terminated && tail == Tail::Leave {
-                    self.left_at = Some(status).filter(|at| at.size == line.offset + line.len);
+                    let is_last = status.size == line.offset + line.len;
+                    self.left_at = is_last.then(|| Box::new(status));
                     break false;
                 }
                 let (end, terminated) = (
@@ -443,7 +444,7 @@ impl FileLog {
             None => true,
         };
         if !has_ended {
-            self.left_at = Some(status);
+            self.left_at = Some(Box::new(status));
         }
         Ok(!has_ended)
     }
@@ -477,7 +478,7 @@ impl FileLog {
         }
         Ok(match status.size - self.end {
             0 => Standing::Unchanged,
-            _ if self.left_at == Some(status) => Standing::Unchanged,
+            _ if self.left_at.as_deref() == Some(&status) => Standing::Unchanged,
             grown => Standing::Grown(grown),
         })
     }
