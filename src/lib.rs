@@ -3,7 +3,8 @@
 //!
 //! The map, in reading order:
 //!
-//! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`id`]: ids, and the seam
+//! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`budget`]: what is kept, and
+//!   how many bytes of it. [`id`]: ids, and the seam
 //!   to clock and randomness. [`timestamp`]: instants. [`json`]: raw JSON, read and edited without being
 //!   re-serialized. [`terminal`]: text made safe to show.
 //! - **The file.** [`log`]: one session's file: scanning, diagnostics, appending, migrating. [`sync`]:
@@ -29,6 +30,7 @@
 
 pub mod ask;
 pub mod branches;
+pub mod budget;
 pub mod cache;
 pub mod cancel;
 pub mod catalogue;

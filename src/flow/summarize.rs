@@ -145,7 +145,7 @@ fn edited(entries: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 
 /// The files of a stretch being gathered.
 #[derive(Default)]
-struct Files {
+pub struct Files {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
@@ -154,35 +154,45 @@ struct Files {
 pub fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLists {
     let mut files = Files::default();
     for entry in entries {
+        files.note_entry(entry);
+    }
+    files.lists()
+}
+
+impl Files {
+    /// Takes in what an entry touched.
+    pub fn note_entry(&mut self, entry: &[u8]) {
         match kind_and_role(entry) {
             Some((Kind::Message, Role::Assistant)) => {
                 let message = json::get(entry, "message").unwrap_or_default();
                 for block in content::blocks(content::of(message)) {
                     if let Block::Call(call) = block {
-                        files.note(&call.name, call.arguments);
-                        files.note_nested(call.arguments);
+                        self.note(&call.name, call.arguments);
+                        self.note_nested(call.arguments);
                     }
                 }
             }
             // What a tool called in turn is recorded on its result.
             Some((Kind::Message, Role::ToolResult)) => {
                 if let Some(nested) = json::get_path(entry, &["message", "nestedCalls"]) {
-                    files.note_nested(nested);
+                    self.note_nested(nested);
                 }
             }
-            Some((Kind::BranchSummary | Kind::Compaction, _)) => files.note_details(entry),
+            Some((Kind::BranchSummary | Kind::Compaction, _)) => self.note_details(entry),
             _ => {}
         }
     }
-    let Files { mut read, modified } = files;
-    read.retain(|path| !modified.contains(path));
-    FileLists {
-        read_files: read.into_iter().collect(),
-        modified_files: modified.into_iter().collect(),
-    }
-}
 
-impl Files {
+    /// What was touched, each file once.
+    pub fn lists(self) -> FileLists {
+        let Self { mut read, modified } = self;
+        read.retain(|path| !modified.contains(path));
+        FileLists {
+            read_files: read.into_iter().collect(),
+            modified_files: modified.into_iter().collect(),
+        }
+    }
+
     fn note(&mut self, tool: &str, arguments: &[u8]) {
         let files = match tool {
             "read" => &mut self.read,

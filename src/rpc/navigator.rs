@@ -101,9 +101,16 @@ impl Navigator {
             let server = &self.call.server;
             server.check_summarizable(BeforeEvent::SessionBeforeTree)?;
         }
-        let (turn, preparation) = self.prepare(turn, plan).await?;
+        let (turn, mut preparation) = self.prepare(turn, plan).await?;
         if self.request.dry_run {
-            let preparation = self.preparation(&preparation);
+            // Handed over rather than copied: they are as much as the client takes.
+            let entries = std::mem::take(&mut preparation.entries).into_iter();
+            let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
+            let fits = preparation.entry_ids.is_none();
+            let preparation = wire::TreePreparation {
+                entries_to_summarize: fits.then_some(entries),
+                ..self.preparation(&preparation)
+            };
             return Reply::of(&wire::NavigateTreeResult::DryRun(Box::new(wire::DryRun {
                 preparation,
             })));
@@ -179,8 +186,8 @@ impl Navigator {
     async fn prepare(&self, turn: Turn, plan: Plan) -> Result<(Turn, Preparation)> {
         let size = super::read::size_of(&turn, &plan.abandoned);
         let limit = self.bodies_limit();
-        let is_dry = self.request.dry_run;
-        let needs_bodies = self.request.wants_summary || is_dry || size <= limit;
+        let is_written = self.request.wants_summary && !self.request.dry_run;
+        let needs_bodies = is_written || size <= limit;
         let read = move || {
             let nodes = &plan.abandoned;
             let entries = if needs_bodies {
@@ -192,7 +199,7 @@ impl Navigator {
                 Vec::new()
             };
             let size: usize = entries.iter().map(Vec::len).sum();
-            let fits = entries.len() == nodes.len() && (is_dry || size as u64 <= limit);
+            let fits = entries.len() == nodes.len() && size as u64 <= limit;
             let entry_ids = (!fits).then(|| convert::id_array(&turn.tree, nodes));
             let previous = plan
                 .previous_compaction
@@ -218,7 +225,7 @@ impl Navigator {
     /// The most the entries of a before event may have together, in bytes.
     fn bodies_limit(&self) -> u64 {
         let frame = self.call.server.client_frame_bytes().saturating_sub(8192) as u64;
-        if self.request.wants_summary {
+        if self.request.wants_summary || self.request.dry_run {
             frame
         } else {
             frame.min(MAX_UNWANTED_BYTES)

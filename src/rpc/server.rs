@@ -4,7 +4,7 @@
 use super::follow::Watched;
 use super::lane::{Gathering, Lane};
 use super::notify::Notices;
-use super::tree::LastView;
+use super::tree::{LastView, ViewBytes};
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
@@ -64,6 +64,8 @@ pub struct Server {
     /// Requests that wait for the registry, by the session they mean (`None`: the only one).
     line: Mutex<HashMap<Option<SessionId>, usize>>,
     pub watcher: Watcher<Watched>,
+    /// Of the views that the open sessions keep.
+    pub view_bytes: ViewBytes,
     in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
     /// Sessions of which a file that was replaced is looked after, open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
@@ -159,6 +161,7 @@ impl Server {
             registry: Arc::default(),
             line: Mutex::default(),
             watcher: Watcher::new(),
+            view_bytes: ViewBytes::default(),
             following: Mutex::default(),
             gathering: Gathering::default(),
             in_flight: Mutex::default(),
@@ -338,6 +341,13 @@ impl Server {
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives up the views of all sessions.
+    pub fn forget_views(&self) {
+        for open in self.open_sessions() {
+            open.last_view.forget();
+        }
     }
 
     pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {

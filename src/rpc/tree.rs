@@ -5,11 +5,11 @@ use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
 use super::read::INLINE_ENTRIES;
 use super::rows::{RowReader, ToExtract};
-use super::server::{Call, OpenSession};
+use super::server::{Call, OpenSession, Server};
+use crate::budget::VIEW_BYTES;
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::session::{Core, Turn, blocking};
-use crate::store::Store;
 use crate::tree::Tree;
 use crate::view::{
     self, Filter, Folding, Order, Outline, Query, Render, Scope, Snapshot, Start, Visible, nested,
@@ -18,6 +18,7 @@ use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a response has besides its rows, in bytes.
@@ -58,23 +59,74 @@ impl LastView {
         last.clone()
     }
 
-    /// Makes a view, and keeps it.
+    /// Gives up what is kept, unless it is in use.
+    pub fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Makes a view, and keeps it if it is within the budget.
     fn make(
         &self,
+        room: &ViewRoom<'_>,
         asked: Asked,
-        origin: u64,
         outline: Outline,
         matched: Option<&[bool]>,
     ) -> Arc<View> {
         let visible = Visible::new(&outline, matched, &asked.folding);
+        let bytes = outline.bytes() + visible.bytes();
+        self.forget();
+        let counted = room.server.view_bytes.take(bytes).or_else(|| {
+            room.server.forget_views();
+            room.server.view_bytes.take(bytes)
+        });
+        let (origin, is_kept) = (room.origin, counted.is_some());
         let view = Arc::new(View {
             asked,
             origin,
             outline,
             visible,
+            _counted: counted,
         });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&view));
+        if is_kept {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&view));
+        }
         view
+    }
+}
+
+/// Where a view is made.
+struct ViewRoom<'a> {
+    server: &'a Server,
+    /// Of the tree.
+    origin: u64,
+}
+
+/// The bytes of all views that are kept.
+#[derive(Default)]
+pub struct ViewBytes(Arc<AtomicUsize>);
+
+/// The part of one view in them, until dropped.
+struct Counted {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl ViewBytes {
+    /// `None` if there is no room for so many.
+    fn take(&self, bytes: usize) -> Option<Counted> {
+        let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
+        let order = Ordering::AcqRel;
+        let taken = self.0.fetch_update(order, Ordering::Acquire, room);
+        taken.ok().map(|_| Counted {
+            all: Arc::clone(&self.0),
+            bytes,
+        })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
     }
 }
 
@@ -93,13 +145,20 @@ struct View {
     origin: u64,
     outline: Outline,
     visible: Visible,
+    /// `None` if it is not kept.
+    _counted: Option<Counted>,
 }
 
 pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
-    let (open, turn) = call.fresh(&params).await?;
+    let params = Arc::new(params);
+    super::read::read_again(|| view_of(&call, &params)).await
+}
+
+async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<Reply> {
+    let (open, turn) = call.fresh(&**params).await?;
     let frame_bytes = call.server.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
-    let asked = asked(&turn, &params)?;
+    let asked = asked(&turn, params)?;
     let last = &open.last_view;
     let view = last
         .get(&asked)
@@ -108,9 +167,10 @@ pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Re
         .limit
         .is_some_and(|limit| limit as usize <= INLINE_ROWS);
     if turn.tree.node_count() <= INLINE_ENTRIES || (view.is_some() && is_short) {
-        return tree(&call.server.store, &open, turn, asked, view, &params, fits);
+        return tree(&call.server, &open, turn, asked, view, params, fits);
     }
-    blocking(move || tree(&call.server.store, &open, turn, asked, view, &params, fits)).await
+    let (call, params) = (Arc::clone(call), Arc::clone(params));
+    blocking(move || tree(&call.server, &open, turn, asked, view, &params, fits)).await
 }
 
 fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
@@ -132,7 +192,7 @@ fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
 }
 
 fn tree(
-    store: &Store,
+    server: &Server,
     open: &OpenSession,
     turn: Turn,
     asked: Asked,
@@ -170,11 +230,18 @@ fn tree(
         let items = view.visible.items_of(range.clone());
         let snapshot = Snapshot::take(&core.tree, &view.outline, items);
         let rows = view.visible.rows().iter().map(view::Row::item);
+        if is_nested {
+            check_fits(&snapshot, rows.clone(), fits)?;
+        }
         let fetches = is_nested.then(|| nested_fetches(core, &view.outline, rows));
         Ok((snapshot, fetches.transpose()?))
     };
-    let (bodies, origin) = (turn.bodies(), turn.tree.origin());
-    let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, store);
+    let bodies = turn.bodies();
+    let room = ViewRoom {
+        server,
+        origin: turn.tree.origin(),
+    };
+    let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, &server.store);
     let make = |missing: Option<ToExtract>| {
         if let Some(missing) = missing {
             missing.make(&bodies);
@@ -191,14 +258,18 @@ fn tree(
             drop(turn);
             make(missing);
             let matched = matches(&bodies, &outline, &snapshot, &query)?;
-            let view = open.last_view.make(asked, origin, outline, Some(&matched));
+            let view = open.last_view.make(&room, asked, outline, Some(&matched));
             let range = page(&view)?;
+            if is_nested {
+                let rows = view.visible.rows().iter().map(view::Row::item);
+                check_fits(&snapshot, rows, fits)?;
+            }
             (view, range, (snapshot, fetches))
         }
         (view, _) => {
             let view = view.unwrap_or_else(|| {
                 let outline = Outline::new(&turn.tree, asked.scope);
-                open.last_view.make(asked, origin, outline, None)
+                open.last_view.make(&room, asked, outline, None)
             });
             let range = page(&view)?;
             let taken = take(&turn, &view, &range)?;
@@ -353,6 +424,16 @@ fn matches(
 fn too_deep(error: nested::TooDeep) -> Error {
     let details = json!({ "depth": error.depth, "limit": error.limit, "format": "flat" });
     Error::new(Kind::NestingTooDeep, error.to_string()).with_details(details)
+}
+
+/// Fails if the entries of these rows are more than the client takes, before one of them is read. Half of
+/// what is stored is certain to go out: an entry that is edited on its way may become shorter.
+fn check_fits(snapshot: &Snapshot, items: impl Iterator<Item = usize>, limit: usize) -> Result<()> {
+    let sizes = items.filter_map(|item| Some(u64::from(snapshot.entry(item)?.place.len)));
+    match sizes.sum::<u64>() / 2 > limit as u64 {
+        true => Err(too_large(limit)),
+        false => Ok(()),
+    }
 }
 
 fn too_large(limit: usize) -> Error {
