@@ -93,6 +93,11 @@ pub fn plan(
     }
     let (mut history_bodies, mut prefix_bodies) = (Vec::new(), Vec::new());
     for (at, step) in range.steps.iter().take(cut).enumerate() {
+        let touches_no_file =
+            step.kind == Kind::Message && !matches!(step.role, Role::Assistant | Role::ToolResult);
+        if is_named && touches_no_file {
+            continue;
+        }
         let stored = body(step.node)?;
         files.note_entry(&stored);
         if is_named {

@@ -32,6 +32,7 @@ mod interchange;
 mod lane;
 mod leaf;
 mod llm;
+mod memory;
 mod migration;
 mod model;
 mod navigate;
