@@ -114,7 +114,7 @@ fn result(rows: &[Arc<Row>], more: bool, fits: usize) -> Result<Vec<u8>> {
 fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
     let mut texts = session_row(row);
     for text in longest_first(&mut texts) {
-        text.truncate(text.floor_char_boundary(fits));
+        cut(text, fits);
     }
     loop {
         let line = convert::line(&texts)?;
@@ -126,9 +126,16 @@ fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
         }
         // An escape has up to six bytes for one, and at least one byte goes each time.
         let surplus = (line.len() - fits).div_ceil(6).min(longest.len());
-        let end = longest.floor_char_boundary(longest.len() - surplus);
-        longest.truncate(end);
+        let left = longest.len() - surplus;
+        cut(longest, left);
     }
+}
+
+/// Cuts a text to so many bytes at most, between two characters.
+fn cut(text: &mut String, bytes: usize) {
+    let mut ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end));
+    text.truncate(end.unwrap_or_default());
 }
 
 /// The texts of a row that may be cut.
