@@ -1,7 +1,8 @@
 //! The rows of `list_sessions`, kept in memory from one list to the next, and in the cache from one
 //! process to the next (storage.md §5).
 //!
-//! A row counts for a file of the same path, identity, length and time; any other is read anew. Lost or
+//! A row counts for a file of the same path, identity, length and times, that of its last change among
+//! them; any other is read anew. Lost or
 //! damaged, all are.
 
 use crate::cache::{Cache, Cursor, Fields};
@@ -297,6 +298,8 @@ fn put(out: &mut Fields, row: &Row) {
     out.u64(status.size);
     out.i64(status.modified.0);
     out.i64(status.modified.1);
+    out.i64(status.changed.0);
+    out.i64(status.changed.1);
     out.bytes(row.path.as_os_str().as_bytes());
     out.optional(row.header.as_ref(), put_header);
     out.optional(row.name.as_deref(), Fields::text);
@@ -315,6 +318,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
         },
         size: fields.u64()?,
         modified: (fields.i64()?, fields.i64()?),
+        changed: (fields.i64()?, fields.i64()?),
     };
     let listing = Listing {
         path: PathBuf::from(OsStr::from_bytes(fields.bytes()?)),
@@ -347,6 +351,7 @@ mod tests {
             },
             size,
             modified: (3, 4),
+            changed: (5, 6),
         };
         let listing = Listing {
             path: path.into(),

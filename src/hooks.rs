@@ -2,15 +2,19 @@
 //! Owns who listens to what, and the order in which a program hears: one event at a
 //! time, as they came. What an answer means is `rpc`'s.
 
+use crate::budget::HOOK_QUEUE_BYTES;
 use crate::program::{Failure, Program};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Events that wait for one program; more are dropped.
 const MAX_WAITING: usize = 1024;
+/// How long the process waits at its end for events that nobody has heard yet.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// One program and the events it listens to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +50,13 @@ struct Running {
 
 #[derive(Default)]
 struct Waiting {
-    events: VecDeque<Vec<u8>>,
+    events: VecDeque<Arc<[u8]>>,
+    /// Of the events, in bytes.
+    bytes: usize,
+    /// Events it has missed.
+    dropped: u64,
+    /// The process ends: nothing more is heard.
+    is_over: bool,
     /// A task takes events out.
     is_served: bool,
 }
@@ -79,19 +89,32 @@ impl Hooks {
         self.hooks.get(number).map(|running| &running.hook)
     }
 
-    /// Queues an event for those who listen to it; their output is not looked at.
+    /// Queues an event for those who listen to it; their output is not looked at. An event that is over
+    /// the budget of a slow hook is dropped for that one, and the log says so. Before events do not come
+    /// here: they are never dropped.
     pub fn tell(&self, event: &str, message: &[u8]) {
+        let mut shared: Option<Arc<[u8]>> = None;
         for number in self.listening(event) {
             let Some(running) = self.hooks.get(number) else {
                 continue;
             };
             let mut waiting = running.waiting();
-            if waiting.events.len() >= MAX_WAITING {
-                let hook = running.hook.program.name();
-                tracing::warn!(hook, event, "a hook is too slow and misses an event");
+            let is_full = waiting.events.len() >= MAX_WAITING
+                || waiting.bytes + message.len() > HOOK_QUEUE_BYTES;
+            if is_full || waiting.is_over {
+                waiting.dropped += 1;
+                let (hook, dropped) = (running.hook.program.name(), waiting.dropped);
+                tracing::warn!(
+                    hook,
+                    event,
+                    dropped,
+                    "a hook is too slow and misses an event"
+                );
                 continue;
             }
-            waiting.events.push_back(message.to_vec());
+            waiting.bytes += message.len();
+            let shared = shared.get_or_insert_with(|| message.into());
+            waiting.events.push_back(Arc::clone(shared));
             if waiting.is_served {
                 continue;
             }
@@ -105,8 +128,33 @@ impl Hooks {
         }
     }
 
-    /// Waits until every event has been heard.
+    /// Waits until every event has been heard, but not for long: the rest is dropped, and the log says
+    /// so. A program that runs by then has its own time to end.
     pub async fn drained(&self) {
+        if tokio::time::timeout(LAST_EVENTS, self.all_heard())
+            .await
+            .is_ok()
+        {
+            return;
+        }
+        for running in &self.hooks {
+            let mut waiting = running.waiting();
+            waiting.is_over = true;
+            waiting.bytes = 0;
+            let dropped = std::mem::take(&mut waiting.events).len();
+            if dropped > 0 {
+                let hook = running.hook.program.name();
+                tracing::warn!(
+                    hook,
+                    dropped,
+                    "a hook misses the last events: the daemon ends"
+                );
+            }
+        }
+        self.all_heard().await;
+    }
+
+    async fn all_heard(&self) {
         for running in &self.hooks {
             loop {
                 let idle = running.idle.notified();
@@ -143,6 +191,7 @@ async fn serve(running: Arc<Running>) {
         let event = {
             let mut waiting = running.waiting();
             let event = waiting.events.pop_front();
+            waiting.bytes -= event.as_ref().map_or(0, |event| event.len());
             waiting.is_served = event.is_some();
             event
         };

@@ -3,10 +3,10 @@
 //!
 //! The map, in reading order:
 //!
-//! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`id`]: ids, and the seam
-//!   to clock and randomness. [`timestamp`]: instants. [`shape`]: what a message looks like, by role.
-//!   [`json`]: raw JSON, read and edited without being re-serialized. [`terminal`]: text made safe to show.
-//!   [`name`]: labels and session names on one line.
+//! - **The words.** [`error`]: what can go wrong, and the one table of codes. [`budget`]: what is kept, and
+//!   how many bytes of it. [`id`]: ids, and the seam to clock and randomness. [`timestamp`]: instants.
+//!   [`shape`]: what a message looks like, by role. [`json`]: raw JSON, read and edited without being
+//!   re-serialized. [`terminal`]: text made safe to show. [`name`]: labels and session names on one line.
 //! - **The file.** [`log`]: one session's file: scanning, diagnostics, appending, migrating. [`sync`]:
 //!   when what is written is durable. [`store`]: the directory of all sessions. [`listing`]: a file's
 //!   row in a list. [`cache`]: what is kept on disk only to be quick. [`catalogue`]: those rows, kept.
@@ -31,6 +31,7 @@
 
 pub mod ask;
 pub mod branches;
+pub mod budget;
 pub mod cache;
 pub mod cancel;
 pub mod catalogue;

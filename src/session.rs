@@ -535,13 +535,17 @@ impl Core {
         self.tree.take_place_of(&old_tree);
         self.move_leaf(leaf);
         let now_open = self.log.identity();
+        let was_edited = old_log.identity() == now_open;
         self.predecessors
             .retain(|predecessor| predecessor.identity() != now_open);
-        if !self.read_only && old_log.identity() != now_open {
+        if !self.read_only && !was_edited {
             self.predecessors.extend(Predecessor::of(old_log, old_tree));
         }
-        // What is wrong with the file was told when it was opened.
+        // Edited in place, the file may be damaged where it was not.
         let mut changes = Changes::default();
+        if was_edited {
+            changes.diagnostics = opened.diagnostics;
+        }
         if self.tree.node_count() > known {
             self.note_others(known, None, &mut changes);
         }

@@ -1,7 +1,6 @@
 //! What a session has cost and holds (`get_stats`, protocol.md §3). Pure, over delivered entries.
 
-use crate::context::agent::Message;
-use crate::context::content;
+use crate::budget::STATS_BYTES;
 use crate::json::{self, Elements};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -87,6 +86,9 @@ impl Stats {
     }
 }
 
+/// What a role takes besides its name, in bytes.
+const ROLE_BYTES: usize = 64;
+
 /// The sums over the first entries of a session.
 #[derive(Clone, Default)]
 pub struct Counted {
@@ -115,41 +117,12 @@ impl LastCount {
     }
 
     pub fn set(&self, counted: &Counted) {
+        let roles = counted.stats.messages.keys();
+        if roles.map(|role| role.len() + ROLE_BYTES).sum::<usize>() > STATS_BYTES {
+            return;
+        }
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counted.clone();
     }
-}
-
-/// The size of a context in tokens: what the provider counted last, and an estimate of what has come
-/// since (⌈characters/4⌉, an image as 1,200). Counts with messages before `counted_from` were of
-/// another context and are not believed.
-pub fn context_tokens(messages: &[Vec<u8>], counted_from: usize) -> u64 {
-    let mut since = 0;
-    for (at, message) in messages.iter().enumerate().rev() {
-        if at >= counted_from
-            && let Some(counted) = counted(message)
-        {
-            return counted + since;
-        }
-        since += content::estimated_tokens(&Message::of(message));
-    }
-    since
-}
-
-/// What the provider counted with an assistant message that ended well.
-fn counted(message: &[u8]) -> Option<u64> {
-    let text = |name: &str| json::get(message, name).and_then(json::string);
-    if text("role").as_deref() != Some("assistant")
-        || matches!(text("stopReason").as_deref(), Some("aborted" | "error"))
-    {
-        return None;
-    }
-    let usage = json::get(message, "usage")?;
-    let number = |name: &str| json::get(usage, name).map_or(0, whole);
-    let total = match number("totalTokens") {
-        0 => number("input") + number("output") + number("cacheRead") + number("cacheWrite"),
-        total => total,
-    };
-    (total > 0).then_some(total)
 }
 
 fn tool_calls(content: &[u8]) -> u64 {
@@ -170,7 +143,8 @@ fn finite_sum(one: f64, other: f64) -> f64 {
     (one + other).clamp(f64::MIN, f64::MAX)
 }
 
-fn whole(raw: &[u8]) -> u64 {
+/// A number of tokens; 0 if it is none.
+pub fn whole(raw: &[u8]) -> u64 {
     decimal(raw)
         .filter(|number| number.is_finite())
         .map_or(0, |number| number as u64)

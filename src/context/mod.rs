@@ -12,7 +12,7 @@ pub mod llm;
 #[cfg(test)]
 mod tests;
 
-use crate::error::Error;
+use crate::error::{Error, Kind as ErrorKind};
 use crate::json;
 use crate::log::scan::{self, Facts, Kind, Line, Role};
 use crate::tree::Node;
@@ -49,9 +49,6 @@ pub struct Context {
     /// The entries the messages come from: one id per message, same order. A compaction's stands
     /// for its summary and for its system message.
     pub entry_ids: Vec<String>,
-    /// What a provider counted with a message before this one, by index, was another context: a
-    /// compaction or an edit has come since, or it is a copy from another branch.
-    pub counted_from: usize,
 }
 
 /// What is set where a path ends.
@@ -124,6 +121,18 @@ impl Kept {
         path.get(start..).unwrap_or_default()
     }
 
+    /// The steps that may be messages of the context, in its order.
+    fn contributing<'p>(
+        &self,
+        path: &'p [Step],
+    ) -> impl DoubleEndedIterator<Item = Step> + use<'p> {
+        let before = self.before(path).iter();
+        let before = before.filter(|step| contributes(step) && step.role != Role::System);
+        let after = self.after(path).iter().filter(|step| contributes(step));
+        let compaction = self.compaction(path).into_iter();
+        compaction.chain(before).chain(after).copied()
+    }
+
     /// The nodes whose bodies [`build`] may ask for: those that count, settings, and the nearest
     /// answer before.
     pub fn nodes<'p>(&self, path: &'p [Step]) -> impl Iterator<Item = Node> + use<'p> {
@@ -149,43 +158,33 @@ pub fn build(
     format: Format,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Context, Error> {
-    let (before, after) = (kept.before(path), kept.after(path));
-    let mut edits = Edits::default();
-    for step in before.iter().chain(after) {
-        if step.kind == Kind::ContextEdit {
-            edits.note(&body(step.node)?);
-        }
-    }
+    build_within(path, kept, format, usize::MAX, body)
+}
 
+/// As [`build`], but fails with `responseTooLarge` as soon as the messages have more than `max_bytes`
+/// together: no more than that is ever held.
+pub fn build_within(
+    path: &[Step],
+    kept: Kept,
+    format: Format,
+    max_bytes: usize,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Context, Error> {
+    let edits = Edits::of(path, kept, body)?;
     let mut collected = Collected::new(format);
-    if let Some(step) = kept.compaction(path) {
-        collected.push(step, body(step.node)?, &edits);
-    }
-    for step in before {
-        if contributes(step) && step.role != Role::System {
-            collected.push(step, body(step.node)?, &edits);
-        }
-    }
-    let mut counted_from = collected.messages.len();
-    for step in after {
-        if step.kind == Kind::ContextEdit {
-            counted_from = collected.messages.len();
-        }
-        if contributes(step) {
-            let entry = body(step.node)?;
-            let is_copy = json::get(&entry, "copiedFrom").is_some();
-            collected.push(step, entry, &edits);
-            if is_copy {
-                counted_from = collected.messages.len();
-            }
-        }
+    let mut left = max_bytes;
+    for step in kept.contributing(path) {
+        let known = collected.messages.len();
+        collected.push(&step, body(step.node)?, &edits);
+        let new = collected.messages.get(known..).unwrap_or_default();
+        let size = new.iter().map(Vec::len).sum();
+        left = left.checked_sub(size).ok_or_else(|| too_large(max_bytes))?;
     }
     let above = path.iter().enumerate().rev();
     let above = above.map(|(at, step)| (at >= kept.first, *step));
     Ok(Context {
         thinking_level: thinking_level(path, body)?,
         model: model(above, &collected, body)?,
-        counted_from,
         messages: collected.messages,
         entry_ids: collected.entry_ids,
     })
@@ -214,6 +213,94 @@ pub fn settings(
     })
 }
 
+/// The size of the context at the end of a path in tokens: what the provider counted last, and an
+/// estimate of what has come since (⌈characters/4⌉, an image as 1,200). What it counted before a
+/// compaction, before an edit, or up to a copy from another branch, was another context and is not
+/// believed. Asks for bodies one at a time, from the end, and for no more than it needs.
+pub fn tokens(
+    path: &[Step],
+    kept: Kept,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<u64, Error> {
+    let edits = Edits::of(path, kept, body)?;
+    let mut since = 0;
+    let mut is_believed = true;
+    let mut add = |step: &Step, entry: Vec<u8>, is_believed: bool| -> Option<u64> {
+        let entry = edits.apply(step.kind, step.role, entry)?;
+        let messages = agent::messages(step.kind, step.role, &entry);
+        for message in messages.iter().rev() {
+            if is_believed && let Some(counted) = counted_tokens(&message.json) {
+                return Some(counted + since);
+            }
+            since += content::estimated_tokens(message);
+        }
+        None
+    };
+    for step in kept.after(path).iter().rev() {
+        if contributes(step) {
+            let entry = body(step.node)?;
+            is_believed &= json::get(&entry, "copiedFrom").is_none();
+            if let Some(total) = add(step, entry, is_believed) {
+                return Ok(total);
+            }
+        }
+        is_believed &= step.kind != Kind::ContextEdit;
+    }
+    let before = kept.contributing(path).rev();
+    for step in before.skip(
+        kept.after(path)
+            .iter()
+            .filter(|step| contributes(step))
+            .count(),
+    ) {
+        add(&step, body(step.node)?, false);
+    }
+    Ok(since)
+}
+
+/// What the provider counted with an assistant message that ended well.
+fn counted_tokens(message: &[u8]) -> Option<u64> {
+    let text = |name: &str| json::get(message, name).and_then(json::string);
+    if text("role").as_deref() != Some("assistant")
+        || matches!(text("stopReason").as_deref(), Some("aborted" | "error"))
+    {
+        return None;
+    }
+    let usage = json::get(message, "usage")?;
+    let number = |name: &str| json::get(usage, name).map_or(0, crate::stats::whole);
+    let total = match number("totalTokens") {
+        0 => number("input") + number("output") + number("cacheRead") + number("cacheWrite"),
+        total => total,
+    };
+    (total > 0).then_some(total)
+}
+
+/// The system messages of the context at the end of a path, in order. Asks for their bodies alone.
+pub fn system_messages(
+    path: &[Step],
+    kept: Kept,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let edits = Edits::of(path, kept, body)?;
+    let mut collected = Collected::new(Format::Agent);
+    for step in kept.contributing(path) {
+        if step.role == Role::System || step.kind == Kind::Compaction {
+            collected.push(&step, body(step.node)?, &edits);
+        }
+    }
+    Ok(collected.messages)
+}
+
+fn too_large(max_bytes: usize) -> Error {
+    Error::new(
+        ErrorKind::ResponseTooLarge,
+        format!(
+            "the context has more than the {max_bytes} bytes the client takes: read it in pages \
+             with get_entries, or compact it"
+        ),
+    )
+}
+
 /// Kind and role of a delivered entry, for those who have no [`Step`]; `None` if it is no entry.
 pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
     let Ok(Line::Entry(envelope)) = scan::scan_line(entry) else {
@@ -227,6 +314,21 @@ pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
 }
 
 impl Edits {
+    /// Those on the part of a path that counts.
+    pub fn of(
+        path: &[Step],
+        kept: Kept,
+        body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+    ) -> Result<Self, Error> {
+        let mut edits = Self::default();
+        for step in kept.before(path).iter().chain(kept.after(path)) {
+            if step.kind == Kind::ContextEdit {
+                edits.note(&body(step.node)?);
+            }
+        }
+        Ok(edits)
+    }
+
     /// Takes in a `context_edit` entry. One without a target, or whose replacement is neither null
     /// nor an object with a content, changes nothing.
     pub fn note(&mut self, entry: &[u8]) {

@@ -160,7 +160,6 @@ fn an_empty_path_has_no_messages() {
         thinking_level: "off".into(),
         model: None,
         entry_ids: vec![],
-        counted_from: 0,
     };
     assert_eq!(context, expect);
 }

@@ -28,6 +28,8 @@ pub struct Plan {
     pub history: Vec<Vec<u8>>,
     /// The part of the split turn before the cut; `None` if the cut is between turns.
     pub turn_prefix: Option<Vec<Vec<u8>>>,
+    /// The ids of both, where their bodies are more than was asked for: then neither has any.
+    pub ids: Option<(Vec<String>, Option<Vec<String>>)>,
     /// The summary of the compaction before, as stored.
     pub previous_summary: Option<String>,
     /// That summary without the file lists at its end, which are gathered anew.
@@ -56,11 +58,13 @@ pub struct Compaction {
 }
 
 /// Plans compacting the context at the end of a path, so that about `keep_recent_tokens` (estimated)
-/// of it stay. Fails with `nothingToCompact`, or with what `body` fails with.
+/// of it stay. Bodies come along unless they have more than `max_bytes` together as stored. Fails with
+/// `nothingToCompact`, or with what `body` fails with.
 pub fn plan(
     path: &[Step],
     kept: Kept,
     keep_recent_tokens: u64,
+    max_bytes: u64,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
 ) -> Result<Plan> {
     let range = Range::read(path, kept, body)?;
@@ -77,22 +81,47 @@ pub fn plan(
         return Err(nothing_to_compact());
     }
     let (history, prefix) = summarized.split_at(turn_start.unwrap_or(cut));
-    let stored = summarized.iter().map(|part| part.stored.as_slice());
-    let files = summarize::touched_files(range.previous.as_deref().into_iter().chain(stored));
-    let entries = |parts: &[Part]| -> Vec<Vec<u8>> {
-        let edited = parts.iter().filter_map(|part| part.edited.clone());
-        edited.collect()
+    let history = match history.iter().any(Part::is_visible) {
+        true => history,
+        false => &[],
+    };
+    let size: u64 = summarized.iter().map(|part| part.size).sum();
+    let is_named = size > max_bytes;
+    let mut files = summarize::Files::default();
+    if let Some(previous) = &range.previous {
+        files.note_entry(previous);
+    }
+    let (mut history_bodies, mut prefix_bodies) = (Vec::new(), Vec::new());
+    for (at, step) in range.steps.iter().take(cut).enumerate() {
+        let touches_no_file =
+            step.kind == Kind::Message && !matches!(step.role, Role::Assistant | Role::ToolResult);
+        if is_named && touches_no_file {
+            continue;
+        }
+        let stored = body(step.node)?;
+        files.note_entry(&stored);
+        if is_named {
+            continue;
+        }
+        let is_history = at < turn_start.unwrap_or(cut);
+        match range.edits.apply(step.kind, step.role, stored) {
+            Some(edited) if !is_history => prefix_bodies.push(edited),
+            Some(edited) if !history.is_empty() => history_bodies.push(edited),
+            _ => {}
+        }
+    }
+    let ids = |parts: &[Part]| -> Vec<String> {
+        let named = parts.iter().filter(|part| !part.is_left_out);
+        named.map(|part| part.id.clone()).collect()
     };
     let previous = range.previous.as_deref();
     let previous_summary = previous.and_then(|entry| text_member(entry, "summary"));
     let by_client = previous.is_some_and(|entry| json::get(entry, "fromHook") == Some(b"true"));
     Ok(Plan {
-        first_kept_entry_id: text_member(&first_kept.stored, "id").unwrap_or_default(),
-        history: match history.iter().any(Part::is_visible) {
-            true => entries(history),
-            false => Vec::new(),
-        },
-        turn_prefix: turn_start.map(|_| entries(prefix)),
+        first_kept_entry_id: first_kept.id.clone(),
+        ids: is_named.then(|| (ids(history), turn_start.map(|_| ids(prefix)))),
+        history: history_bodies,
+        turn_prefix: turn_start.map(|_| prefix_bodies),
         previous_text: previous_summary.as_deref().map(|summary| {
             let text = match by_client {
                 true => summary,
@@ -102,7 +131,7 @@ pub fn plan(
         }),
         previous_summary,
         previous_compactions: range.compactions,
-        files,
+        files: files.into_lists(),
     })
 }
 
@@ -194,21 +223,29 @@ pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(folded)
 }
 
-/// One entry that can be summarized or kept.
+/// One entry that can be summarized or kept, without its body: a context may have a lot of them.
 struct Part {
-    /// As delivered.
-    stored: Vec<u8>,
-    /// After context edits; `None` if it is left out.
-    edited: Option<Vec<u8>>,
+    id: String,
+    /// Of its body as delivered, in bytes.
+    size: u64,
+    /// By a context edit.
+    is_left_out: bool,
     /// Of the message it is; `None` if it is none.
     role: Option<Role>,
     /// Estimated.
     tokens: u64,
+    /// The ids of its tool calls.
+    calls: Vec<String>,
+    /// The id of the call it is the result of.
+    result_of: Option<String>,
 }
 
 /// The entries behind a context, system messages and compactions left out.
 struct Range {
     parts: Vec<Part>,
+    /// Of each part.
+    steps: Vec<Step>,
+    edits: Edits,
     /// The latest compaction.
     previous: Option<Vec<u8>>,
     /// Ids of all compactions on the path, newest first.
@@ -236,26 +273,22 @@ impl Range {
                 compactions.extend(text_member(&body(step.node)?, "id"));
             }
         }
-        let mut edits = Edits::default();
-        let mut entries = Vec::new();
+        let edits = Edits::of(path, kept, body)?;
+        let (mut parts, mut steps) = (Vec::new(), Vec::new());
         for step in kept.before(path).iter().chain(after) {
             match step.kind {
                 Kind::Compaction | Kind::LeafRecord => {}
                 Kind::Message if step.role == Role::System => {}
                 _ => {
-                    let entry = body(step.node)?;
-                    if step.kind == Kind::ContextEdit {
-                        edits.note(&entry);
-                    }
-                    entries.push((step, entry));
+                    parts.push(Part::new(step.kind, step.role, body(step.node)?, &edits));
+                    steps.push(*step);
                 }
             }
         }
-        let parts = entries
-            .into_iter()
-            .map(|(step, entry)| Part::new(step.kind, step.role, entry, &edits));
         Ok(Self {
-            parts: parts.collect(),
+            parts,
+            steps,
+            edits,
             previous,
             compactions,
         })
@@ -264,15 +297,28 @@ impl Range {
 
 impl Part {
     fn new(kind: Kind, role: Role, stored: Vec<u8>, edits: &Edits) -> Self {
-        let edited = edits.apply(kind, role, stored.clone());
-        let message = edited
-            .as_ref()
-            .and_then(|entry| agent::messages(kind, role, entry).pop());
+        let id = text_member(&stored, "id").unwrap_or_default();
+        let size = stored.len() as u64;
+        let edited = edits.apply(kind, role, stored);
+        let entry = edited.as_deref().unwrap_or_default();
+        let message = agent::messages(kind, role, entry).pop();
+        let message = message.filter(|_| edited.is_some());
+        let role = message.as_ref().map(|message| message.role);
+        let stored_message = json::get(entry, "message").unwrap_or_default();
         Self {
-            stored,
-            edited,
+            id,
+            size,
+            is_left_out: edited.is_none(),
             tokens: message.as_ref().map_or(0, content::estimated_tokens),
-            role: message.map(|message| message.role),
+            calls: match role {
+                Some(Role::Assistant) => calls(stored_message),
+                _ => Vec::new(),
+            },
+            result_of: match role {
+                Some(Role::ToolResult) => text_member(stored_message, "toolCallId"),
+                _ => None,
+            },
+            role,
         }
     }
 
@@ -290,11 +336,16 @@ impl Part {
     fn is_cut_point(&self) -> bool {
         self.starts_turn() || self.role == Some(Role::Assistant)
     }
+}
 
-    fn message(&self) -> &[u8] {
-        let entry = self.edited.as_deref().unwrap_or_default();
-        json::get(entry, "message").unwrap_or_default()
-    }
+/// The ids of the tool calls in a message.
+fn calls(message: &[u8]) -> Vec<String> {
+    let blocks = content::blocks(content::of(message));
+    let id = |block: Block<'_>| match block {
+        Block::Call(call) => call.id.map(std::borrow::Cow::into_owned),
+        _ => None,
+    };
+    blocks.filter_map(id).collect()
 }
 
 /// Index of the first part that is kept; `None` if all of it is less than `keep` tokens.
@@ -320,7 +371,7 @@ fn cut(parts: &[Part], keep: u64) -> Option<usize> {
 
 /// For each part, whether a cut before it would part a call from its result.
 fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
-    let mut calls: HashMap<String, usize> = HashMap::new();
+    let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut spans: Vec<i64> = vec![0; parts.len() + 1];
     let mut mark = |at: usize, by: i64| {
         if let Some(count) = spans.get_mut(at) {
@@ -328,24 +379,12 @@ fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
         }
     };
     for (at, part) in parts.iter().enumerate() {
-        match part.role {
-            Some(Role::Assistant) => {
-                for block in content::blocks(content::of(part.message())) {
-                    if let Block::Call(call) = block
-                        && let Some(id) = call.id
-                    {
-                        calls.insert(id.into_owned(), at);
-                    }
-                }
-            }
-            Some(Role::ToolResult) => {
-                let id = text_member(part.message(), "toolCallId");
-                if let Some(call) = id.and_then(|id| calls.get(&id)) {
-                    mark(call + 1, 1);
-                    mark(at + 1, -1);
-                }
-            }
-            _ => {}
+        for id in &part.calls {
+            calls.insert(id, at);
+        }
+        if let Some(call) = part.result_of.as_deref().and_then(|id| calls.get(id)) {
+            mark(call + 1, 1);
+            mark(at + 1, -1);
         }
     }
     let mut open = 0;

@@ -228,11 +228,11 @@ impl Bodies {
         self.version > 1 && !is_edited && !is_renamed
     }
 
-    /// The entry as clients get it: one JSON object, in UTF-8. `sessionReplaced` if another one
-    /// stands there now (storage.md §3).
+    /// The entry as clients get it: one JSON object, in UTF-8. `sessionReplaced` if the file now holds
+    /// another entry there (storage.md §3), or something that is no JSON object.
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.read(fetch.place)?;
-        self.noticed(fetch.check(&stored))?;
+        self.noticed(fetch.check_object(&stored))?;
         Ok(fetch.apply(stored))
     }
 
@@ -275,6 +275,16 @@ impl Fetch {
         match &self.id {
             Some(id) if !says_it_is(stored, id.as_bytes()) => Err(vanished()),
             _ => Ok(()),
+        }
+    }
+
+    /// As [`Fetch::check`], and that the bytes are exactly one JSON object: they become part of a
+    /// message, which a body edited in place would break.
+    fn check_object(&self, stored: &[u8]) -> Result<()> {
+        self.check(stored)?;
+        match json::value_span(stored) {
+            Ok(span) if stored.get(span.start) == Some(&b'{') => Ok(()),
+            _ => Err(vanished()),
         }
     }
 
@@ -334,20 +344,32 @@ impl Reader<'_> {
     /// The entry as clients get it.
     pub fn entry(&mut self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.stored(fetch.place, usize::MAX)?.to_vec();
-        self.bodies.noticed(fetch.check(&stored))?;
+        self.bodies.noticed(fetch.check_object(&stored))?;
         Ok(fetch.apply(stored))
     }
 
     /// Appends the entry as clients get it, on one line. Most need no edit, and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
-        self.see_entry(fetch, |entry| json::push_raw(out, entry))
+        self.see(fetch, Fetch::check_object, |entry| {
+            json::push_raw(out, entry);
+        })
     }
 
-    /// Shows the entry as clients get it. Most need no edit, and are not copied.
+    /// Shows the entry as clients get it. Most need no edit, and are not copied. The bytes may be no
+    /// JSON if the file was edited in place: they must not become part of a message.
     pub fn see_entry<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        self.see(fetch, Fetch::check, see)
+    }
+
+    fn see<T>(
+        &mut self,
+        fetch: &Fetch,
+        check: impl FnOnce(&Fetch, &[u8]) -> Result<()>,
+        see: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
         let bodies = self.bodies;
         let stored = self.stored(fetch.place, usize::MAX)?;
-        bodies.noticed(fetch.check(stored))?;
+        bodies.noticed(check(fetch, stored))?;
         if fetch.edits.is_empty() && simdutf8::basic::from_utf8(stored).is_ok() {
             Ok(see(stored))
         } else {

@@ -4,7 +4,10 @@
 //! It is taken to if it is the same file, at least as long, and begins and ends there with the same
 //! bytes; unchanged in length, it must be unchanged in time too, by the clock that nobody can set back.
 //! Grown, some lines besides are looked at: a file edited in place and then appended to has its old
-//! beginning, and may have the old end.
+//! beginning, and may have the old end. That finds lines that moved, not every edit: a file that another
+//! program edits in place *and* appends to while nobody has it open, with its lines where they were, is
+//! believed as far as ids, parents and kinds go. Comparing more would mean reading all of it. Bodies are
+//! always read from the file, and what is shown of them has a checksum per block.
 
 use super::file::{self, Identity, Status};
 use crate::cache::{Cursor, Fields};

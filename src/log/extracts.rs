@@ -5,7 +5,8 @@
 //! whatever `view` makes of a body. They stand in blocks, each with its checksum, read when they are
 //! asked for. A block that is not as it was written, or an extract of another place in the file, is none:
 //! the body is read instead. Which file they are of is told as for the [index](super::index); and of a
-//! file that has grown since, the lines of each block are compared by their checksum before it is used.
+//! file that has grown since, the lines of each block are compared by their checksum before it is used; as
+//! they are again once the open file is edited in place.
 
 use super::body::Bodies;
 use super::covered::Covered;
@@ -49,6 +50,8 @@ pub struct Extracts {
     blocks: Vec<Block>,
     /// Of each block, whether its lines are known to be as they were.
     verified: Vec<AtomicBool>,
+    /// The file when it was last looked at.
+    seen: Mutex<Status>,
 }
 
 #[derive(Clone, Copy)]
@@ -153,6 +156,7 @@ pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
         file: Handle::new(kept, Access::Read),
         count,
         verified: verified.collect(),
+        seen: Mutex::new(status),
         blocks,
     };
     is_whole.then(|| slot.set(extracts))
@@ -162,6 +166,22 @@ impl Extracts {
     /// Entries covered: those with lower numbers.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// Has the lines of every block compared again if the file was changed without growing, and so was
+    /// edited in place. A file that has grown was most likely appended to, by this process too: what was
+    /// edited in it between two looks is not noticed.
+    fn look_at(&self, source: &File) {
+        let Ok(status) = file::status_of(source) else {
+            return;
+        };
+        let mut seen = lock(&self.seen);
+        if status != *seen && status.size == seen.size {
+            for verified in &self.verified {
+                verified.store(false, Ordering::Relaxed);
+            }
+        }
+        *seen = status;
     }
 
     /// The bytes of a block, if they are as they were written, and what they are of too.
@@ -203,8 +223,10 @@ impl<'b> Reader<'b> {
     /// `None` if there are no extracts.
     pub fn of(bodies: &'b Bodies) -> Option<Self> {
         let (source, slot) = bodies.stored_file()?;
+        let extracts = slot.get()?;
+        extracts.look_at(source);
         Some(Self {
-            extracts: slot.get()?,
+            extracts,
             source,
             held: Vec::new(),
         })
@@ -318,6 +340,8 @@ pub struct Making<'b> {
     name: String,
     draft: Draft,
     covered: Covered,
+    /// The file when this was begun.
+    seen: Status,
     count: usize,
     blocks: Vec<Block>,
     offset: u64,
@@ -338,6 +362,7 @@ impl<'b> Making<'b> {
             draft: draft.ok()?,
             name,
             covered: Covered::of(file, status, end)?,
+            seen: status,
             count,
             blocks: Vec::with_capacity(count.div_ceil(BLOCK)),
             offset: 0,
@@ -382,6 +407,7 @@ impl<'b> Making<'b> {
             file: Handle::new(file, Access::Read),
             count: self.count,
             verified: self.blocks.iter().map(|_| AtomicBool::new(true)).collect(),
+            seen: Mutex::new(self.seen),
             blocks: self.blocks,
         });
         Ok(())

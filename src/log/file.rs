@@ -64,6 +64,9 @@ pub struct Status {
     pub size: u64,
     /// Last modification: seconds and nanoseconds of Unix time.
     pub modified: (i64, i64),
+    /// Last change of anything, its times too: an edited file can be given its old time of modification
+    /// again, but not this one.
+    pub changed: (i64, i64),
 }
 
 // The field types of `stat` differ between platforms.
@@ -76,6 +79,7 @@ fn status(stat: &fs::Stat) -> Status {
         },
         size: stat.st_size as u64,
         modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     }
 }
 

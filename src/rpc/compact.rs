@@ -9,13 +9,12 @@ use super::read::{self, INLINE_BYTES};
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing};
 use crate::cancel::Cancel;
-use crate::context::{self, Format};
+use crate::context;
 use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
 use crate::flow::summarize::{self, Wishes};
 use crate::json;
 use crate::session::{Activity, Busy, Core, Turn, blocking};
-use crate::stats;
 use crate::summarizer::{self, ModelName, Subject, Usage};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
@@ -27,16 +26,20 @@ pub async fn prepare_compaction(
     call: Arc<Call>,
     params: wire::PrepareCompactionParams,
 ) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
     let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
-    let (turn, prepared) = prepare(turn, keep).await?;
-    drop(turn);
+    let max_bytes = call.server.client_frame_bytes().saturating_sub(8192) as u64;
+    let prepared = read::read_again(|| async {
+        let (_, turn) = call.fresh(&params).await?;
+        let (_, prepared) = prepare(turn, keep, max_bytes).await?;
+        Ok(prepared)
+    });
+    let prepared = prepared.await?;
     let wishes = Wishes {
         custom_instructions: params.custom_instructions,
         replace_instructions: false,
     };
     Reply::of(&wire::PrepareCompactionResult {
-        preparation: prepared.preparation(&wishes, u64::MAX),
+        preparation: prepared.preparation(&wishes, max_bytes),
     })
 }
 
@@ -114,19 +117,20 @@ struct Prepared {
     old_leaf_id: Option<String>,
 }
 
-/// Reads the context where that disturbs nobody.
-async fn prepare(turn: Turn, keep: u64) -> Result<(Turn, Prepared)> {
+/// Reads the context where that disturbs nobody. Bodies of more than `max_bytes` together are named, not
+/// kept.
+async fn prepare(turn: Turn, keep: u64, max_bytes: u64) -> Result<(Turn, Prepared)> {
     let path = read::steps(&turn, turn.leaf());
     let long = read::size_of_steps(&turn, &path) > INLINE_BYTES;
     let work = move || {
         let kept = read::kept(&turn, &path)?;
         let mut body = |node| turn.entry(node);
-        let plan = compact::plan(&path, kept, keep, &mut body)?;
-        let context = context::build(&path, kept, Format::Agent, &mut body)?;
+        let plan = compact::plan(&path, kept, keep, max_bytes, &mut body)?;
+        let system_messages = context::system_messages(&path, kept, &mut body)?;
         let prepared = Prepared {
             plan,
-            tokens_before: stats::context_tokens(&context.messages, context.counted_from),
-            system_message: compact::system_message(&context.messages),
+            tokens_before: context::tokens(&path, kept, &mut body)?,
+            system_message: compact::system_message(&system_messages),
             model: summaries::model(&turn)?,
             old_leaf_id: turn.leaf_id().map(str::to_owned),
         };
@@ -141,7 +145,8 @@ impl Prepared {
         let plan = &self.plan;
         let prefix = plan.turn_prefix.as_ref();
         let all = plan.history.iter().chain(prefix.into_iter().flatten());
-        let fits = all.map(|entry| entry.len() as u64).sum::<u64>() <= max_bytes;
+        let size = all.map(|entry| entry.len() as u64).sum::<u64>();
+        let fits = plan.ids.is_none() && size <= max_bytes;
         let bodies = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
             entries.iter().map(|entry| convert::raw(entry)).collect()
         };
@@ -149,12 +154,16 @@ impl Prepared {
             let id = |entry: &Vec<u8>| Some(json::string(json::get(entry, "id")?)?.into_owned());
             entries.iter().filter_map(id).collect()
         };
+        let (history_ids, prefix_ids) = match &plan.ids {
+            Some((history, prefix)) => (history.clone(), prefix.clone()),
+            None => (ids(&plan.history), prefix.map(ids)),
+        };
         wire::CompactionPreparation {
             first_kept_entry_id: plan.first_kept_entry_id.clone(),
             entries_to_summarize: fits.then(|| bodies(&plan.history)),
-            entry_ids: (!fits).then(|| ids(&plan.history)),
+            entry_ids: (!fits).then_some(history_ids),
             turn_prefix: prefix.filter(|_| fits).map(bodies),
-            turn_prefix_ids: prefix.filter(|_| !fits).map(ids),
+            turn_prefix_ids: prefix_ids.filter(|_| !fits),
             truncated: (!fits).then_some(true),
             is_split_turn: plan.turn_prefix.is_some(),
             previous_summary: plan.previous_summary.clone(),
@@ -182,7 +191,7 @@ impl Compactor {
             }
             Some(_) => Some(busy),
         };
-        let (turn, prepared) = prepare(turn, self.keep).await?;
+        let (turn, prepared) = prepare(turn, self.keep, u64::MAX).await?;
         server.check_summarizable(BeforeEvent::SessionBeforeCompact)?;
         let held = match &busy {
             None => Some(turn),

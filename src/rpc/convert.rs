@@ -17,6 +17,14 @@ pub fn raw(json: &[u8]) -> wire::Raw {
     raw_text(String::from_utf8_lossy(json).into_owned())
 }
 
+/// As [`raw`], without a copy.
+pub fn raw_owned(json: Vec<u8>) -> wire::Raw {
+    match String::from_utf8(json) {
+        Ok(text) => raw_text(text),
+        Err(error) => raw(error.as_bytes()),
+    }
+}
+
 fn raw_text(text: String) -> wire::Raw {
     RawValue::from_string(text).unwrap_or_else(|error| {
         // A body was checked when it was read; null is what is left if the file changed since.

@@ -5,7 +5,7 @@ use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::registry::{Paths, Subject};
 use super::server::{Call, OpenSession, Server};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::flow::fork::{self, End, Position};
 use crate::flow::{Minter, leaf, navigate};
 use crate::id;
@@ -25,7 +25,12 @@ pub async fn get_fork_messages(
     call: Arc<Call>,
     params: wire::GetForkMessagesParams,
 ) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
+    super::read::read_again(|| fork_messages(&call, &params)).await
+}
+
+async fn fork_messages(call: &Call, params: &wire::GetForkMessagesParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(params).await?;
+    let limit = call.server.client_frame_bytes();
     let active: HashSet<Node> = turn.tree.ancestors(turn.leaf()).collect();
     let is_user = |node: &Node| {
         turn.tree.kind(*node) == EntryKind::Message && turn.tree.role(*node) == Role::User
@@ -39,9 +44,14 @@ pub async fn get_fork_messages(
     let list = move || {
         let mut reader = bodies.reader();
         let mut messages = Vec::new();
+        // No more is held than can be answered.
+        let mut left = limit;
         for (fetch, (entry_id, on_active_path)) in fetches.iter().zip(ids) {
             let text = navigate::draft(&reader.entry(fetch)?).text;
             if !text.is_empty() {
+                left = left
+                    .checked_sub(text.len() + entry_id.len())
+                    .ok_or_else(|| too_large(limit))?;
                 messages.push(wire::ForkMessage {
                     entry_id,
                     text,
@@ -52,6 +62,16 @@ pub async fn get_fork_messages(
         Reply::of(&wire::GetForkMessagesResult { messages })
     };
     super::read::inline_or_blocking(size, list).await
+}
+
+fn too_large(limit: usize) -> Error {
+    Error::new(
+        Kind::ResponseTooLarge,
+        format!(
+            "the user messages have more than the {limit} bytes the client takes: \
+             read them in pages with get_tree and its filter user-only"
+        ),
+    )
 }
 
 pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> Result<Reply> {

@@ -4,6 +4,7 @@
 use super::convert;
 use super::method::Reply;
 use super::server::Call;
+use crate::budget::SHOWN_ROW_BYTES;
 use crate::catalogue::Row;
 use crate::error::{Error, Result};
 use crate::listing::Listing;
@@ -15,6 +16,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What a byte can take in a JSON string, in bytes.
+const LONGEST_ESCAPE: usize = 6;
+/// What a response has besides its rows, in bytes.
+const ENVELOPE_BYTES: usize = 1024;
 /// How long a list waits for appends that were asked for before it.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
@@ -31,10 +36,13 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
     let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
     call.cancel.guard(registry.earlier_changes_left()).await?;
     let server = Arc::clone(&call.server);
-    blocking(move || page(server.store.list()?, &params)).await
+    let frame_bytes = server.client_frame_bytes();
+    let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
+    blocking(move || page(server.store.list()?, &params, fits)).await
 }
 
-fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Result<Reply> {
+/// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
+fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams, fits: usize) -> Result<Reply> {
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
     let start = match &params.cursor {
         None => 0,
@@ -50,39 +58,95 @@ fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Result<Reply>
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
-    let last = shown.last().filter(|_| end < rows.len());
-    Ok(Reply::Bytes(result(shown, last)?))
+    Ok(Reply::Bytes(result(shown, end < rows.len(), fits)?))
 }
 
-/// A `ListSessionsResult`, put together from rows that have been written before; `last` is where the
-/// next page begins.
-fn result(rows: &[Arc<Row>], last: Option<&Arc<Row>>) -> Result<Vec<u8>> {
+/// A `ListSessionsResult`, put together from rows that have been written before: as many as fit, at least
+/// one. `more` rows follow these.
+fn result(rows: &[Arc<Row>], more: bool, fits: usize) -> Result<Vec<u8>> {
     let bytes = rows.iter().filter_map(|row| row.shown.get());
     let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
     // With room for what is put around it.
-    let mut out = Vec::with_capacity(bytes + 1024);
+    let mut out = Vec::with_capacity(bytes.min(fits) + 1024);
     out.extend_from_slice(b"{\"sessions\":[");
-    for (number, row) in rows.iter().enumerate() {
-        if number > 0 {
+    let mut last = None;
+    for row in rows {
+        let made;
+        let mut shown: &[u8] = match row.shown.get() {
+            Some(shown) => shown,
+            None => {
+                made = convert::line(&session_row(&row.listing))?;
+                if made.len() <= SHOWN_ROW_BYTES {
+                    // Another call may have been quicker.
+                    let _same = row.shown.set(made.as_slice().into());
+                }
+                &made
+            }
+        };
+        // Room for the cursor, should the page end here.
+        let cursor = row.listing.path.as_os_str().len() * LONGEST_ESCAPE;
+        let left = fits.saturating_sub(out.len() + cursor);
+        let shortened;
+        if last.is_some() && shown.len() > left {
+            break;
+        }
+        if shown.len() > left {
+            shortened = shortened_row(&row.listing, left)?;
+            shown = &shortened;
+        }
+        if last.is_some() {
             out.push(b',');
         }
-        match row.shown.get() {
-            Some(shown) => out.extend_from_slice(shown),
-            None => {
-                let shown = convert::line(&session_row(&row.listing))?;
-                out.extend_from_slice(&shown);
-                // Another call may have been quicker.
-                let _same = row.shown.set(shown.into());
-            }
-        }
+        out.extend_from_slice(shown);
+        last = Some(row);
     }
     out.push(b']');
-    if let Some(last) = last {
+    let is_whole = !more && last.map(Arc::as_ptr) == rows.last().map(Arc::as_ptr);
+    if let Some(last) = last.filter(|_| !is_whole) {
         out.extend_from_slice(b",\"nextCursor\":");
         out.extend_from_slice(&convert::line(&path_of(&last.listing))?);
     }
     out.push(b'}');
     Ok(out)
+}
+
+/// A row that is alone too large for a page: its texts are cut, the longest first, to what they may have.
+/// What identifies the session stays.
+fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
+    let mut texts = session_row(row);
+    for text in longest_first(&mut texts) {
+        cut(text, fits);
+    }
+    loop {
+        let line = convert::line(&texts)?;
+        let Some(longest) = longest_first(&mut texts).into_iter().next() else {
+            return Ok(line);
+        };
+        if line.len() <= fits || longest.is_empty() {
+            return Ok(line);
+        }
+        // An escape has up to six bytes for one, and at least one byte goes each time.
+        let surplus = (line.len() - fits).div_ceil(6).min(longest.len());
+        let left = longest.len() - surplus;
+        cut(longest, left);
+    }
+}
+
+/// Cuts a text to so many bytes at most, between two characters.
+fn cut(text: &mut String, bytes: usize) {
+    let mut ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end));
+    text.truncate(end.unwrap_or_default());
+}
+
+/// The texts of a row that may be cut.
+fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
+    let named = [row.name.as_mut(), row.parent_session.as_mut()];
+    let named = named.into_iter().flatten();
+    let mut texts: Vec<&mut String> = named.collect();
+    texts.extend([&mut row.first_message, &mut row.cwd]);
+    texts.sort_by_key(|text| Reverse(text.len()));
+    texts
 }
 
 fn path_of(row: &Listing) -> String {
@@ -214,6 +278,7 @@ mod tests {
             },
             size: 3,
             modified: (4, 5),
+            changed: (4, 5),
         };
         let header = crate::log::new_header("s", 5, "/c\u{2029}", Some("p\n"));
         let listing = Listing {
@@ -238,15 +303,61 @@ mod tests {
         ];
         for count in 0..=rows.len() {
             let rows = &rows[..count];
-            for last in [None, rows.last()] {
+            for more in [false, true] {
+                let last = rows.last().filter(|_| more);
                 let expected = convert::line(&wire::ListSessionsResult {
                     sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
                     next_cursor: last.map(|row| path_of(&row.listing)),
                 })
                 .unwrap();
-                assert_eq!(result(rows, last).unwrap(), expected, "made");
-                assert_eq!(result(rows, last).unwrap(), expected, "kept");
+                assert_eq!(result(rows, more, 1 << 20).unwrap(), expected, "made");
+                assert_eq!(result(rows, more, 1 << 20).unwrap(), expected, "kept");
             }
+        }
+    }
+
+    /// A thousand rows of 100 kB were answered with `responseTooLarge`. A page ends before the row that
+    /// does not fit, and a row that fits no page is shortened.
+    #[test]
+    fn a_page_ends_before_the_row_that_does_not_fit_and_no_row_is_too_large() {
+        let name = "n\n".repeat(2_000);
+        let rows = [
+            row(b"/a.jsonl", Some("short"), None),
+            row(b"/b.jsonl", Some(&name), None),
+            row(b"/c.jsonl", None, None),
+        ];
+        let read = |rows: &[Arc<Row>], fits: usize| -> serde_json::Value {
+            let bytes = result(rows, false, fits).unwrap();
+            // The envelope's own bytes have their room besides.
+            assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        for fits in [700, 2_000, 6_000, 20_000] {
+            let mut seen = Vec::new();
+            let mut rest = &rows[..];
+            loop {
+                let page = read(rest, fits);
+                let sessions = page["sessions"].as_array().unwrap();
+                assert!(!sessions.is_empty());
+                for session in sessions {
+                    let name = session["name"].as_str().unwrap_or_default();
+                    seen.push((session["path"].clone(), name.len()));
+                }
+                rest = &rest[sessions.len()..];
+                let next = page.get("nextCursor").and_then(serde_json::Value::as_str);
+                assert_eq!(next.is_some(), !rest.is_empty());
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            let paths: Vec<_> = seen.iter().map(|(path, _)| path.clone()).collect();
+            assert_eq!(paths, ["/a.jsonl", "/b.jsonl", "/c.jsonl"]);
+            assert_eq!(
+                seen[1].1 == name.len(),
+                fits > 6_000,
+                "{fits}: {}",
+                seen[1].1
+            );
         }
     }
 }

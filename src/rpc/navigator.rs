@@ -198,9 +198,16 @@ impl Navigator {
             let server = &self.call.server;
             server.check_summarizable(BeforeEvent::SessionBeforeTree)?;
         }
-        let (turn, preparation) = self.prepare(turn, plan).await?;
+        let (turn, mut preparation) = self.prepare(turn, plan).await?;
         if self.request.dry_run {
-            let preparation = self.preparation(&preparation);
+            // Handed over rather than copied: they are as much as the client takes.
+            let entries = std::mem::take(&mut preparation.material.entries).into_iter();
+            let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
+            let fits = preparation.ids.is_none();
+            let preparation = wire::TreePreparation {
+                entries_to_summarize: fits.then_some(entries),
+                ..self.preparation(&preparation)
+            };
             return Reply::of(&wire::NavigateTreeResult::DryRun(Box::new(wire::DryRun {
                 preparation,
             })));

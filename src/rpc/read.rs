@@ -15,12 +15,13 @@ use crate::json;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::scan::Role;
 use crate::session::{Core, Turn, blocking};
-use crate::stats::{self, Stats};
+use crate::stats::Stats;
 use crate::timestamp;
 use crate::tree::{Flags, Node};
 use crate::view::{Outline, Scope, Subject};
 use crate::wire;
 use std::collections::HashMap;
+use std::future::Future;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -28,11 +29,18 @@ use std::sync::Arc;
 pub(super) const INLINE_BYTES: u64 = 256 << 10;
 /// More entries than this are not walked on the thread that reads requests.
 pub(super) const INLINE_ENTRIES: usize = 4096;
+/// What a row of `list_branches` has at least besides its id, in bytes: the names of its members.
+const BRANCH_BYTES: usize = 100;
 /// What a response has besides a page's entries, in bytes.
 const ENVELOPE_BYTES: usize = 1024;
 
 pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
+    check_fits(
+        &turn,
+        turn.leaf().as_slice(),
+        call.server.client_frame_bytes(),
+    )?;
     let entry = turn.leaf().map(|leaf| turn.entry(leaf)).transpose()?;
     Reply::of(&wire::GetLeafResult {
         leaf_id: turn.leaf_id().map(str::to_owned),
@@ -44,6 +52,7 @@ pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Re
 pub async fn get_entry(call: Arc<Call>, params: wire::GetEntryParams) -> Result<Reply> {
     let (_, turn) = call.fresh(&params).await?;
     let node = turn.find(&params.entry_id)?;
+    check_fits(&turn, &[node], call.server.client_frame_bytes())?;
     Reply::of(&wire::GetEntryResult {
         entry: convert::raw(&turn.entry(node)?),
         flags: turn.tree.flags(node).names().map(str::to_owned).collect(),
@@ -61,25 +70,73 @@ pub async fn get_label(call: Arc<Call>, params: wire::GetLabelParams) -> Result<
     })
 }
 
+/// Reads, and once more if the file turns out not to hold what was read from it before: by then it has
+/// been read anew, so that one entry edited in place does not fail an answer made of many.
+pub(super) async fn read_again<T, F>(read: impl Fn() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    match read().await {
+        Err(error) if error.kind == Kind::SessionReplaced => read().await,
+        done => done,
+    }
+}
+
 pub async fn get_children(call: Arc<Call>, params: wire::GetChildrenParams) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
-    let parent = turn.find_position(params.entry_id.as_deref())?;
-    let children = turn.tree.children(parent);
-    entries_reply(turn, children).await
+    read_again(|| async {
+        let (_, turn) = call.fresh(&params).await?;
+        let parent = turn.find_position(params.entry_id.as_deref())?;
+        let children = turn.tree.children(parent);
+        entries_reply(turn, children, call.server.client_frame_bytes()).await
+    })
+    .await
 }
 
 pub async fn get_path(call: Arc<Call>, params: wire::GetPathParams) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
-    let end = match &params.entry_id {
-        Some(id) => Some(turn.find(id)?),
-        None => turn.leaf(),
+    read_again(|| async {
+        let (_, turn) = call.fresh(&params).await?;
+        let end = match &params.entry_id {
+            Some(id) => Some(turn.find(id)?),
+            None => turn.leaf(),
+        };
+        let path = turn.tree.path(end);
+        entries_reply(turn, path, call.server.client_frame_bytes()).await
+    })
+    .await
+}
+
+/// Fails with `responseTooLarge` if these entries have more than `limit` bytes together: their sizes
+/// are known, so that none is read for an answer that cannot be given.
+pub(super) fn check_fits(core: &Core, nodes: &[Node], limit: usize) -> Result<()> {
+    let bodies = core.bodies();
+    // One that is edited on its way out may become shorter.
+    let least = |node: &Node| {
+        let size = u64::from(core.tree.place(*node).len);
+        match bodies.is_verbatim(&core.tree, *node) {
+            true => size + 1,
+            false => size / 2,
+        }
     };
-    let path = turn.tree.path(end);
-    entries_reply(turn, path).await
+    let size: u64 = nodes.iter().map(least).sum();
+    match size > limit as u64 {
+        true => Err(too_large(size, limit)),
+        false => Ok(()),
+    }
+}
+
+fn too_large(size: u64, limit: usize) -> Error {
+    Error::new(
+        Kind::ResponseTooLarge,
+        format!(
+            "the entries have {size} bytes, the client takes {limit}: \
+             read them in pages with get_entries"
+        ),
+    )
 }
 
 /// `{"entries":[…]}`.
-async fn entries_reply(turn: Turn, nodes: Vec<Node>) -> Result<Reply> {
+async fn entries_reply(turn: Turn, nodes: Vec<Node>, limit: usize) -> Result<Reply> {
+    check_fits(&turn, &nodes, limit)?;
     let size = size_of(&turn, &nodes);
     let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
     drop(turn);
@@ -116,7 +173,11 @@ async fn entries_reply(turn: Turn, nodes: Vec<Node>) -> Result<Reply> {
 }
 
 pub async fn get_entries(call: Arc<Call>, params: wire::GetEntriesParams) -> Result<Reply> {
-    let (open, turn) = call.fresh(&params).await?;
+    read_again(|| entries(&call, &params)).await
+}
+
+async fn entries(call: &Call, params: &wire::GetEntriesParams) -> Result<Reply> {
+    let (open, turn) = call.fresh(params).await?;
     let since = params
         .since
         .as_deref()
@@ -206,7 +267,12 @@ fn push_entries(
 }
 
 pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
+    read_again(|| context_at(&call, &params)).await
+}
+
+async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(params).await?;
+    let max_bytes = call.server.client_frame_bytes();
     let leaf = match &params.leaf_id {
         None => turn.leaf(),
         Some(id) => turn.find_position(id.as_deref())?,
@@ -222,8 +288,9 @@ pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Res
     drop(turn);
     let size = entries.size();
     let build = move || {
-        let context = context::build(&path, kept, format, &mut |node| entries.entry(node))?;
-        Ok(Reply::Bytes(context_json(&context)))
+        let mut body = |node| entries.entry(node);
+        let context = context::build_within(&path, kept, format, max_bytes, &mut body)?;
+        Ok(Reply::Bytes(context_json(context)))
     };
     inline_or_blocking(size, build).await
 }
@@ -257,14 +324,14 @@ pub(super) fn kept(core: &Core, path: &[Step]) -> Result<Kept> {
 }
 
 /// What a context may need, to be read without the session's turn.
-struct ContextEntries {
+pub(super) struct ContextEntries {
     bodies: Bodies,
     /// By node.
     fetches: Vec<Fetch>,
 }
 
 impl ContextEntries {
-    fn new(core: &Core, kept: Kept, path: &[Step]) -> Result<Self> {
+    pub fn new(core: &Core, kept: Kept, path: &[Step]) -> Result<Self> {
         let mut fetches = core.fetch(kept.nodes(path))?;
         // Sorted already, unless a parent stands behind its child.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
@@ -304,9 +371,10 @@ pub(super) fn step(core: &Core, node: Node) -> Step {
     }
 }
 
-fn context_json(context: &Context) -> Vec<u8> {
+fn context_json(context: Context) -> Vec<u8> {
     let mut out = b"{\"messages\":".to_vec();
-    push_array(&mut out, &context.messages);
+    // Each is let go as soon as it is written.
+    push_array(&mut out, context.messages);
     push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");
     let ids = context
@@ -333,7 +401,11 @@ fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String
 }
 
 pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<Reply> {
-    let (open, turn) = call.fresh(&params).await?;
+    read_again(|| statistics(&call, &params)).await
+}
+
+async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply> {
+    let (open, turn) = call.fresh(params).await?;
     let mut counted = open.last_count.get(turn.tree.origin());
     let nodes: Vec<Node> = turn.tree.entries().skip(counted.count).collect();
     let size = size_of(&turn, &nodes);
@@ -343,8 +415,7 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
     let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
     drop(turn);
     let count = move || {
-        let format = context::Format::Agent;
-        let context = context::build(&path, kept, format, &mut |node| entries.entry(node))?;
+        let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
         let part = |range: Range<usize>| {
             let mut stats = Stats::default();
             let mut reader = bodies.reader();
@@ -374,20 +445,37 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
                 cache_write: stats.tokens.cache_write,
             },
             cost: stats.cost,
-            context_tokens: stats::context_tokens(&context.messages, context.counted_from),
+            context_tokens,
         })
     };
     inline_or_blocking(size, count).await
 }
 
 pub async fn list_branches(call: Arc<Call>, params: wire::ListBranchesParams) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
+    read_again(|| branch_rows(&call, &params)).await
+}
+
+async fn branch_rows(call: &Call, params: &wire::ListBranchesParams) -> Result<Reply> {
+    let (_, turn) = call.fresh(params).await?;
+    let limit = call.server.client_frame_bytes();
     let long = turn.tree.node_count() > INLINE_ENTRIES;
     let list = move || {
         let found = branches::list(&turn.tree);
         let bodies = turn.bodies();
         let tree = &turn.tree;
         let id = |node: Node| tree.id(node).to_owned();
+        // What the rows have at least is known before one of them is made.
+        let least = found
+            .iter()
+            .map(|row| tree.id(row.tip).len() + BRANCH_BYTES);
+        let least: usize = least.sum();
+        if least > limit {
+            let message = format!(
+                "the branches have at least {least} bytes, the client takes {limit}: \
+                 read the tree in pages with get_tree"
+            );
+            return Err(Error::new(Kind::ResponseTooLarge, message));
+        }
         let rows = found.into_iter().map(|branch| {
             let row = wire::Branch {
                 tip_id: id(branch.tip),

@@ -6,7 +6,7 @@ use super::lane::{Gathering, Lane};
 use super::notify::Notices;
 use super::question::Given;
 use super::registry::{Paths, Registry, Subject, Ticket};
-use super::tree::LastView;
+use super::tree::{LastView, ViewBytes};
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
@@ -63,6 +63,8 @@ pub struct Server {
     /// Keeps requests about one session in their order while sessions are opened and closed.
     pub registry: Arc<Registry>,
     pub watcher: Watcher<Watched>,
+    /// Of the views that the open sessions keep.
+    pub view_bytes: ViewBytes,
     in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
     /// Sessions of which a file that was replaced is looked after, open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
@@ -135,6 +137,7 @@ impl Server {
             sessions: Mutex::default(),
             registry: Arc::default(),
             watcher: Watcher::new(),
+            view_bytes: ViewBytes::default(),
             following: Mutex::default(),
             gathering: Gathering::default(),
             in_flight: Mutex::default(),
@@ -301,6 +304,13 @@ impl Server {
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives up the views of all sessions.
+    pub fn forget_views(&self) {
+        for open in self.open_sessions() {
+            open.last_view.forget();
+        }
     }
 
     pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {

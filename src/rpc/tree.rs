@@ -6,13 +6,13 @@ use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::rows::{RowReader, ToExtract};
-use super::server::{Call, OpenSession};
+use super::server::{Call, OpenSession, Server};
+use crate::budget::VIEW_BYTES;
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::scan::Role;
 use crate::search::{Mode, Query};
 use crate::session::{Core, Turn, blocking};
-use crate::store::Store;
 use crate::tree::Tree;
 use crate::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
@@ -22,6 +22,7 @@ use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a response has besides its rows, in bytes.
@@ -78,22 +79,38 @@ impl LastView {
         last.clone()
     }
 
-    /// Makes a view, and keeps it.
+    /// Gives up what is kept, unless it is in use.
+    pub fn forget(&self) {
+        *lock(&self.view) = None;
+        *lock(&self.found) = None;
+    }
+
+    /// Makes a view, and keeps it if it is within the budget.
     fn make(
         &self,
+        room: &ViewRoom<'_>,
         asked: Asked,
-        origin: u64,
         outline: Outline,
         matched: Option<&[bool]>,
     ) -> Arc<View> {
         let visible = Visible::new(&outline, matched, &asked.folding);
+        let bytes = outline.bytes() + visible.bytes();
+        self.forget();
+        let counted = room.server.view_bytes.take(bytes).or_else(|| {
+            room.server.forget_views();
+            room.server.view_bytes.take(bytes)
+        });
+        let (origin, is_kept) = (room.origin, counted.is_some());
         let view = Arc::new(View {
             asked,
             origin,
             outline,
             visible,
+            _counted: counted,
         });
-        *lock(&self.view) = Some(Arc::clone(&view));
+        if is_kept {
+            *lock(&self.view) = Some(Arc::clone(&view));
+        }
         view
     }
 
@@ -131,6 +148,42 @@ impl LastView {
 /// A query as it was asked.
 type AskedQuery = (Mode, String);
 
+/// Where a view is made.
+struct ViewRoom<'a> {
+    server: &'a Server,
+    /// Of the tree.
+    origin: u64,
+}
+
+/// The bytes of all views that are kept.
+#[derive(Default)]
+pub struct ViewBytes(Arc<AtomicUsize>);
+
+/// The part of one view in them, until dropped.
+struct Counted {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl ViewBytes {
+    /// `None` if there is no room for so many.
+    fn take(&self, bytes: usize) -> Option<Counted> {
+        let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
+        let order = Ordering::AcqRel;
+        let taken = self.0.fetch_update(order, Ordering::Acquire, room);
+        taken.ok().map(|_| Counted {
+            all: Arc::clone(&self.0),
+            bytes,
+        })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
 /// What decides on the rows of a view.
 #[derive(PartialEq)]
 struct Asked {
@@ -146,6 +199,8 @@ struct View {
     origin: u64,
     outline: Outline,
     visible: Visible,
+    /// `None` if it is not kept.
+    _counted: Option<Counted>,
 }
 
 /// A view to be served.
@@ -157,24 +212,26 @@ struct Wanted {
 }
 
 pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
-    let query = query(&params)?;
-    let (open, turn) = call.fresh(&params).await?;
+    let params = Arc::new(params);
+    super::read::read_again(|| view_of(&call, &params)).await
+}
+
+async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<Reply> {
+    let query = query(params)?;
+    let (open, turn) = call.fresh(&**params).await?;
     let frame_bytes = call.server.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
-    let asked = asked(&turn, &params)?;
+    let asked = asked(&turn, params)?;
     let last = &open.last_view;
     let view = last
         .get(&asked)
         .or_else(|| last.extended(&turn.tree, &asked));
     let wanted = Wanted { asked, query, view };
-    let is_quick = wanted.is_quick(&turn, &params);
-    let store = Arc::clone(&call);
-    let answer = move || tree(&store.server.store, &open, turn, wanted, &params, fits);
-    if is_quick {
-        answer()
-    } else {
-        blocking(answer).await
+    if wanted.is_quick(&turn, params) {
+        return tree(&call.server, &open, turn, wanted, params, fits);
     }
+    let (call, params) = (Arc::clone(call), Arc::clone(params));
+    blocking(move || tree(&call.server, &open, turn, wanted, &params, fits)).await
 }
 
 fn query(params: &wire::GetTreeParams) -> Result<Option<Query>> {
@@ -253,7 +310,7 @@ fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
 }
 
 fn tree(
-    store: &Store,
+    server: &Server,
     open: &OpenSession,
     turn: Turn,
     wanted: Wanted,
@@ -282,11 +339,18 @@ fn tree(
         let items = view.visible.items_of(range.clone());
         let snapshot = Snapshot::take(&core.tree, &view.outline, items);
         let rows = view.visible.rows().iter().map(view::Row::item);
+        if is_nested {
+            check_fits(&snapshot, rows.clone(), fits)?;
+        }
         let fetches = is_nested.then(|| nested_fetches(core, &view.outline, rows));
         Ok((snapshot, fetches.transpose()?))
     };
-    let (bodies, origin) = (turn.bodies(), turn.tree.origin());
-    let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, store);
+    let bodies = turn.bodies();
+    let room = ViewRoom {
+        server,
+        origin: turn.tree.origin(),
+    };
+    let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, &server.store);
     let make = |missing: Option<ToExtract>| {
         if let Some(missing) = missing {
             missing.make(&bodies);
@@ -302,15 +366,19 @@ fn tree(
             drop(turn);
             let last = &open.last_view;
             let in_tree = (&bodies, &outline, &snapshot);
-            let matched = last.matches(&asked, origin, query, in_tree)?;
-            let view = last.make(asked, origin, outline, Some(&matched));
+            let matched = last.matches(&asked, room.origin, query, in_tree)?;
+            let view = last.make(&room, asked, outline, Some(&matched));
             let range = page(&view)?;
+            if is_nested {
+                let rows = view.visible.rows().iter().map(view::Row::item);
+                check_fits(&snapshot, rows, fits)?;
+            }
             (view, range, (snapshot, fetches))
         }
         (view, _) => {
             let view = view.unwrap_or_else(|| {
                 let outline = Outline::new(&turn.tree, asked.scope);
-                open.last_view.make(asked, origin, outline, None)
+                open.last_view.make(&room, asked, outline, None)
             });
             let range = page(&view)?;
             let taken = take(&turn, &view, &range)?;
@@ -430,6 +498,16 @@ fn nested_fetches(
 fn too_deep(error: nested::TooDeep) -> Error {
     let details = json!({ "depth": error.depth, "limit": error.limit, "format": "flat" });
     Error::new(Kind::NestingTooDeep, error.to_string()).with_details(details)
+}
+
+/// Fails if the entries of these rows are more than the client takes, before one of them is read. Half of
+/// what is stored is certain to go out: an entry that is edited on its way may become shorter.
+fn check_fits(snapshot: &Snapshot, items: impl Iterator<Item = usize>, limit: usize) -> Result<()> {
+    let sizes = items.filter_map(|item| Some(u64::from(snapshot.entry(item)?.place.len)));
+    match sizes.sum::<u64>() / 2 > limit as u64 {
+        true => Err(too_large(limit)),
+        false => Ok(()),
+    }
 }
 
 fn too_large(limit: usize) -> Error {

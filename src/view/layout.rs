@@ -105,6 +105,11 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// What it takes in memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.items.capacity() * size_of::<Item>()
+    }
+
     pub fn new(tree: &Tree, scope: Scope) -> Self {
         let leaf = tree.leaf();
         let mut active = vec![false; tree.node_count()];

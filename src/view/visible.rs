@@ -100,6 +100,12 @@ impl Visible {
         }
     }
 
+    /// What it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let numbers = self.nearest.capacity() + self.roots.capacity();
+        self.rows.capacity() * size_of::<Row>() + numbers * size_of::<u32>()
+    }
+
     /// Takes in the items by which the outline was [extended](Outline::extend). False, and nothing is
     /// changed, if more rows than theirs are others now. Not for views with a query or folding.
     pub fn extend(&mut self, outline: &Outline) -> bool {

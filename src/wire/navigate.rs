@@ -203,7 +203,8 @@ impl From<CancelReason> for NavigationReason {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DryRun {
-    /// As `session_before_tree` would carry it.
+    /// As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes`
+    /// has no room for.
     pub preparation: TreePreparation,
 }
 

@@ -155,7 +155,8 @@ pub enum SessionSort {
 pub struct ListSessionsResult {
     /// The rows of this page.
     pub sessions: Vec<SessionRow>,
-    /// There are more rows: `cursor` of the next page.
+    /// There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that
+    /// would not fit the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }

@@ -35,6 +35,7 @@ mod interchange;
 mod lane;
 mod leaf;
 mod llm;
+mod memory;
 mod migration;
 mod model;
 mod navigate;

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Bytes asked for per read while nothing larger is under way: what a Linux pipe holds.
 pub(super) const CHUNK: usize = 64 * 1024;
 /// A buffer larger than this, in bytes, is given back once the frame that needed it is gone.
-const KEEP: usize = 1024 * 1024;
+const KEEP: usize = crate::budget::INPUT_BYTES;
 
 /// The input and what has been read of it. All of `bytes` is initialized; `start..end` of it is
 /// unconsumed input.
