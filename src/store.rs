@@ -5,9 +5,10 @@ use crate::cache::Cache;
 use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
-use crate::log::file::{Folder, Location, Status};
+use crate::log::file::{Folder, FolderLock, Location, Status};
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened, extracts, index};
+use crate::log::{Log, Opened, extracts, index, temporary};
+use crate::terminal::is_control;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -70,6 +71,17 @@ impl Store {
             folder,
             name: format!("{stamp}_{}{EXTENSION}", header.id).into(),
         })
+    }
+
+    /// Takes the id of a new session: fails with `sessionExists` if a file has it, whatever its name is.
+    /// While the lock is held no other process takes one.
+    pub fn claim(&self, id: &str) -> Result<FolderLock> {
+        let lock = self.root()?.lock()?;
+        match self.find(id) {
+            Ok(_) => Err(exists(id)),
+            Err(error) if error.kind == Kind::SessionNotFound => Ok(lock),
+            Err(error) => Err(error),
+        }
     }
 
     /// The file of the session with this id; of several, the most recently modified.
@@ -167,7 +179,7 @@ impl Store {
     /// Removes, in the background, what processes that were killed have left unfinished in a folder.
     pub fn tidy(&self, folder: Arc<Folder>) {
         self.keep(move || {
-            if let Err(error) = folder.remove_abandoned() {
+            if let Err(error) = temporary::remove_abandoned(&folder) {
                 tracing::info!(%error, "a folder could not be tidied up");
             }
         });
@@ -349,14 +361,14 @@ impl Drop for Running {
     }
 }
 
-/// `--<cwd without its leading separator, / \ : as ->--`.
+/// `--<cwd without its leading separator, / \ : and control characters as ->--`.
 fn folder_name(cwd: &str) -> OsString {
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
     // Longer than a file name may be: the end tells folders apart better than the start.
     let safe: String = inner
         .chars()
         .map(|c| {
-            if matches!(c, '/' | '\\' | ':' | '\0') {
+            if matches!(c, '/' | '\\' | ':') || is_control(c) {
                 '-'
             } else {
                 c
@@ -377,6 +389,14 @@ fn is_session_file(name: &OsStr) -> bool {
 
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
+}
+
+/// `sessionExists`.
+pub fn exists(id: &str) -> Error {
+    Error::new(
+        Kind::SessionExists,
+        format!("there is a session {id:?} already: open it, or choose another id"),
+    )
 }
 
 /// A session id for a new session: the client's, if it is well formed.
@@ -404,6 +424,7 @@ mod tests {
             ("/", "----"),
             ("C:\\work", "--C--work--"),
             ("../../etc", "--..-..-etc--"),
+            ("/a\u{1b}[2J\n\u{9b}\u{202e}z", "--a-[2J---z--"),
         ] {
             assert_eq!(folder_name(cwd), OsStr::new(name), "{cwd}");
         }

@@ -17,6 +17,7 @@
 //! - [`carry`]: what still arrives in a file that has been replaced;
 //! - [`repair`]: what can be done about damage, when somebody asks;
 //! - [`file`]: opening files safely;
+//! - [`temporary`]: files that are not finished, and what killed processes leave of them;
 //! - [`handle`]: how many are open at a time.
 //!
 //! It does not decide what is written, nor where the leaf stands: that is the session's.
@@ -38,6 +39,7 @@ pub mod repair;
 pub mod rewrite;
 pub mod scan;
 pub mod sweep;
+pub mod temporary;
 
 use crate::error::{Error, Kind, Result};
 use crate::json;
@@ -61,6 +63,9 @@ pub struct Log {
     ingest: Ingest,
 }
 
+/// Fails if the id of a new session is taken. While the lock is held nobody else takes one.
+pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
+
 enum Store {
     File(FileLog),
     Memory(Memory),
@@ -71,6 +76,8 @@ struct FileLog {
     at: Location,
     /// `None` until the first entry is written.
     open: Option<OpenFile>,
+    /// Asked before the file is made.
+    claim: Option<Claim>,
     /// The first line as it stands in the file, or as it will be written.
     header_line: Vec<u8>,
     /// Where the first line stands; damaged lines may precede it. Bytes.
@@ -137,6 +144,7 @@ impl Log {
                 Handle::new(file, Access::Read),
                 status.identity,
             )),
+            claim: None,
             header_line: Vec::new(),
             header_at: 0,
             end: 0,
@@ -164,6 +172,7 @@ impl Log {
             store: Store::File(FileLog {
                 at,
                 open: None,
+                claim: None,
                 header_line,
                 header_at: 0,
                 end: 0,
@@ -172,6 +181,14 @@ impl Log {
             }),
             ingest: Ingest::of_new(header, 0),
         }
+    }
+
+    /// Asks `claim` before the file is made.
+    pub fn claimed_by(mut self, claim: Claim) -> Self {
+        if let Store::File(log) = &mut self.store {
+            log.claim = Some(claim);
+        }
+        self
     }
 
     /// A log that is never written to disk.

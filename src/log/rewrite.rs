@@ -4,22 +4,24 @@
 
 use super::append::Lock;
 use super::body::Bodies;
-use super::file::{self, Location};
+use super::file::Location;
 use super::handle::Access;
 use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
 use super::scan::{self, Facts, Line, Role};
+use super::temporary::{self, Temporary};
 use super::{FileLog, Log, Store, migrate};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::tree::{Node, Tree};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 
-/// What the original is kept as (storage.md §2 names it so for both versions).
-const BACKUP_SUFFIX: &str = ".v1.bak";
+/// What the original is kept as: the name of the file and this.
+fn backup_suffix(version: u64) -> String {
+    format!(".v{version}.bak")
+}
 
 impl Log {
     /// Whether the file is of a version that has to be rewritten before anything is appended.
@@ -36,8 +38,8 @@ impl Log {
             return Err(nothing_to_rewrite());
         };
         let failed = |error: io::Error| log.failed("migrate", &error);
-        remove_leftovers(&log.at).map_err(failed)?;
-        keep_original(log, old)?;
+        temporary::remove_abandoned(&log.at.folder).map_err(failed)?;
+        keep_original(log, old, &backup_suffix(self.version()))?;
         replace(&log.at, &log.at, |out| {
             write_migrated(out, old, 0..log.end, tree, &bodies)?;
             copy_torn_tail(out, old, log.end)
@@ -65,24 +67,10 @@ impl Log {
     }
 }
 
-/// Temporary files of processes that were killed while they migrated this file. The lock is held, so
-/// nobody is at it now.
-fn remove_leftovers(at: &Location) -> io::Result<()> {
-    let mut start = OsString::from(".");
-    start.push(&at.name);
-    for (name, _) in at.folder.list()? {
-        let bytes = name.as_encoded_bytes();
-        if bytes.starts_with(start.as_encoded_bytes()) && file::is_temporary(&name) {
-            at.folder.remove(&name)?;
-        }
-    }
-    Ok(())
-}
-
 /// Copies the original, synced, unless the copy is already there.
-fn keep_original(log: &FileLog, old: &File) -> Result<()> {
+fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     let failed = |error: io::Error| log.failed("migrate", &error);
-    let mut backup = log.at.beside(BACKUP_SUFFIX);
+    let mut backup = log.at.beside(suffix);
     let mut number = 1;
     while backup.status().is_ok() {
         if let Ok(kept) = backup.folder.file(&backup.name, Access::Read)
@@ -91,7 +79,7 @@ fn keep_original(log: &FileLog, old: &File) -> Result<()> {
             return Ok(());
         }
         number += 1;
-        backup = log.at.beside(&format!("{BACKUP_SUFFIX}.{number}"));
+        backup = log.at.beside(&format!("{suffix}.{number}"));
     }
     replace(&log.at, &backup, |out| copy(old, out))
 }
@@ -100,24 +88,19 @@ fn keep_original(log: &FileLog, old: &File) -> Result<()> {
 pub fn replace(
     at: &Location,
     to: &Location,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<()> {
-    let folder = &at.folder;
-    let name = file::temporary_name(&to.name);
     let failed = |error: io::Error| Error::io(&format!("write {}", to.path().display()), &error);
     let written = (|| {
-        // Left over from a process of the same number that was killed here.
-        let _absent = folder.remove(&name);
-        let mut out = BufWriter::with_capacity(1 << 18, folder.create(&name)?);
+        let temporary = Temporary::for_name(&at.folder, &to.name)?;
+        let mut out = BufWriter::with_capacity(1 << 18, &**temporary.file());
         write(&mut out)?;
         out.flush()?;
-        out.get_ref().sync_all()?;
-        folder.rename(&name, &to.folder, &to.name)?;
+        drop(out);
+        temporary.file().sync_all()?;
+        temporary.name(to)?;
         to.folder.sync()
     })();
-    if written.is_err() {
-        let _removed = folder.remove(&name);
-    }
     written.map_err(failed)
 }
 

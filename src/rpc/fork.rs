@@ -117,8 +117,8 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
             drop(turn);
             let header = source.header(&server, id.as_str());
-            let how = (ephemeral, durability == Durability::Always);
-            copied(&server, &copy, header, how)
+            let synced = durability == Durability::Always;
+            copied(&server, &copy, header, (ephemeral, synced))
         })
         .await?
     };
@@ -238,7 +238,8 @@ struct Written {
     unsynced: Option<Unsynced>,
 }
 
-/// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do.
+/// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do. An empty
+/// fork is written as a new session is.
 fn copied(
     server: &Server,
     copy: &Copy,
@@ -250,7 +251,7 @@ fn copied(
     }
     let location = server.store.place(&header)?;
     let log = Log::create(location.clone(), header);
-    if !copy.is_written() {
+    if copy.is_empty() && !server.writes_files_at_once() {
         let opened = Opened {
             log,
             tree: Tree::new(),
@@ -259,6 +260,7 @@ fn copied(
         return Ok((opened, None));
     }
     let folder = Arc::clone(&location.folder);
+    let synced = synced || copy.is_empty();
     let made = copy.to_file(location, log.header_line(), synced)?;
     let unsynced = (!synced).then(|| Unsynced::made(made.file, Arc::clone(&folder)));
     Ok((made.opened, Some(Written { folder, unsynced })))

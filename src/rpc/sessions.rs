@@ -7,9 +7,9 @@ use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
 use crate::listing;
 use crate::log::file::Location;
-use crate::log::{self, Log, Opened};
+use crate::log::{self, Claim, Log, Opened};
 use crate::session::{Activity, Core, Session, Turn, blocking};
-use crate::store;
+use crate::store::{self, exists};
 use crate::sync::Durability;
 use crate::tree::Tree;
 use crate::wire::{self, notification};
@@ -17,30 +17,32 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) -> Result<Reply> {
-    let registry = call.server.registry(&call.cancel).await?;
     let id = store::choose_id(params.session_id.as_deref())?;
+    let ephemeral = params.ephemeral.unwrap_or_default();
+    if ephemeral && params.write.is_some() {
+        let why = "an ephemeral session is never written: leave it out";
+        return Err(Error::invalid_params("write", why));
+    }
+    let registry = call.server.registry(&call.cancel).await?;
     let server = Arc::clone(&call.server);
     if server.find(id.as_str()).is_some() {
         return Err(exists(id.as_str()));
     }
-    let ephemeral = params.ephemeral.unwrap_or_default();
-    // Only an id of the client's own can be taken.
-    if !ephemeral && params.session_id.is_some() {
-        let (server, id) = (Arc::clone(&server), id.clone());
-        blocking(move || match server.store.find(id.as_str()) {
-            Ok(_) => Err(exists(id.as_str())),
-            Err(error) if error.kind == Kind::SessionNotFound => Ok(()),
-            Err(error) => Err(error),
-        })
-        .await?;
-    }
+    let writes_now = match params.write {
+        Some(when) => when == wire::FirstWrite::Now,
+        None => server.writes_files_at_once(),
+    };
     let cwd = params.cwd.unwrap_or_else(|| server.config.cwd.clone());
     let parent = params.parent_session.as_deref();
     let header = log::new_header(id.as_str(), server.source.now_ms(), &cwd, parent);
     let log = if ephemeral {
         Log::ephemeral(header)
     } else {
-        Log::create(server.store.place(&header)?, header)
+        let log = Log::create(server.store.place(&header)?, header);
+        match params.session_id {
+            Some(_) => log.claimed_by(claim(&server, id.as_str())),
+            None => log,
+        }
     };
     let opened = Opened {
         log,
@@ -50,19 +52,31 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     let durability = durability(&call, params.durability);
     let open = OpenSession::new(Session::new(opened, false, durability));
     let mut turn = open.session.turn(&call.cancel).await?;
+    let is_written = params.name.is_some() || (writes_now && !ephemeral);
     if let Some(name) = params.name.as_deref() {
         turn = write_name(&call, turn, name).await?;
+    } else if is_written {
+        turn = turn.make_file().await?;
     }
     let result = wire::CreateSessionResult {
         session: convert::session(&open, &turn),
-        durability: convert::durability(match params.name {
-            Some(_) => open.session.syncer.durability(),
-            None => Durability::None,
-        }),
+        durability: open.durability(is_written),
     };
     drop(turn);
     Server::insert_after(&call, &open, registry);
     Reply::of(&result)
+}
+
+/// Two processes never make a session with the same id. Only one that a client has chosen can be taken.
+fn claim(server: &Arc<Server>, id: &str) -> Claim {
+    let (server, id) = (Arc::downgrade(server), id.to_owned());
+    Box::new(move || match server.upgrade() {
+        Some(server) => server.store.claim(&id),
+        None => Err(Error::new(
+            Kind::ShuttingDown,
+            "the daemon is shutting down",
+        )),
+    })
 }
 
 /// The name is the first entry, written at once; nobody is told, since nobody knows the session.
@@ -224,11 +238,4 @@ pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) 
     Reply::of(&wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
     })
-}
-
-fn exists(id: &str) -> Error {
-    Error::new(
-        Kind::SessionExists,
-        format!("there is a session {id:?} already"),
-    )
 }

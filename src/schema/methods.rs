@@ -108,7 +108,7 @@ methods! {
     "initialize" InitializeParams => InitializeResult, "Introduces the client.",
         &[Kind::InvalidRequest, Kind::InvalidParams];
     "create_session" CreateSessionParams => CreateSessionResult, "Makes a new session and opens it.",
-        PARAMS, &[Kind::SessionExists, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown];
+        PARAMS, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown];
     "open_session" OpenSessionParams => OpenSessionResult, "Opens a session.",
         SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled];
     "close_session" CloseSessionParams => CloseSessionResult, "Closes a session.", SESSION, BUSY;

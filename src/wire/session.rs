@@ -6,7 +6,7 @@ use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Makes a new session and opens it. Nothing is written before its first entry.
+/// Makes a new session and opens it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateSessionParams {
@@ -20,8 +20,22 @@ pub struct CreateSessionParams {
     pub parent_session: Option<String>,
     /// Never written to disk; nor are its forks.
     pub ephemeral: Option<bool>,
+    /// When the session's file is written. If left out: `first-entry` on a connection that has sent
+    /// `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    pub write: Option<FirstWrite>,
     /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
     pub durability: Option<DurabilityPolicy>,
+}
+
+/// When the file of a new session is written. A `sessionId` that is taken is refused with
+/// `sessionExists` then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstWrite {
+    /// Before the answer: the header, and the name if there is one, synced.
+    Now,
+    /// With the first entry, which the name is if there is one.
+    FirstEntry,
 }
 
 /// When what is appended to a session is synced.
