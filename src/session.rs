@@ -17,7 +17,7 @@ use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::carry::Predecessor;
 use crate::log::diagnostic::Diagnostic;
-use crate::log::file::Location;
+use crate::log::file::{Identity, Location};
 use crate::log::ingest::CURRENT_VERSION;
 use crate::log::scan::Kind as EntryKind;
 use crate::log::{Log, Opened, Standing};
@@ -538,6 +538,13 @@ impl Core {
         self.predecessors
             .retain(|predecessor| !predecessor.is_over() || predecessor.has_arrivals());
         !self.predecessors.is_empty()
+    }
+
+    /// Of the files that were replaced.
+    pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
+        self.predecessors
+            .iter()
+            .filter_map(Predecessor::identity)
     }
 
     /// Whether something has arrived there.

@@ -1,13 +1,15 @@
 //! The session directory: where sessions are, how they are found, listed, forked into and thrown
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
+pub mod trash;
+
 use crate::cache::Cache;
 use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
 use crate::log::file::{Folder, FolderLock, Location, Status};
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened, extracts, index, temporary};
+use crate::log::{Log, Opened, temporary};
 use crate::terminal::is_control;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -16,8 +18,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Where deleted sessions go.
-const TRASH: &str = ".trash";
 /// How long the end of the process waits for what is being kept in the cache.
 const KEEPING: Duration = Duration::from_secs(2);
 /// How session files end.
@@ -31,6 +31,8 @@ pub struct Store {
     /// Folders in use, shared by the sessions in them.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
     catalogue: Mutex<Catalogue>,
+    /// Of the trash.
+    trashed: Mutex<Catalogue>,
     keeping: Arc<Keeping>,
     /// Ids in the headers of files; rebuildable too.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
@@ -51,6 +53,7 @@ impl Store {
             root: OnceLock::new(),
             folders: Mutex::default(),
             catalogue: Mutex::default(),
+            trashed: Mutex::default(),
             keeping: Arc::default(),
             headers: Mutex::default(),
         }
@@ -195,40 +198,6 @@ impl Store {
         drop(waited);
     }
 
-    /// Moves a session's file to the trash folder; returns where it is then.
-    pub fn trash(&self, location: &Location) -> Result<PathBuf> {
-        let failed =
-            |error: io::Error| Error::io(&format!("delete {}", location.path().display()), &error);
-        let trash = self
-            .root()?
-            .subfolder_or_create(OsStr::new(TRASH))
-            .map_err(failed)?;
-        if let Some(cache) = self.cache() {
-            index::forget(location, &cache);
-            extracts::forget(location, &cache);
-        }
-        let mut name = location.name.clone();
-        let mut number = 1;
-        while trash.status(&name).is_ok() {
-            number += 1;
-            name.clone_from(&location.name);
-            name.push(format!(".{number}"));
-        }
-        match location.folder.rename(&location.name, &trash, &name) {
-            Ok(()) => {}
-            // A file the user named elsewhere: the trash may be on another file system.
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                let path = trash.path().join(&name);
-                std::fs::copy(location.path(), path).map_err(failed)?;
-                location.folder.remove(&location.name).map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        let synced = trash.sync().and_then(|()| location.folder.sync());
-        synced.map_err(failed)?;
-        Ok(trash.path().join(name))
-    }
-
     /// A row for every session, by last activity. A file that is no session has its place too.
     pub fn list(&self) -> Result<Vec<Arc<Row>>> {
         let mut catalogue = self.catalogue();
@@ -254,18 +223,26 @@ impl Store {
             Err(error) => return Err(self.failed("read", &error)),
         };
         let (mut names, mut files) = (Vec::new(), Vec::new());
+        let mut has_abandoned = false;
         for (name, kind) in listed {
+            has_abandoned |= temporary::is_temporary(&name);
             if is_session_file(&name) {
                 names.push(name);
             } else if !is_hidden(&name)
                 && !kind.is_file()
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
-                let listed = folder.list().unwrap_or_default().into_iter();
-                let names = listed.map(|(name, _)| name);
-                let names = names.filter(|name| is_session_file(name)).collect();
+                let mut names = folder.list().unwrap_or_default();
+                if names.iter().any(|(name, _)| temporary::is_temporary(name)) {
+                    self.tidy(Arc::clone(&folder));
+                }
+                names.retain(|(name, _)| is_session_file(name));
+                let names = names.into_iter().map(|(name, _)| name).collect();
                 files.push(Files { folder, names });
             }
+        }
+        if has_abandoned {
+            self.tidy(Arc::clone(&root));
         }
         let folder = root;
         files.push(Files { folder, names });

@@ -12,6 +12,7 @@ mod doctor;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod late_writes;
 mod migrate;
 mod pretty;
 mod screen;

@@ -28,6 +28,11 @@ pub struct Predecessor {
     /// Keeps it open: its name is another's now.
     file: Arc<File>,
     until: Instant,
+    /// Bytes that were there at the last look: what follows the last whole line may be a fragment that
+    /// nobody finishes.
+    looked_at: u64,
+    /// Whether it was looked at after the time was up.
+    is_settled: bool,
     /// Read from the old file and not yet in the new one.
     pending: Vec<Vec<u8>>,
 }
@@ -40,11 +45,14 @@ impl Predecessor {
         };
         let open = file_log.open.as_ref()?;
         let file = open.handle.get(Access::Read, || Err(())).ok()?;
+        let looked_at = file_log.end;
         Some(Self {
             log,
             tree,
             file,
             until: Instant::now() + HELD,
+            looked_at,
+            is_settled: false,
             pending: Vec::new(),
         })
     }
@@ -64,8 +72,13 @@ impl Predecessor {
         let Store::File(log) = &self.log.store else {
             return false;
         };
+        let Ok(status) = file::status_of(&self.file) else {
+            return !self.pending.is_empty();
+        };
+        let is_last_look = !self.is_settled && Instant::now() >= self.until;
         !self.pending.is_empty()
-            || file::status_of(&self.file).is_ok_and(|status| status.size > log.end)
+            || status.size > self.looked_at
+            || (is_last_look && status.size > log.end)
     }
 
     /// Whole lines that have come, as version 3, without those that `successor` has: another
@@ -76,13 +89,13 @@ impl Predecessor {
         };
         let from = log.end;
         // At the end a line break is not waited for any longer.
-        let tail = if Instant::now() >= self.until {
-            Tail::Take
-        } else {
-            Tail::Leave
-        };
+        let is_last_look = Instant::now() >= self.until;
+        let tail = if is_last_look { Tail::Take } else { Tail::Leave };
+        let size = file::status_of(&self.file).map_or(from, |status| status.size);
         log.read_on(&mut self.tree, &mut self.log.ingest, tail)?;
         let end = log.end;
+        self.looked_at = size.max(end);
+        self.is_settled = is_last_look;
         if end > from {
             let new = if self.log.version() < CURRENT_VERSION {
                 self.log.migrated(&self.tree, from)?

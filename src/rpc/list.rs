@@ -8,6 +8,7 @@ use crate::catalogue::Row;
 use crate::error::{Error, Result};
 use crate::listing::Listing;
 use crate::session::blocking;
+use crate::store::trash::Trashed;
 use crate::timestamp;
 use crate::wire;
 use std::cmp::Reverse;
@@ -33,19 +34,69 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
     blocking(move || page(server.store.list()?, &params)).await
 }
 
+/// A page of the trash.
+pub fn trash_page(mut trashed: Vec<Trashed>, params: &wire::ListTrashParams) -> Result<Reply> {
+    let cwd = params.cwd.as_deref().map(normalized);
+    trashed.retain(|trashed| is_of(&trashed.row.listing, cwd.as_deref()));
+    let is_last = |cursor: &str, trashed: &Trashed| path_of(&trashed.row.listing) == cursor;
+    let start = after(&trashed, params.cursor.as_deref(), is_last)?;
+    let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
+    let end = trashed.len().min(start.saturating_add(limit));
+    let shown = trashed.get(start..end).unwrap_or_default();
+    let row = |trashed: &Trashed| wire::TrashedRow {
+        row: wire::SessionRow {
+            path: trashed.returns_to.display().to_string(),
+            ..session_row(&trashed.row.listing)
+        },
+        trashed_path: path_of(&trashed.row.listing),
+        deleted_at: timestamp::format(trashed.deleted_at),
+    };
+    let last = shown.last().filter(|_| end < trashed.len());
+    Reply::of(&wire::ListTrashResult {
+        sessions: shown.iter().map(row).collect(),
+        next_cursor: last.map(|last| path_of(&last.row.listing)),
+    })
+}
+
+/// Where the page behind this cursor begins.
+fn after<T>(
+    rows: &[T],
+    cursor: Option<&str>,
+    is_last: impl Fn(&str, &T) -> bool,
+) -> Result<usize> {
+    let Some(cursor) = cursor else {
+        return Ok(0);
+    };
+    let last = rows.iter().position(|row| is_last(cursor, row));
+    let last = last.ok_or_else(|| {
+        Error::invalid_params("cursor", "names no session of this list any more")
+    })?;
+    Ok(last + 1)
+}
+
+/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
+/// stay.
+fn normalized(cwd: &str) -> String {
+    let parts = cwd.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let parts = parts.collect::<Vec<_>>().join("/");
+    match cwd.starts_with('/') {
+        true => format!("/{parts}"),
+        false => parts,
+    }
+}
+
+/// Whether a session is of this directory, normalized.
+fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
+    let header = row.header.as_ref();
+    let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+    cwd.is_none_or(|cwd| its == cwd || normalized(its) == cwd)
+}
+
 fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Result<Reply> {
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
-    let start = match &params.cursor {
-        None => 0,
-        Some(cursor) => {
-            let is_last = |row: &Arc<Row>| row.listing.path.to_string_lossy() == **cursor;
-            let last = rows.iter().position(is_last);
-            let last = last.ok_or_else(|| {
-                Error::invalid_params("cursor", "names no session of this list any more")
-            })?;
-            last + 1
-        }
-    };
+    let is_last =
+        |cursor: &str, row: &Arc<Row>| row.listing.path.to_string_lossy() == *cursor;
+    let start = after(&rows, params.cursor.as_deref(), is_last)?;
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
@@ -95,11 +146,11 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         .flat_map(|query| query.split_whitespace())
         .map(str::to_lowercase)
         .collect();
+    let wanted = params.cwd.as_deref().map(normalized);
     let keep = |row: &Arc<Row>| {
         let row = &row.listing;
         let header = row.header.as_ref();
         let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-        let in_cwd = params.cwd.as_deref().is_none_or(|wanted| wanted == cwd);
         let named = params
             .named
             .is_none_or(|wanted| wanted == row.name.is_some());
@@ -108,7 +159,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
             let id = header.map(|header| header.id.as_str()).unwrap_or_default();
             format!("{name}\n{}\n{cwd}\n{id}", row.first_message).to_lowercase()
         };
-        in_cwd
+        is_of(row, wanted.as_deref())
             && named
             && (words.is_empty() || {
                 let text = text();

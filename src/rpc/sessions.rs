@@ -1,6 +1,7 @@
 //! Sessions as a whole: create, open, close, delete (protocol.md §3).
 
 use super::convert;
+use super::list;
 use super::method::Reply;
 use super::server::{Call, OpenSession, Registry, Server};
 use crate::error::{Error, Kind, Result};
@@ -13,7 +14,7 @@ use crate::store::{self, exists};
 use crate::sync::Durability;
 use crate::tree::Tree;
 use crate::wire::{self, notification};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) -> Result<Reply> {
@@ -213,29 +214,61 @@ fn close(server: &Server, open: &OpenSession) {
 
 pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) -> Result<Reply> {
     let id = params.session_id;
-    // The registry is kept until the file is gone: its id is free for the next request.
-    let (location, _registry) = match closing(&call, Some(&id)).await {
-        Ok((open, turn, registry)) => {
-            open.session.check_writable()?;
+    if let Some(open) = call.server.find(&id) {
+        open.session.check_writable()?;
+    }
+    // Turn and registry are kept until the file is gone: nobody writes to it, and its id is free for the
+    // next request. Where that fails the session stays open.
+    let trashed = match closing(&call, Some(&id)).await {
+        Ok((open, turn, _registry)) => {
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
+            let trashed = to_trash(&call.server, at).await?;
             close(&call.server, &open);
-            (at, registry)
+            trashed
         }
         Err(error) if error.kind == Kind::SessionNotFound => {
-            let registry = call.server.registry(&call.cancel).await?;
+            let _registry = call.server.registry(&call.cancel).await?;
             let server = Arc::clone(&call.server);
             let found = blocking(move || server.store.find(&id)).await?;
-            (Some(found), registry)
+            to_trash(&call.server, Some(found)).await?
         }
         Err(error) => return Err(error),
-    };
-    let server = Arc::clone(&call.server);
-    let trashed = match location {
-        Some(location) => Some(blocking(move || server.store.trash(&location)).await?),
-        None => None,
     };
     Reply::of(&wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
     })
+}
+
+async fn to_trash(server: &Arc<Server>, at: Option<Location>) -> Result<Option<PathBuf>> {
+    let Some(at) = at else {
+        return Ok(None);
+    };
+    let server = Arc::clone(server);
+    blocking(move || server.store.trash(&at).map(Some)).await
+}
+
+pub async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Result<Reply> {
+    let server = Arc::clone(&call.server);
+    blocking(move || list::trash_page(server.store.trashed()?, &params)).await
+}
+
+pub async fn restore_session(
+    call: Arc<Call>,
+    params: wire::RestoreSessionParams,
+) -> Result<Reply> {
+    let _registry = call.server.registry(&call.cancel).await?;
+    let id = params.session_id;
+    if call.server.find(&id).is_some() {
+        return Err(exists(&id));
+    }
+    let server = Arc::clone(&call.server);
+    let restored = blocking(move || {
+        let path = server.store.restore(&id, params.trashed_path.as_deref())?;
+        Ok(wire::RestoreSessionResult {
+            session_id: id,
+            path: path.display().to_string(),
+        })
+    });
+    Reply::of(&restored.await?)
 }

@@ -174,7 +174,8 @@ pub struct ListSessionsResult {
     pub next_cursor: Option<String>,
 }
 
-/// Moves the file of a session to the trash folder of the session directory.
+/// Moves the file of a session to the trash folder of the session directory, with the originals that
+/// migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteSessionParams {
@@ -188,6 +189,64 @@ pub struct DeleteSessionParams {
 pub struct DeleteSessionResult {
     /// Where the file is now; null if the session had none.
     pub trashed_path: Option<String>,
+}
+
+/// Lists the deleted sessions, the last one first.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListTrashParams {
+    /// Only sessions of this working directory; all if left out.
+    pub cwd: Option<String>,
+    /// Most rows of a page.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub limit: Option<u64>,
+    /// `nextCursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// The result of `list_trash`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTrashResult {
+    /// The rows of this page.
+    pub sessions: Vec<TrashedRow>,
+    /// There are more rows: `cursor` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A deleted session.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrashedRow {
+    /// As in `list_sessions`; `path` is where the file goes when it is restored.
+    #[serde(flatten)]
+    pub row: SessionRow,
+    /// Where the file is now.
+    pub trashed_path: String,
+    /// ISO 8601.
+    pub deleted_at: String,
+}
+
+/// Moves a deleted session back to the session directory. It is not opened.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RestoreSessionParams {
+    /// A session in the trash.
+    pub session_id: String,
+    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    pub trashed_path: Option<String>,
+}
+
+/// The result of `restore_session`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreSessionResult {
+    /// The session.
+    pub session_id: String,
+    /// Where its file is now.
+    pub path: String,
 }
 
 mutation_params! {
