@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// To be changed with everything that is written below.
-const FORMAT: &[u8; 16] = b"treelined rows 1";
+const FORMAT: &[u8; 16] = b"treelined rows 2";
 const NAME: &str = "sessions.rows";
 /// Having read so many bytes anew, the rows are kept on disk again.
 const WORTH_KEEPING: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use crate::log::file::{Folder, FolderLock, Location, Status};
 use crate::log::ingest::Header;
 use crate::log::{Log, Opened, temporary};
 use crate::terminal::is_control;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ pub struct Store {
     /// Of the trash.
     trashed: Mutex<Catalogue>,
     keeping: Arc<Keeping>,
+    /// Folders that this process has tidied up.
+    tidied: Mutex<HashSet<PathBuf>>,
     /// Ids in the headers of files; rebuildable too.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
 }
@@ -55,6 +57,7 @@ impl Store {
             catalogue: Mutex::default(),
             trashed: Mutex::default(),
             keeping: Arc::default(),
+            tidied: Mutex::default(),
             headers: Mutex::default(),
         }
     }
@@ -176,6 +179,16 @@ impl Store {
         });
         if let Err(error) = spawned {
             tracing::info!(%error, "nothing is kept in the cache");
+        }
+    }
+
+    /// As [`Store::tidy`], once for each folder.
+    pub fn tidy_once(&self, folder: &Arc<Folder>) {
+        let mut tidied = self.tidied.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = tidied.insert(folder.path().to_owned());
+        drop(tidied);
+        if is_first {
+            self.tidy(Arc::clone(folder));
         }
     }
 

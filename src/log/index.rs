@@ -19,7 +19,7 @@ use std::fs::File;
 
 /// To be changed with everything that is written below, and with the order of kinds, roles, damages and
 /// causes.
-const FORMAT: &[u8; 16] = b"treelined index2";
+const FORMAT: &[u8; 16] = b"treelined index3";
 /// How the names of indexes end.
 const ENDING: &str = ".index";
 /// Kept of one session directory.

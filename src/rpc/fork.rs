@@ -6,7 +6,7 @@ use super::question::{self, ANSWER_TIMEOUT, Asking};
 use super::server::{Call, OpenSession, Server};
 use crate::error::Result;
 use crate::flow::fork::{self, End, Position};
-use crate::flow::navigate;
+use crate::flow::navigate::{self, Draft};
 use crate::id;
 use crate::log::file::Folder;
 use crate::log::scan::{Kind as EntryKind, Role};
@@ -91,6 +91,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         return Reply::of(&wire::ForkSessionResult {
             session: None,
             editor_text: None,
+            editor_images: None,
             cancelled: true,
             durability: wire::Durability::None,
         });
@@ -107,8 +108,8 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         .map(|id| turn.find(id))
         .transpose()?;
     let end = fork::end(&turn.tree, entry, Some(source.position))?;
-    let source = Source::read(&turn, end, entry, close_calls)?;
-    let (editor_text, entry_id) = (source.editor_text.clone(), source.entry_id.clone());
+    let mut source = Source::read(&turn, end, entry, close_calls)?;
+    let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
     let (opened, written) = {
@@ -142,7 +143,10 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     drop(line);
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
-        editor_text,
+        editor_text: draft.as_ref().map(|draft| draft.text.clone()),
+        editor_images: draft
+            .filter(|draft| !draft.images.is_empty())
+            .map(|draft| draft.images.iter().map(|image| convert::raw(image)).collect()),
         cancelled: false,
         durability: convert::durability(if is_written {
             durability
@@ -166,7 +170,8 @@ fn finish(server: &Arc<Server>, forked: &Arc<OpenSession>, written: Written) {
 struct Source {
     entry_id: Option<String>,
     position: Position,
-    editor_text: Option<String>,
+    /// What goes back to the editor.
+    draft: Option<Draft>,
     open_calls: Vec<fork::OpenCall>,
     cwd: String,
     /// The source's file, or its id where it has none.
@@ -191,7 +196,7 @@ impl Source {
         Ok(Self {
             entry_id: core.id_of(entry).map(str::to_owned),
             position: end.position,
-            editor_text: before.map(|entry| navigate::draft(&entry).text),
+            draft: before.map(|entry| navigate::draft(&entry)),
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
             parent_session: path

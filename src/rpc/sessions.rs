@@ -110,6 +110,9 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
         Found::New(opened, registry) => (*opened, registry),
         Found::OpenAlready(open) => return opened_before(&call, open, policy).await,
     };
+    if let Some(at) = opened.log.location().filter(|_| !read_only) {
+        call.server.store.tidy_once(&at.folder);
+    }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
     let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
     let turn = open.session.turn(&call.cancel).await?;

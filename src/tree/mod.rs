@@ -810,7 +810,9 @@ impl Tree {
                     }
                 }
             }
-            Facts::SessionInfo { name } => self.name = name.as_deref().map(Into::into),
+            Facts::SessionInfo { name } => {
+                self.name = name.as_deref().and_then(shown_name).map(Into::into);
+            }
             Facts::Message { .. }
             | Facts::CustomMessage { .. }
             | Facts::Compaction { .. }
@@ -1012,6 +1014,14 @@ impl Tree {
         let parent = |at: u32| rows.get(at as usize).map_or(NONE, |row| row.parent);
         Node(self.lineage.root(node.0, parent))
     }
+}
+
+/// A session's name as it is shown: trimmed, on one line; `None` if it is blank.
+pub fn shown_name(stored: &str) -> Option<String> {
+    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let name = stored.replace("\r\n", " ").replace(is_break, " ");
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// The id that an entry names besides its parent's.

@@ -1,6 +1,8 @@
 //! Forking a session into a new file (protocol.md §3, storage.md §5).
 
+use super::Raw;
 use super::append::Durability;
+use super::entry::ContentBlock;
 use super::session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +39,10 @@ pub struct ForkSessionResult {
     /// The text of the user message that was forked before, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
+    /// Its images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<ContentBlock>>")]
+    pub editor_images: Option<Vec<Raw>>,
     /// A client refused: nothing was made.
     pub cancelled: bool,
     /// `none` if nothing was written.

@@ -1,7 +1,7 @@
 //! Sessions as a whole: create, open, close, list, delete, name (protocol.md §3).
 
 use super::append::Durability;
-use super::params::{Count, count};
+use super::params::{AnyObject, Count, Raw, count};
 use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,8 @@ pub struct CloseSessionResult {}
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListSessionsParams {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make
+    /// no difference; links and `..` are not resolved.
     pub cwd: Option<String>,
     /// True: only sessions with a name; false: only those without.
     pub named: Option<bool>,
@@ -159,7 +160,8 @@ pub enum SessionSort {
     Created,
     /// By name, unnamed ones last.
     Name,
-    /// Forks behind the session they come from.
+    /// Forks behind the session they come from; families, and forks of one session, by the last activity
+    /// in each.
     Threaded,
 }
 
@@ -278,6 +280,14 @@ pub struct Session {
     /// The session file; left out for ephemeral sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+    pub version: u64,
+    /// The time in the header, ISO 8601; left out if the header has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// The header as it is stored, or will be, with all its members. Untrusted.
+    #[schemars(with = "AnyObject")]
+    pub header: Raw,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
     /// Left out if it has none.
@@ -313,7 +323,8 @@ pub struct SessionRow {
     pub name: Option<String>,
     /// ISO 8601.
     pub created: String,
-    /// The last activity, ISO 8601.
+    /// When the last message of the user or the assistant was sent, else when the session was created;
+    /// ISO 8601.
     pub modified: String,
     /// Messages on all branches.
     pub message_count: u64,

@@ -212,6 +212,8 @@ fn out_of_descriptors_calls_fail_and_work_again_afterwards() {
 pub struct Shim {
     library: PathBuf,
     actions: PathBuf,
+    /// Where it notes what was synced.
+    synced: PathBuf,
 }
 
 impl Shim {
@@ -236,10 +238,12 @@ impl Shim {
                 .then_some(library)
         });
         let actions = home.files().join("actions");
+        let synced = home.files().join("synced");
         fs::write(&actions, "").unwrap();
         Some(Shim {
             library: library.clone()?,
             actions,
+            synced,
         })
     }
 
@@ -247,10 +251,16 @@ impl Shim {
         let env = [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
             ("SHIM_ACTIONS", self.actions.to_str().unwrap()),
+            ("SHIM_SYNCED", self.synced.to_str().unwrap()),
         ];
         let mut d = quiet(home, args, &env);
         d.let_complain();
         d
+    }
+
+    /// Everything that was synced by now.
+    pub fn synced(&self) -> String {
+        fs::read_to_string(&self.synced).unwrap_or_default()
     }
 
     pub fn act(&self, actions: &str) {

@@ -634,7 +634,7 @@ fn migrate_rewrites_and_keeps_the_original() {
         ("v2.jsonl", include_bytes!("../data/v2.jsonl")),
     ] {
         let path = home.file(name, bytes);
-        let kept = path.with_file_name(format!("{name}.v1.bak"));
+        let kept = path.with_file_name(format!("{name}.{}.bak", &name[..2]));
         let drawn = |home: &Home| {
             drawn(
                 home,
