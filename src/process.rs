@@ -24,15 +24,26 @@ pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// The other processes that have a file open for writing. Those of other users, and of other machines,
-/// are not among them. `None` where the system does not say.
+/// The processes of other programs that have a file open for writing. This program's own follow a file
+/// that is replaced. Those of other users, and of other machines, are not among them. `None` where the
+/// system does not say.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
         entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
     };
     let processes = std::fs::read_dir("/proc").ok()?.filter_map(number);
-    let others = processes.filter(|process| *process != std::process::id());
+    let program = |process: &str| {
+        let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        // So it ends after an update.
+        Some(name.trim_end_matches(" (deleted)").to_owned())
+    };
+    let ours = program("self");
+    let others = processes.filter(|process| {
+        let its = program(&process.to_string());
+        its.is_none() || its != ours
+    });
     let writes = |process: &u32| {
         let descriptors = std::fs::read_dir(format!("/proc/{process}/fd"));
         let mut descriptors = descriptors.into_iter().flatten().filter_map(number);

@@ -542,9 +542,7 @@ impl Core {
 
     /// Of the files that were replaced.
     pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
-        self.predecessors
-            .iter()
-            .filter_map(Predecessor::identity)
+        self.predecessors.iter().filter_map(Predecessor::identity)
     }
 
     /// Whether something has arrived there.
@@ -575,7 +573,7 @@ impl Core {
         changes: &mut Changes,
     ) -> Result<Option<Arc<File>>> {
         let lines = predecessor.arrivals(&self.tree)?;
-        if lines.is_empty() {
+        if lines.is_empty() || !predecessor.may_append(&self.log) {
             return Ok(None);
         }
         let before = self.tree.node_count();

@@ -131,7 +131,10 @@ fn facts(screen: &mut Screen, opened: &Opened, size: u64) -> io::Result<()> {
         match tree.name() {
             Some(name) => fact("name", name)?,
             // What cannot be read is told below.
-            None => fact("begins", &listing::first_message_of(opened).unwrap_or_default())?,
+            None => fact(
+                "begins",
+                &listing::first_message_of(opened).unwrap_or_default(),
+            )?,
         }
         let meaning = match log.version() {
             CURRENT_VERSION => "",

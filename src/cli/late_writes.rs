@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 /// How long nothing may have arrived in the old file before it is left alone, if no other program has it
 /// open any more.
 const QUIET: Duration = Duration::from_secs(1);
+/// Between two attempts to carry over what has arrived.
+const SHORT_PAUSE: Duration = Duration::from_millis(1);
 /// Between two looks at the old file.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Between two looks at which programs have it open.
@@ -26,8 +28,8 @@ pub fn warn(screen: &mut Screen) -> io::Result<()> {
     writeln!(
         screen,
         "The file is replaced. What programs that take no lock still write into the old one is carried over\n\
-         for a minute at most. What they write later, or after this command was killed, is lost: end them\n\
-         before, or have them open the file again."
+         for a minute at most. What they write later, or after this command was killed, is lost, and a line\n\
+         that they write piece by piece may be cut in two. End them before, or have them open the file again."
     )?;
     screen.flush()
 }
@@ -59,6 +61,9 @@ pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Resul
         if has_arrivals {
             commit(session).await?;
             quiet_since = Instant::now();
+            // It may have to wait for the end of a line that somebody else is writing.
+            tokio::time::sleep(SHORT_PAUSE).await;
+            continue;
         }
         if !is_held {
             return Ok(say_who_remains(screen, &writers)?);
@@ -79,7 +84,10 @@ pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Resul
         }
         if found != writers {
             let names = named(&found);
-            writeln!(screen, "waiting for {names}: the old file is still open there")?;
+            writeln!(
+                screen,
+                "waiting for {names}: the old file is still open there"
+            )?;
             screen.flush()?;
             writers = found;
         }

@@ -182,7 +182,9 @@ fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
     let answered = daemon.call("get_tree", &params.to_string())?;
     let page: Page = serde_json::from_str(answered.get()).context("understand get_tree")?;
     let mut previews = page.nodes.into_iter().map(|said| said.preview);
-    Ok(previews.find(|text| !text.trim().is_empty()).unwrap_or_default())
+    Ok(previews
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default())
 }
 
 /// What a session is called where people see it: by its name, else by its first message.
@@ -195,7 +197,11 @@ pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
 }
 
 fn head(screen: &mut Screen, session: &Session, first: &str, tree: &Tree) -> anyhow::Result<()> {
-    let (dot, cut) = if tree.ascii { ("-", "...") } else { ("·", "…") };
+    let (dot, cut) = if tree.ascii {
+        ("-", "...")
+    } else {
+        ("·", "…")
+    };
     let entries = count(session.entry_count, "entry", "entries");
     let (id, cwd) = (&session.session_id, &session.cwd);
     let about = match tree.ids {

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// How long a writer may take from opening the file to writing to it.
 const HELD: Duration = Duration::from_secs(60);
+/// How long a line may take that somebody writes into the new file piece by piece.
+const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 /// A file that has been replaced by another one of the same session.
 pub struct Predecessor {
@@ -33,6 +35,8 @@ pub struct Predecessor {
     looked_at: u64,
     /// Whether it was looked at after the time was up.
     is_settled: bool,
+    /// Since when what is pending waits for the end of a line in the new file.
+    waits_since: Option<Instant>,
     /// Read from the old file and not yet in the new one.
     pending: Vec<Vec<u8>>,
 }
@@ -53,6 +57,7 @@ impl Predecessor {
             until: Instant::now() + HELD,
             looked_at,
             is_settled: false,
+            waits_since: None,
             pending: Vec::new(),
         })
     }
@@ -90,7 +95,11 @@ impl Predecessor {
         let from = log.end;
         // At the end a line break is not waited for any longer.
         let is_last_look = Instant::now() >= self.until;
-        let tail = if is_last_look { Tail::Take } else { Tail::Leave };
+        let tail = if is_last_look {
+            Tail::Take
+        } else {
+            Tail::Leave
+        };
         let size = file::status_of(&self.file).map_or(from, |status| status.size);
         log.read_on(&mut self.tree, &mut self.log.ingest, tail)?;
         let end = log.end;
@@ -108,13 +117,41 @@ impl Predecessor {
         Ok(self.pending.clone())
     }
 
+    /// Whether what has arrived can be appended now. A line that somebody is writing piece by piece is
+    /// waited for: it would be cut in two.
+    pub fn may_append(&mut self, successor: &Log) -> bool {
+        if !successor.ends_in_fragment() {
+            return true;
+        }
+        let since = self.waits_since.get_or_insert_with(Instant::now);
+        since.elapsed() >= IN_FLIGHT
+    }
+
     /// What [`Predecessor::arrivals`] gave is in the new file.
     pub fn carried(&mut self) {
         self.pending.clear();
+        self.waits_since = None;
     }
 }
 
 impl Log {
+    /// Whether the last line in the file has no line break now.
+    fn ends_in_fragment(&self) -> bool {
+        use std::os::unix::fs::FileExt;
+        let Store::File(log) = &self.store else {
+            return false;
+        };
+        let file = log.open.as_ref();
+        let file = file.and_then(|open| log.file(open, Access::Read).ok());
+        let Some(file) = file else {
+            return false;
+        };
+        let size = file::status_of(&file).map_or(0, |status| status.size);
+        let mut last = [b'\n'];
+        let read = file.read_exact_at(&mut last, size.saturating_sub(1));
+        read.is_ok() && last != *b"\n"
+    }
+
     /// Appends lines that others have written elsewhere, and takes them in as theirs.
     pub fn write_for_others(
         &mut self,

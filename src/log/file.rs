@@ -382,7 +382,9 @@ pub struct FolderLock {
 pub fn is_lock_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::Unsupported
-        || [Errno::NOLCK, Errno::BADF].iter().any(|errno| code == Some(errno.raw_os_error()))
+        || [Errno::NOLCK, Errno::BADF]
+            .iter()
+            .any(|errno| code == Some(errno.raw_os_error()))
 }
 
 /// Makes a folder (0700) and what is missing above it. Their names are synced: what is put into the folder

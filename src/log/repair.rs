@@ -204,12 +204,7 @@ fn quarantine(at: &Location, file: &File, plan: &[Damaged]) -> Result<PathBuf> {
 
 /// Every line before `end` that is sound, and what was recovered from the others. Entries that are not UTF-8 are
 /// written as they are read: with U+FFFD.
-fn write_repaired(
-    out: &mut impl Write,
-    file: &File,
-    plan: &[Damaged],
-    end: u64,
-) -> io::Result<()> {
+fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged], end: u64) -> io::Result<()> {
     let mut damaged = plan.iter().peekable();
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {

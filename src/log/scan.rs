@@ -550,7 +550,11 @@ impl<'a> Message<'a> {
         }
         let text = str::from_utf8(self.timestamp).unwrap_or_default();
         let fraction = || number(self.timestamp).filter(|time| time.abs() < MAX_MILLIS);
-        match text.parse().ok().or_else(|| fraction().map(|time| time as i64)) {
+        match text
+            .parse()
+            .ok()
+            .or_else(|| fraction().map(|time| time as i64))
+        {
             Some(time) => Said::At(time),
             None => Said::WithEntry,
         }

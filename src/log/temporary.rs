@@ -68,7 +68,10 @@ impl Temporary {
 
     /// Gives the file its name, unless another file has it.
     pub fn name_new(self, to: &Location) -> io::Result<()> {
-        let renamed = self.at.folder.rename_new(&self.at.name, &to.folder, &to.name);
+        let renamed = self
+            .at
+            .folder
+            .rename_new(&self.at.name, &to.folder, &to.name);
         self.named(renamed)
     }
 

@@ -144,9 +144,13 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text: draft.as_ref().map(|draft| draft.text.clone()),
-        editor_images: draft
-            .filter(|draft| !draft.images.is_empty())
-            .map(|draft| draft.images.iter().map(|image| convert::raw(image)).collect()),
+        editor_images: draft.filter(|draft| !draft.images.is_empty()).map(|draft| {
+            draft
+                .images
+                .iter()
+                .map(|image| convert::raw(image))
+                .collect()
+        }),
         cancelled: false,
         durability: convert::durability(if is_written {
             durability

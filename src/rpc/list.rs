@@ -59,25 +59,22 @@ pub fn trash_page(mut trashed: Vec<Trashed>, params: &wire::ListTrashParams) -> 
 }
 
 /// Where the page behind this cursor begins.
-fn after<T>(
-    rows: &[T],
-    cursor: Option<&str>,
-    is_last: impl Fn(&str, &T) -> bool,
-) -> Result<usize> {
+fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool) -> Result<usize> {
     let Some(cursor) = cursor else {
         return Ok(0);
     };
     let last = rows.iter().position(|row| is_last(cursor, row));
-    let last = last.ok_or_else(|| {
-        Error::invalid_params("cursor", "names no session of this list any more")
-    })?;
+    let last = last
+        .ok_or_else(|| Error::invalid_params("cursor", "names no session of this list any more"))?;
     Ok(last + 1)
 }
 
 /// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
 /// stay.
 fn normalized(cwd: &str) -> String {
-    let parts = cwd.split('/').filter(|part| !part.is_empty() && *part != ".");
+    let parts = cwd
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
     let parts = parts.collect::<Vec<_>>().join("/");
     match cwd.starts_with('/') {
         true => format!("/{parts}"),
@@ -94,8 +91,7 @@ fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
 
 fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Result<Reply> {
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
-    let is_last =
-        |cursor: &str, row: &Arc<Row>| row.listing.path.to_string_lossy() == *cursor;
+    let is_last = |cursor: &str, row: &Arc<Row>| row.listing.path.to_string_lossy() == *cursor;
     let start = after(&rows, params.cursor.as_deref(), is_last)?;
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));

@@ -256,10 +256,7 @@ pub async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Resul
     blocking(move || list::trash_page(server.store.trashed()?, &params)).await
 }
 
-pub async fn restore_session(
-    call: Arc<Call>,
-    params: wire::RestoreSessionParams,
-) -> Result<Reply> {
+pub async fn restore_session(call: Arc<Call>, params: wire::RestoreSessionParams) -> Result<Reply> {
     let _registry = call.server.registry(&call.cancel).await?;
     let id = params.session_id;
     if call.server.find(&id).is_some() {

@@ -296,10 +296,24 @@ mod tests {
 
     #[test]
     fn only_what_belongs_to_a_session_goes_with_it() {
-        for suffix in [".v1.bak", ".v2.bak", ".v1.bak.2", ".v2.bak.31", ".quarantine"] {
+        for suffix in [
+            ".v1.bak",
+            ".v2.bak",
+            ".v1.bak.2",
+            ".v2.bak.31",
+            ".quarantine",
+        ] {
             assert!(is_belonging(suffix.as_bytes()), "{suffix}");
         }
-        for suffix in ["", ".bak", ".v1.bak.", ".v1.bak.x", ".v3.bak", ".quarantine.2", "~"] {
+        for suffix in [
+            "",
+            ".bak",
+            ".v1.bak.",
+            ".v1.bak.x",
+            ".v3.bak",
+            ".quarantine.2",
+            "~",
+        ] {
             assert!(!is_belonging(suffix.as_bytes()), "{suffix}");
         }
     }
@@ -316,7 +330,11 @@ mod tests {
             ("s.jsonl.", None),
             ("notes", None),
         ] {
-            assert_eq!(name_before(OsStr::new(name)), before.map(OsStr::new), "{name}");
+            assert_eq!(
+                name_before(OsStr::new(name)),
+                before.map(OsStr::new),
+                "{name}"
+            );
         }
     }
 

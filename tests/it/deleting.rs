@@ -34,11 +34,15 @@ fn a_session_that_cannot_be_deleted_stays_open() {
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, trash(&home)).unwrap();
     let path = stored(&home, "s1");
-    let backup = path.with_file_name(format!("{}.v1.bak", path.file_name().unwrap().to_str().unwrap()));
+    let backup = path.with_file_name(format!(
+        "{}.v1.bak",
+        path.file_name().unwrap().to_str().unwrap()
+    ));
     fs::write(&backup, "original").unwrap();
     let mut d = Daemon::quiet_in(&home);
     d.open(&path);
-    d.call("delete_session", json!({"sessionId": "s1"})).unwrap_err();
+    d.call("delete_session", json!({"sessionId": "s1"}))
+        .unwrap_err();
     assert!(path.exists() && backup.exists());
     assert_eq!(names(&elsewhere), [""; 0]);
     d.user("u2", "goes on");
@@ -66,7 +70,11 @@ fn what_belongs_to_a_session_goes_and_returns_with_it() {
     }
     fs::create_dir(beside(&path, ".quarantine")).unwrap();
     fs::write(beside(&path, ".quarantine").join("1.damaged"), "{").unwrap();
-    let others = [beside(&path, ".mine"), beside(&fork, ".v1.bak"), beside(&path, ".v1.bak~")];
+    let others = [
+        beside(&path, ".mine"),
+        beside(&fork, ".v1.bak"),
+        beside(&path, ".v1.bak~"),
+    ];
     for other in &others {
         fs::write(other, "other").unwrap();
     }
@@ -93,7 +101,11 @@ fn the_trash_is_listed_and_restored_from() {
     let home = Home::new();
     let mut d = Daemon::quiet_in(&home);
     assert_eq!(d.ok("list_trash", json!({})), json!({"sessions": []}));
-    d.err_kind("restore_session", json!({"sessionId": "s1"}), "sessionNotFound");
+    d.err_kind(
+        "restore_session",
+        json!({"sessionId": "s1"}),
+        "sessionNotFound",
+    );
     let mut deleted = Vec::new();
     for id in ["s1", "s2", "s1"] {
         let path = stored(&home, id);
@@ -103,7 +115,10 @@ fn the_trash_is_listed_and_restored_from() {
     }
     let listed = d.ok("list_trash", json!({}));
     let rows = listed["sessions"].as_array().unwrap();
-    let ids: Vec<&str> = rows.iter().map(|row| row["sessionId"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = rows
+        .iter()
+        .map(|row| row["sessionId"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["s1", "s2", "s1"]);
     for (row, (path, trashed)) in rows.iter().zip(deleted.iter().rev()) {
         assert_eq!(row["trashedPath"], *trashed);
@@ -117,9 +132,15 @@ fn the_trash_is_listed_and_restored_from() {
     // Pages, and directories as in list_sessions.
     let first = d.ok("list_trash", json!({"limit": 2, "cwd": "/project/"}));
     assert_eq!(first["sessions"].as_array().unwrap().len(), 2);
-    let rest = d.ok("list_trash", json!({"limit": 2, "cursor": first["nextCursor"]}));
+    let rest = d.ok(
+        "list_trash",
+        json!({"limit": 2, "cursor": first["nextCursor"]}),
+    );
     assert_eq!(rest["sessions"], json!([rows[2]]));
-    assert_eq!(d.ok("list_trash", json!({"cwd": "/other"}))["sessions"], json!([]));
+    assert_eq!(
+        d.ok("list_trash", json!({"cwd": "/other"}))["sessions"],
+        json!([])
+    );
 
     // The one that is named, not another.
     let (path, oldest) = &deleted[0];
@@ -128,9 +149,17 @@ fn the_trash_is_listed_and_restored_from() {
     let named = json!({"sessionId": "s1", "trashedPath": oldest});
     assert_eq!(d.ok("restore_session", named)["path"], json!(path));
     // In place, open or not.
-    d.err_kind("restore_session", json!({"sessionId": "s1"}), "sessionExists");
+    d.err_kind(
+        "restore_session",
+        json!({"sessionId": "s1"}),
+        "sessionExists",
+    );
     d.open(path);
-    d.err_kind("restore_session", json!({"sessionId": "s1"}), "sessionExists");
+    d.err_kind(
+        "restore_session",
+        json!({"sessionId": "s1"}),
+        "sessionExists",
+    );
     let left = d.ok("list_trash", json!({}))["sessions"].clone();
     assert_eq!(left.as_array().unwrap().len(), 2);
 }
@@ -171,7 +200,10 @@ fn a_session_of_another_file_system_is_copied_privately() {
     if device(&home.sessions()) == device(&path) {
         return eprintln!("SKIPPED: there is one file system only");
     }
-    let backup = path.with_file_name(format!("{}.v2.bak", path.file_name().unwrap().to_str().unwrap()));
+    let backup = path.with_file_name(format!(
+        "{}.v2.bak",
+        path.file_name().unwrap().to_str().unwrap()
+    ));
     for file in [&path, &backup] {
         fs::write(file, fs::read(&path).unwrap()).unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
@@ -184,7 +216,10 @@ fn a_session_of_another_file_system_is_copied_privately() {
     assert_eq!(fs::read(&trashed).unwrap(), bytes);
     assert_eq!(names(&trash(&home)).len(), 2);
     for name in names(&trash(&home)) {
-        let mode = fs::metadata(trash(&home).join(name)).unwrap().permissions().mode();
+        let mode = fs::metadata(trash(&home).join(name))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
     assert!(!path.exists() && !backup.exists());

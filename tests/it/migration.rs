@@ -73,7 +73,10 @@ fn the_first_write_migrates_and_keeps_the_original() {
         assert_eq!(fs::read(&path).unwrap(), original, "opening never writes");
         d.user("new", "x");
         assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original);
-        assert_eq!(names(&path), ["old.jsonl".to_owned(), format!("old.jsonl.v{version}.bak")]);
+        assert_eq!(
+            names(&path),
+            ["old.jsonl".to_owned(), format!("old.jsonl.v{version}.bak")]
+        );
         for file in [&path, &backup_of(version, &path)] {
             assert_eq!(
                 fs::metadata(file).unwrap().permissions().mode() & 0o777,
@@ -91,7 +94,10 @@ fn the_first_write_migrates_and_keeps_the_original() {
         assert_eq!(lines[21]["parentId"], before["leafId"]);
         // Migrated once.
         d.user("more", "x");
-        assert_eq!(names(&path), ["old.jsonl".to_owned(), format!("old.jsonl.v{version}.bak")]);
+        assert_eq!(
+            names(&path),
+            ["old.jsonl".to_owned(), format!("old.jsonl.v{version}.bak")]
+        );
         let ids = d.ids();
         d.ok("close_session", json!({}));
         assert_eq!(d.open(&path)["diagnostics"], json!([]));
@@ -157,10 +163,18 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
                 "kill {kill}: {}",
                 lines.len()
             );
-            assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original, "kill {kill}");
+            assert_eq!(
+                fs::read(backup_of(version, &path)).unwrap(),
+                original,
+                "kill {kill}"
+            );
         }
         if backup_of(version, &path).exists() {
-            assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original, "kill {kill}");
+            assert_eq!(
+                fs::read(backup_of(version, &path)).unwrap(),
+                original,
+                "kill {kill}"
+            );
         }
         // Whatever is there, the session goes on, and nothing is left lying about.
         let mut d = Daemon::quiet_in(&home);
@@ -322,7 +336,7 @@ fn what_arrives_after_the_session_was_deleted_makes_no_file() {
     assert_eq!(names(&path), [""; 0], "the original is in the trash, too");
 }
 
-/// The command ends a second after the last that arrived.
+/// The command ends a second after the last that arrived, once nobody has the old file open.
 #[test]
 fn the_command_carries_over_what_arrives_too() {
     for version in [1, 2] {
@@ -338,6 +352,7 @@ fn the_command_carries_over_what_arrives_too() {
             late.write_all(line.as_bytes()).unwrap();
             eventually("it is carried over", || file_lines(&path).len() == i - 70);
         }
+        drop(late);
         assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
         assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original);
         let lines = file_lines(&path);

@@ -37,7 +37,8 @@ fn ids_in(home: &Arc<Home>, path: &Path) -> Vec<String> {
 #[test]
 fn a_slow_writer_loses_nothing_to_a_migration() {
     let home = Home::new();
-    let header = json!({"type": "session", "version": 2, "id": "s1", "timestamp": stamp(0), "cwd": "/p"});
+    let header =
+        json!({"type": "session", "version": 2, "id": "s1", "timestamp": stamp(0), "cwd": "/p"});
     let path = Log::with_header(header).user("u1", "", "hello").save(&home);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
     let mut child = started(&home, &["migrate"], &path);
@@ -115,13 +116,27 @@ fn slow_appends_survive_repairs() {
 #[test]
 fn commands_say_first_what_cannot_be_promised() {
     let home = Home::new();
-    let repaired = home.run(&["doctor", "--repair", damaged(&home).to_str().unwrap()], &[], "");
+    let repaired = home.run(
+        &["doctor", "--repair", damaged(&home).to_str().unwrap()],
+        &[],
+        "",
+    );
     let text = repaired.clean().text();
-    let (warned, done) = (text.find("is lost").unwrap(), text.find("repaired:").unwrap());
+    let (warned, done) = (
+        text.find("is lost").unwrap(),
+        text.find("repaired:").unwrap(),
+    );
     assert!(warned < done, "{text}");
-    let header = json!({"type": "session", "version": 2, "id": "s2", "timestamp": stamp(0), "cwd": "/p"});
+    let header =
+        json!({"type": "session", "version": 2, "id": "s2", "timestamp": stamp(0), "cwd": "/p"});
     let path = Log::with_header(header).user("u1", "", "hello").save(&home);
-    let text = home.run(&["migrate", path.to_str().unwrap()], &[], "").clean().text();
-    assert!(text.find("is lost").unwrap() < text.find("version 3 now").unwrap(), "{text}");
+    let text = home
+        .run(&["migrate", path.to_str().unwrap()], &[], "")
+        .clean()
+        .text();
+    assert!(
+        text.find("is lost").unwrap() < text.find("version 3 now").unwrap(),
+        "{text}"
+    );
     assert!(text.contains(".v2.bak"), "{text}");
 }

@@ -494,6 +494,11 @@ fn names_are_trimmed_announced_and_cleared() {
 
 // --- listing ---
 
+/// A user message without a time of its own: that of its entry counts.
+fn unstamped(text: &str) -> Json {
+    json!({"role": "user", "content": text})
+}
+
 /// Three stored sessions: `old` with a name, `mid` forked from it, `new` in another folder.
 fn three(home: &Home) {
     Log::new("old")
@@ -505,14 +510,14 @@ fn three(home: &Home) {
         "type": "session", "version": 3, "id": "mid", "timestamp": "2025-02-01T00:00:00.000Z", "cwd": "/project",
         "parentSession": "2025-01-01T00-00-00-000Z_old.jsonl",
     }))
-    .raw(&entry_line(50, "message", "m1", "", json!({"message": user("bananas")})))
+    .raw(&entry_line(50, "message", "m1", "", json!({"message": unstamped("bananas")})))
     .record("r1", "m1", "")
     .store(home, "2025-02-01T00-00-00-000Z_mid.jsonl");
     Log::with_header(json!({
         "type": "session", "version": 3, "id": "new", "timestamp": "2025-03-01T00:00:00.000Z", "cwd": "/other",
     }))
     .entry("session_info", "i1", "", json!({"name": "aardvark"}))
-    .raw(&entry_line(20, "message", "n1", "i1", json!({"message": user("cherries")})))
+    .raw(&entry_line(20, "message", "n1", "i1", json!({"message": unstamped("cherries")})))
     .store(home, "2025-03-01T00-00-00-000Z_new.jsonl");
     for (at, path) in home.session_files().iter().enumerate() {
         // Modification times in the order of activity, so that either notion of "recent" agrees.
@@ -610,13 +615,20 @@ fn listing_sorts_filters_and_searches() {
 #[test]
 fn a_list_is_by_the_last_message() {
     let home = Home::new();
-    let said = |text: &str, role: &str, time: u64| {
-        json!({"message": {"role": role, "content": text, "timestamp": time}})
-    };
+    let said = |text: &str, role: &str, time: u64| json!({"message": {"role": role, "content": text, "timestamp": time}});
     let day = 86_400_000;
     for (id, said) in [
-        ("first", vec![said("a", "user", 5 * day), said("b", "assistant", 9 * day)]),
-        ("second", vec![said("a", "user", 8 * day), said("b", "toolResult", 20 * day)]),
+        (
+            "first",
+            vec![said("a", "user", 5 * day), said("b", "assistant", 9 * day)],
+        ),
+        (
+            "second",
+            vec![
+                said("a", "user", 8 * day),
+                said("b", "toolResult", 20 * day),
+            ],
+        ),
         // Without a time of its own: that of the entry.
         ("third", vec![json!({"message": user("a")})]),
         ("empty", vec![said("b", "custom", 20 * day)]),
@@ -624,10 +636,22 @@ fn a_list_is_by_the_last_message() {
         let mut log = Log::with_header(json!({"type": "session", "version": 3, "id": id,
             "timestamp": "1970-01-03T00:00:00.000Z", "cwd": "/p"}));
         for (number, said) in said.into_iter().enumerate() {
-            log = log.raw(&entry_line(number, "message", &format!("m{number}"), "", said));
+            log = log.raw(&entry_line(
+                number,
+                "message",
+                &format!("m{number}"),
+                "",
+                said,
+            ));
         }
-        log.raw(&entry_line(70_000, "session_info", "i", "", json!({"name": " renamed\u{1b} "})))
-            .store(&home, &format!("1_{id}.jsonl"));
+        log.raw(&entry_line(
+            70_000,
+            "session_info",
+            "i",
+            "",
+            json!({"name": " renamed\u{1b} "}),
+        ))
+        .store(&home, &format!("1_{id}.jsonl"));
     }
     let mut d = Daemon::quiet_in(&home);
     let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
@@ -635,7 +659,12 @@ fn a_list_is_by_the_last_message() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| (row["sessionId"].as_str().unwrap(), row["modified"].as_str().unwrap()))
+        .map(|row| {
+            (
+                row["sessionId"].as_str().unwrap(),
+                row["modified"].as_str().unwrap(),
+            )
+        })
         .collect();
     let third = stamp(0);
     let expected = [
@@ -674,25 +703,32 @@ fn threaded_lists_place_families_by_their_newest_activity() {
     let home = Home::new();
     for (id, parent, second) in [
         ("a", None, 10),
-        ("b", None, 50),
+        ("b", None, 70),
         ("a1", Some("a"), 20),
-        ("a2", Some("a"), 30),
+        ("a2", Some("a"), 65),
         ("a11", Some("a1"), 60),
         ("loop1", Some("loop2"), 40),
         ("loop2", Some("loop1"), 5),
     ] {
-        let mut header = json!({"type": "session", "version": 3, "id": id, "timestamp": stamp(0), "cwd": "/p"});
+        let mut header =
+            json!({"type": "session", "version": 3, "id": id, "timestamp": stamp(0), "cwd": "/p"});
         if let Some(parent) = parent {
             header["parentSession"] = json!(parent);
         }
         Log::with_header(header)
-            .raw(&entry_line(second, "message", "m", "", json!({"message": user("x")})))
+            .raw(&entry_line(
+                second,
+                "message",
+                "m",
+                "",
+                json!({"message": unstamped("x")}),
+            ))
             .store(&home, &format!("1_{id}.jsonl"));
     }
     let mut d = Daemon::quiet_in(&home);
     assert_eq!(
         listed(&mut d, json!({"sort": "threaded"})),
-        ["a", "a1", "a11", "a2", "b", "loop1", "loop2"]
+        ["b", "a", "a2", "a1", "a11", "loop1", "loop2"]
     );
 }
 
