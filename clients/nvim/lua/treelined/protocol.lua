@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106',
+  schema_hash = 'sha256:343423687230f291c4ad05dd05defe334e3cf9680a64865e7dd275760b4eceda',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',
@@ -11,6 +11,8 @@ return {
     close_session = 'close_session',
     list_sessions = 'list_sessions',
     delete_session = 'delete_session',
+    list_trash = 'list_trash',
+    restore_session = 'restore_session',
     set_session_name = 'set_session_name',
     append_message = 'append_message',
     append_entries = 'append_entries',

@@ -219,7 +219,7 @@
 --- The roles that a context is made of.
 ---@alias treelined.ContextFormat 'agent'|'llm'
 
---- Makes a new session and opens it. Nothing is written before its first entry.
+--- Makes a new session and opens it.
 ---@class treelined.CreateSessionParams
 ---@field cwd? string The working directory the session belongs to; the daemon's own if left out.
 ---@field durability? treelined.DurabilityPolicy What its appends are given, and those of its forks; the daemon's `--durability` if left out.
@@ -227,6 +227,7 @@
 ---@field name? string Its name, written at once as the first entry.
 ---@field parentSession? string The session it comes from, as its header shall say. Never opened.
 ---@field sessionId? string The id of the new session; made by the daemon if left out.
+---@field write? treelined.FirstWrite When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
 
 --- The result of `create_session`.
 ---@class treelined.CreateSessionResult
@@ -253,7 +254,7 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'custom_message' Tells what this is.
 
---- Moves the file of a session to the trash folder of the session directory.
+--- Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 ---@class treelined.DeleteSessionParams
 ---@field sessionId string The session, open or not. Always to be named.
 
@@ -374,6 +375,9 @@
 ---@field modifiedFiles string[] Written or edited.
 ---@field readFiles string[] Read, but not modified.
 
+--- When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+---@alias treelined.FirstWrite 'now'|'first-entry'
+
 --- A user message.
 ---@class treelined.ForkMessage
 ---@field entryId string The entry of the message.
@@ -394,6 +398,7 @@
 ---@class treelined.ForkSessionResult
 ---@field cancelled boolean A client refused: nothing was made.
 ---@field durability treelined.Durability `none` if nothing was written.
+---@field editorImages? treelined.ContentBlock[] Its images.
 ---@field editorText? string The text of the user message that was forked before, for the editor.
 ---@field session? treelined.Session The new session, open; left out if cancelled.
 
@@ -594,7 +599,7 @@
 --- Lists the sessions of the session directory.
 ---@class treelined.ListSessionsParams
 ---@field cursor? string `nextCursor` of the page before.
----@field cwd? string Only sessions of this working directory; all if left out.
+---@field cwd? string Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 ---@field limit? integer Most rows of a page.
 ---@field named? boolean True: only sessions with a name; false: only those without.
 ---@field query? string All of these words occur in name, first message, working directory or id.
@@ -604,6 +609,17 @@
 ---@class treelined.ListSessionsResult
 ---@field nextCursor? string There are more rows: `cursor` of the next page.
 ---@field sessions treelined.SessionRow[] The rows of this page.
+
+--- Lists the deleted sessions, the last one first.
+---@class treelined.ListTrashParams
+---@field cursor? string `nextCursor` of the page before.
+---@field cwd? string Only sessions of this working directory; all if left out.
+---@field limit? integer Most rows of a page.
+
+--- The result of `list_trash`.
+---@class treelined.ListTrashResult
+---@field nextCursor? string There are more rows: `cursor` of the next page.
+---@field sessions treelined.TrashedRow[] The rows of this page.
 
 --- `$/cancel_request` as language servers spell it.
 ---@class treelined.LspCancelRequestParams
@@ -785,6 +801,16 @@
 --- The id of a request.
 ---@alias treelined.RequestId string|integer
 
+--- Moves a deleted session back to the session directory. It is not opened.
+---@class treelined.RestoreSessionParams
+---@field sessionId string A session in the trash.
+---@field trashedPath? string Which file, where several in the trash have this id; the last one deleted if left out.
+
+--- The result of `restore_session`.
+---@class treelined.RestoreSessionResult
+---@field path string Where its file is now.
+---@field sessionId string The session.
+
 --- Why a session of a list cannot be opened.
 ---@class treelined.RowDiagnostic
 ---@field kind string The kind of the error that opening it would answer, such as `headerMissing`.
@@ -818,8 +844,10 @@
 
 --- An open session.
 ---@class treelined.Session
+---@field created? string The time in the header, ISO 8601; left out if the header has none.
 ---@field cwd string The working directory in the header. Untrusted text.
 ---@field entryCount integer Entries, the header and leaf records not counted.
+---@field header table The header as it is stored, or will be, with all its members. Untrusted.
 ---@field leafId? string Null: before the first entry.
 ---@field multiWriter boolean Several processes can safely append. False where the file system does not keep locks.
 ---@field name? string Left out if it has none.
@@ -828,6 +856,7 @@
 ---@field readOnly boolean Mutations are refused.
 ---@field seq integer The number of the last notification of this session to this connection.
 ---@field sessionId string The id of the session.
+---@field version integer Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
 
 --- A compaction is about to happen. Answered by `answer_event`.
 ---@class treelined.SessionBeforeCompact
@@ -913,7 +942,7 @@
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened.
 ---@field firstMessage string The text of the first user message, shortened; empty if there is none.
 ---@field messageCount integer Messages on all branches.
----@field modified string The last activity, ISO 8601.
+---@field modified string When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
 ---@field name? string Left out if it has none.
 ---@field parentSession? string The session it comes from, as its header says. Untrusted text.
 ---@field path string The session file.
@@ -985,6 +1014,21 @@
 ---@field cacheWrite integer Written to the cache.
 ---@field input integer Sent, caches not counted.
 ---@field output integer Received.
+
+--- A deleted session.
+---@class treelined.TrashedRow
+---@field created string ISO 8601.
+---@field cwd string Empty if the file does not tell.
+---@field deletedAt string ISO 8601.
+---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened.
+---@field firstMessage string The text of the first user message, shortened; empty if there is none.
+---@field messageCount integer Messages on all branches.
+---@field modified string When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+---@field name? string Left out if it has none.
+---@field parentSession? string The session it comes from, as its header says. Untrusted text.
+---@field path string The session file.
+---@field sessionId string Empty if the file does not tell.
+---@field trashedPath string Where the file is now.
 
 --- Of `treeChanged`.
 ---@class treelined.TreeChangedDetails
@@ -1078,6 +1122,8 @@
 ---@field close_session fun(self: treelined.Client, params?: treelined.CloseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CloseSessionResult|nil), options?: treelined.CallOptions): integer Closes a session.
 ---@field list_sessions fun(self: treelined.Client, params?: treelined.ListSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListSessionsResult|nil), options?: treelined.CallOptions): integer Lists the sessions of the session directory.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves a session to the trash folder.
+---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists deleted sessions.
+---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session back.
 ---@field set_session_name fun(self: treelined.Client, params?: treelined.SetSessionNameParams, callback?: fun(err: treelined.Error|nil, result: treelined.SetSessionNameResult|nil), options?: treelined.CallOptions): integer Names a session.
 ---@field append_message fun(self: treelined.Client, params?: treelined.AppendMessageParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendMessageResult|nil), options?: treelined.CallOptions): integer Appends a message.
 ---@field append_entries fun(self: treelined.Client, params?: treelined.AppendEntriesParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendEntriesResult|nil), options?: treelined.CallOptions): integer Appends several entries, all or none.

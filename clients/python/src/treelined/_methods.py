@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106"
+SCHEMA_HASH = "sha256:343423687230f291c4ad05dd05defe334e3cf9680a64865e7dd275760b4eceda"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -176,6 +176,7 @@ class AsyncMethods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
+        write: types.FirstWrite | None | Omitted = OMITTED,
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
@@ -191,6 +192,8 @@ class AsyncMethods(ABC):
 
         `ephemeral`: Never written to disk; nor are its forks.
 
+        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+
         `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 
         """
@@ -202,6 +205,7 @@ class AsyncMethods(ABC):
                 "name": name,
                 "parentSession": parent_session,
                 "ephemeral": ephemeral,
+                "write": write,
                 "durability": durability,
             },
             timeout=timeout,
@@ -261,7 +265,7 @@ class AsyncMethods(ABC):
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 
         `named`: True: only sessions with a name; false: only those without.
 
@@ -298,6 +302,49 @@ class AsyncMethods(ABC):
         """
         answered: types.DeleteSessionResult = await self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def list_trash(
+        self,
+        *,
+        cwd: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ListTrashResult:
+        """Lists deleted sessions.
+
+        `cwd`: Only sessions of this working directory; all if left out.
+
+        `limit`: Most rows of a page.
+
+        `cursor`: `nextCursor` of the page before.
+
+        """
+        answered: types.ListTrashResult = await self.call(
+            "list_trash", {"cwd": cwd, "limit": limit, "cursor": cursor}, timeout=timeout
+        )
+        return answered
+
+    async def restore_session(
+        self,
+        *,
+        session_id: str,
+        trashed_path: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RestoreSessionResult:
+        """Moves a deleted session back.
+
+        `session_id`: A session in the trash.
+
+        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+
+        """
+        answered: types.RestoreSessionResult = await self.call(
+            "restore_session",
+            {"sessionId": session_id, "trashedPath": trashed_path},
+            timeout=timeout,
         )
         return answered
 
@@ -1398,6 +1445,7 @@ class Methods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
+        write: types.FirstWrite | None | Omitted = OMITTED,
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
@@ -1413,6 +1461,8 @@ class Methods(ABC):
 
         `ephemeral`: Never written to disk; nor are its forks.
 
+        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+
         `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 
         """
@@ -1424,6 +1474,7 @@ class Methods(ABC):
                 "name": name,
                 "parentSession": parent_session,
                 "ephemeral": ephemeral,
+                "write": write,
                 "durability": durability,
             },
             timeout=timeout,
@@ -1483,7 +1534,7 @@ class Methods(ABC):
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 
         `named`: True: only sessions with a name; false: only those without.
 
@@ -1520,6 +1571,49 @@ class Methods(ABC):
         """
         answered: types.DeleteSessionResult = self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def list_trash(
+        self,
+        *,
+        cwd: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ListTrashResult:
+        """Lists deleted sessions.
+
+        `cwd`: Only sessions of this working directory; all if left out.
+
+        `limit`: Most rows of a page.
+
+        `cursor`: `nextCursor` of the page before.
+
+        """
+        answered: types.ListTrashResult = self.call(
+            "list_trash", {"cwd": cwd, "limit": limit, "cursor": cursor}, timeout=timeout
+        )
+        return answered
+
+    def restore_session(
+        self,
+        *,
+        session_id: str,
+        trashed_path: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RestoreSessionResult:
+        """Moves a deleted session back.
+
+        `session_id`: A session in the trash.
+
+        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+
+        """
+        answered: types.RestoreSessionResult = self.call(
+            "restore_session",
+            {"sessionId": session_id, "trashedPath": trashed_path},
+            timeout=timeout,
         )
         return answered
 

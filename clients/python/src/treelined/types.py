@@ -152,6 +152,13 @@ EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 `aborted`: What was asked about ended otherwise.
 """
 
+FirstWrite = Literal["now", "first-entry"]
+"""When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+
+`now`: Before the answer: the header, and the name if there is one, synced.
+`first-entry`: With the first entry, which the name is if there is one.
+"""
+
 ForkPosition = Literal["before", "at"]
 """Where a fork ends.
 
@@ -202,7 +209,7 @@ SessionSort = Literal["recent", "created", "name", "threaded"]
 `recent`: Last activity first.
 `created`: Newest first.
 `name`: By name, unnamed ones last.
-`threaded`: Forks behind the session they come from.
+`threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
 """
 
 ShutdownParams = dict[str, Any]
@@ -632,7 +639,7 @@ class ContextEditEntry(TypedDict):
 
 
 class CreateSessionParams(TypedDict, total=False):
-    """Makes a new session and opens it. Nothing is written before its first entry."""
+    """Makes a new session and opens it."""
 
     cwd: str | None
     """The working directory the session belongs to; the daemon's own if left out."""
@@ -644,6 +651,8 @@ class CreateSessionParams(TypedDict, total=False):
     """The session it comes from, as its header shall say. Never opened."""
     ephemeral: bool | None
     """Never written to disk; nor are its forks."""
+    write: FirstWrite | None
+    """When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`."""
     durability: DurabilityPolicy | None
     """What its appends are given, and those of its forks; the daemon's `--durability` if left out."""
 
@@ -702,7 +711,7 @@ class CustomMessageEntry(_CustomMessageEntry, total=False):
 
 
 class DeleteSessionParams(TypedDict):
-    """Moves the file of a session to the trash folder of the session directory."""
+    """Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open."""
 
     sessionId: str
     """The session, open or not. Always to be named."""
@@ -941,6 +950,8 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     """The new session, open; left out if cancelled."""
     editorText: str
     """The text of the user message that was forked before, for the editor."""
+    editorImages: list[ContentBlock]
+    """Its images."""
 
 
 class _GetChildrenParams(TypedDict):
@@ -1310,7 +1321,7 @@ class ListSessionsParams(TypedDict, total=False):
     """Lists the sessions of the session directory."""
 
     cwd: str | None
-    """Only sessions of this working directory; all if left out."""
+    """Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved."""
     named: bool | None
     """True: only sessions with a name; false: only those without."""
     query: str | None
@@ -1330,6 +1341,29 @@ class _ListSessionsResult(TypedDict):
 
 class ListSessionsResult(_ListSessionsResult, total=False):
     """The result of `list_sessions`."""
+
+    nextCursor: str
+    """There are more rows: `cursor` of the next page."""
+
+
+class ListTrashParams(TypedDict, total=False):
+    """Lists the deleted sessions, the last one first."""
+
+    cwd: str | None
+    """Only sessions of this working directory; all if left out."""
+    limit: int | None
+    """Most rows of a page."""
+    cursor: str | None
+    """`nextCursor` of the page before."""
+
+
+class _ListTrashResult(TypedDict):
+    sessions: list[TrashedRow]
+    """The rows of this page."""
+
+
+class ListTrashResult(_ListTrashResult, total=False):
+    """The result of `list_trash`."""
 
     nextCursor: str
     """There are more rows: `cursor` of the next page."""
@@ -1639,6 +1673,27 @@ class Replacement(TypedDict):
     """In place of the content of the target."""
 
 
+class _RestoreSessionParams(TypedDict):
+    sessionId: str
+    """A session in the trash."""
+
+
+class RestoreSessionParams(_RestoreSessionParams, total=False):
+    """Moves a deleted session back to the session directory. It is not opened."""
+
+    trashedPath: str | None
+    """Which file, where several in the trash have this id; the last one deleted if left out."""
+
+
+class RestoreSessionResult(TypedDict):
+    """The result of `restore_session`."""
+
+    sessionId: str
+    """The session."""
+    path: str
+    """Where its file is now."""
+
+
 class RowDiagnostic(TypedDict):
     """Why a session of a list cannot be opened."""
 
@@ -1705,6 +1760,10 @@ class ServerInfo(TypedDict):
 class _Session(TypedDict):
     sessionId: str
     """The id of the session."""
+    version: int
+    """Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file."""
+    header: dict[str, Any]
+    """The header as it is stored, or will be, with all its members. Untrusted."""
     cwd: str
     """The working directory in the header. Untrusted text."""
     leafId: str | None
@@ -1724,6 +1783,8 @@ class Session(_Session, total=False):
 
     path: str
     """The session file; left out for ephemeral sessions."""
+    created: str
+    """The time in the header, ISO 8601; left out if the header has none."""
     name: str
     """Left out if it has none."""
     parentSession: str
@@ -1892,7 +1953,7 @@ class _SessionRow(TypedDict):
     created: str
     """ISO 8601."""
     modified: str
-    """The last activity, ISO 8601."""
+    """When the last message of the user or the assistant was sent, else when the session was created; ISO 8601."""
     messageCount: int
     """Messages on all branches."""
     firstMessage: str
@@ -2025,6 +2086,38 @@ class Tokens(TypedDict):
     """Read from the cache."""
     cacheWrite: int
     """Written to the cache."""
+
+
+class _TrashedRow(TypedDict):
+    sessionId: str
+    """Empty if the file does not tell."""
+    path: str
+    """The session file."""
+    cwd: str
+    """Empty if the file does not tell."""
+    created: str
+    """ISO 8601."""
+    modified: str
+    """When the last message of the user or the assistant was sent, else when the session was created; ISO 8601."""
+    messageCount: int
+    """Messages on all branches."""
+    firstMessage: str
+    """The text of the first user message, shortened; empty if there is none."""
+    trashedPath: str
+    """Where the file is now."""
+    deletedAt: str
+    """ISO 8601."""
+
+
+class TrashedRow(_TrashedRow, total=False):
+    """A deleted session."""
+
+    name: str
+    """Left out if it has none."""
+    parentSession: str
+    """The session it comes from, as its header says. Untrusted text."""
+    diagnostic: RowDiagnostic
+    """Why the file cannot be opened."""
 
 
 class TreeChangedDetails(TypedDict):

@@ -174,6 +174,17 @@ string_enum! {
 }
 
 string_enum! {
+    /// When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+    ///
+    /// `now`: Before the answer: the header, and the name if there is one, synced.
+    /// `first-entry`: With the first entry, which the name is if there is one.
+    pub enum FirstWrite {
+        Now = "now",
+        FirstEntry = "first-entry",
+    }
+}
+
+string_enum! {
     /// Where a fork ends.
     ///
     /// `before`: Without the entry, which must be a user message.
@@ -245,7 +256,7 @@ string_enum! {
     /// `recent`: Last activity first.
     /// `created`: Newest first.
     /// `name`: By name, unnamed ones last.
-    /// `threaded`: Forks behind the session they come from.
+    /// `threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
     pub enum SessionSort {
         Recent = "recent",
         Created = "created",

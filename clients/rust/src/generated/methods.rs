@@ -10,14 +10,13 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106";
+    "sha256:343423687230f291c4ad05dd05defe334e3cf9680a64865e7dd275760b4eceda";
 
 impl Client {
-    /// Makes a new session and opens it. Nothing is written before its first entry.
-    /// `create_session`
+    /// Makes a new session and opens it. `create_session`
     ///
-    /// Errors: `invalidParams`, `sessionExists`, `storageFull`, `storageIo`, `pathDenied`,
-    /// `durabilityUnknown`.
+    /// Errors: `invalidParams`, `sessionLocked`, `sessionExists`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `durabilityUnknown`.
     pub fn create_session(&self) -> Call<CreateSessionParams, CreateSessionResult> {
         let params = CreateSessionParams {
             cwd: None,
@@ -25,6 +24,7 @@ impl Client {
             name: None,
             parent_session: None,
             ephemeral: None,
+            write: None,
             durability: None,
         };
         self.call("create_session", params)
@@ -70,12 +70,14 @@ impl Client {
     }
 
     /// Moves a session to the trash folder. Moves the file of a session to the trash folder of the
-    /// session directory. `delete_session`
+    /// session directory, with the originals that migrations have kept and the quarantine of
+    /// repairs. If that fails an open session stays open. `delete_session`
     ///
     /// - `session_id`: The session, open or not. Always to be named.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `storageFull`, `storageIo`,
-    /// `pathDenied`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn delete_session(
         &self,
         session_id: impl Into<String>,
@@ -84,6 +86,35 @@ impl Client {
             session_id: session_id.into(),
         };
         self.call("delete_session", params)
+    }
+
+    /// Lists deleted sessions. Lists the deleted sessions, the last one first. `list_trash`
+    ///
+    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn list_trash(&self) -> Call<ListTrashParams, ListTrashResult> {
+        let params = ListTrashParams {
+            cwd: None,
+            limit: None,
+            cursor: None,
+        };
+        self.call("list_trash", params)
+    }
+
+    /// Moves a deleted session back to the session directory. It is not opened. `restore_session`
+    ///
+    /// - `session_id`: A session in the trash.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `sessionExists`, `storageFull`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn restore_session(
+        &self,
+        session_id: impl Into<String>,
+    ) -> Call<RestoreSessionParams, RestoreSessionResult> {
+        let params = RestoreSessionParams {
+            session_id: session_id.into(),
+            trashed_path: None,
+        };
+        self.call("restore_session", params)
     }
 
     /// Names a session by appending a session_info entry. `set_session_name`

@@ -152,7 +152,7 @@ pub struct CompactParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Makes a new session and opens it. Nothing is written before its first entry.
+/// Makes a new session and opens it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSessionParams {
@@ -171,12 +171,15 @@ pub struct CreateSessionParams {
     /// Never written to disk; nor are its forks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
+    /// When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<FirstWrite>,
     /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Moves the file of a session to the trash folder of the session directory.
+/// Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteSessionParams {
@@ -394,7 +397,7 @@ pub struct ListBranchesParams {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListSessionsParams {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// True: only sessions with a name; false: only those without.
@@ -406,6 +409,21 @@ pub struct ListSessionsParams {
     /// `recent` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sort: Option<SessionSort>,
+    /// Most rows of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// `nextCursor` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Lists the deleted sessions, the last one first.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTrashParams {
+    /// Only sessions of this working directory; all if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -533,6 +551,17 @@ pub struct RedoNavigationParams {
     /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
+}
+
+/// Moves a deleted session back to the session directory. It is not opened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreSessionParams {
+    /// A session in the trash.
+    pub session_id: String,
+    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trashed_path: Option<String>,
 }
 
 /// Appends a custom_message, during a turn when it ends.

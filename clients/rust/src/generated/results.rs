@@ -165,6 +165,9 @@ pub struct ForkSessionResult {
     /// The text of the user message that was forked before, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
+    /// Its images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub editor_images: Option<Vec<Json>>,
     /// A client refused: nothing was made.
     pub cancelled: bool,
     /// `none` if nothing was written.
@@ -334,6 +337,18 @@ pub struct ListSessionsResult {
     pub next_cursor: Option<String>,
 }
 
+/// The result of `list_trash`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ListTrashResult {
+    /// The rows of this page.
+    pub sessions: Vec<TrashedRow>,
+    /// There are more rows: `cursor` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
 /// The result of `merge_branch`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -385,6 +400,17 @@ pub struct RedoNavigationResult {
     pub new_leaf_id: Option<String>,
     /// What the write was given.
     pub durability: Durability,
+}
+
+/// The result of `restore_session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreSessionResult {
+    /// The session.
+    pub session_id: String,
+    /// Where its file is now.
+    pub path: String,
 }
 
 /// The result of `send_message`.

@@ -36,6 +36,12 @@ impl<R> Call<CreateSessionParams, R> {
         self
     }
 
+    /// When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    pub fn write(mut self, write: FirstWrite) -> Self {
+        self.params.write = Some(write);
+        self
+    }
+
     /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
     pub fn durability(mut self, durability: DurabilityPolicy) -> Self {
         self.params.durability = Some(durability);
@@ -78,7 +84,7 @@ impl<R> Call<CloseSessionParams, R> {
 }
 
 impl<R> Call<ListSessionsParams, R> {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
         self
@@ -111,6 +117,34 @@ impl<R> Call<ListSessionsParams, R> {
     /// `nextCursor` of the page before.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.params.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl<R> Call<ListTrashParams, R> {
+    /// Only sessions of this working directory; all if left out.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Most rows of a page.
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.params.limit = Some(limit);
+        self
+    }
+
+    /// `nextCursor` of the page before.
+    pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.params.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl<R> Call<RestoreSessionParams, R> {
+    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    pub fn trashed_path(mut self, trashed_path: impl Into<String>) -> Self {
+        self.params.trashed_path = Some(trashed_path.into());
         self
     }
 }

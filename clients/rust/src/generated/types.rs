@@ -507,6 +507,13 @@ pub struct Session {
     /// The session file; left out for ephemeral sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+    pub version: u64,
+    /// The time in the header, ISO 8601; left out if the header has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// The header as it is stored, or will be, with all its members. Untrusted.
+    pub header: Json,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
     /// Left out if it has none.
@@ -693,7 +700,7 @@ pub struct SessionRow {
     pub name: Option<String>,
     /// ISO 8601.
     pub created: String,
-    /// The last activity, ISO 8601.
+    /// When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
     pub modified: String,
     /// Messages on all branches.
     pub message_count: u64,
@@ -764,6 +771,40 @@ pub struct Tokens {
     pub cache_read: u64,
     /// Written to the cache.
     pub cache_write: u64,
+}
+
+/// A deleted session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct TrashedRow {
+    /// Empty if the file does not tell.
+    pub session_id: String,
+    /// The session file.
+    pub path: String,
+    /// Empty if the file does not tell.
+    pub cwd: String,
+    /// Left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// ISO 8601.
+    pub created: String,
+    /// When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+    pub modified: String,
+    /// Messages on all branches.
+    pub message_count: u64,
+    /// The text of the first user message, shortened; empty if there is none.
+    pub first_message: String,
+    /// The session it comes from, as its header says. Untrusted text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+    /// Why the file cannot be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostic: Option<RowDiagnostic>,
+    /// Where the file is now.
+    pub trashed_path: String,
+    /// ISO 8601.
+    pub deleted_at: String,
 }
 
 /// Of `treeChanged`.

@@ -67,6 +67,8 @@ import type {
   ListBranchesResult,
   ListSessionsParams,
   ListSessionsResult,
+  ListTrashParams,
+  ListTrashResult,
   MergeBranchParams,
   MergeBranchResult,
   NavigateTreeParams,
@@ -82,6 +84,8 @@ import type {
   Progress,
   RedoNavigationParams,
   RedoNavigationResult,
+  RestoreSessionParams,
+  RestoreSessionResult,
   SendMessageParams,
   SendMessageResult,
   SessionBeforeCompact,
@@ -113,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The schema they were made from; a daemon made from the same one tells the same hash. */
-export const SCHEMA_HASH = 'sha256:0238befecac84cf1465ad8760b9771f6d4887a0355a7a38fdacc599668298106';
+export const SCHEMA_HASH = 'sha256:343423687230f291c4ad05dd05defe334e3cf9680a64865e7dd275760b4eceda';
 
 /** Params and result by method. */
 export interface Methods {
@@ -122,6 +126,8 @@ export interface Methods {
   'close_session': { params: CloseSessionParams; result: CloseSessionResult };
   'list_sessions': { params: ListSessionsParams; result: ListSessionsResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
+  'list_trash': { params: ListTrashParams; result: ListTrashResult };
+  'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
   'append_message': { params: AppendMessageParams; result: AppendMessageResult };
   'append_entries': { params: AppendEntriesParams; result: AppendEntriesResult };
@@ -235,6 +241,22 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<DeleteSessionResult> {
     return this.call('delete_session', params, options);
+  }
+
+  /** Lists deleted sessions. `list_trash` */
+  listTrash(
+    params: ListTrashParams = {},
+    options?: CallOptions,
+  ): Promise<ListTrashResult> {
+    return this.call('list_trash', params, options);
+  }
+
+  /** Moves a deleted session back. `restore_session` */
+  restoreSession(
+    params: RestoreSessionParams,
+    options?: CallOptions,
+  ): Promise<RestoreSessionResult> {
+    return this.call('restore_session', params, options);
   }
 
   /** Names a session. `set_session_name` */

@@ -57,6 +57,13 @@ export type CompactionReason = 'manual';
  */
 export type ContextFormat = 'agent' | 'llm';
 /**
+ * When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+ *
+ * `now`: Before the answer: the header, and the name if there is one, synced.
+ * `first-entry`: With the first entry, which the name is if there is one.
+ */
+export type FirstWrite = 'now' | 'first-entry';
+/**
  * When what is appended to a session is synced.
  *
  * `os`: Left to the system.
@@ -207,7 +214,7 @@ export type TreeNodes = TreeNode[] | NestedNode[];
  * `recent`: Last activity first.
  * `created`: Newest first.
  * `name`: By name, unnamed ones last.
- * `threaded`: Forks behind the session they come from.
+ * `threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
  */
 export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
 /**
@@ -1246,7 +1253,7 @@ export interface FileOps {
   modifiedFiles: string[];
 }
 /**
- * Makes a new session and opens it. Nothing is written before its first entry.
+ * Makes a new session and opens it.
  */
 export interface CreateSessionParams {
   /**
@@ -1269,6 +1276,10 @@ export interface CreateSessionParams {
    * Never written to disk; nor are its forks.
    */
   ephemeral?: boolean | null;
+  /**
+   * When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+   */
+  write?: FirstWrite | null;
   /**
    * What its appends are given, and those of its forks; the daemon's `--durability` if left out.
    */
@@ -1299,6 +1310,18 @@ export interface Session {
    * The session file; left out for ephemeral sessions.
    */
   path?: string;
+  /**
+   * Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+   */
+  version: number;
+  /**
+   * The time in the header, ISO 8601; left out if the header has none.
+   */
+  created?: string;
+  /**
+   * The header as it is stored, or will be, with all its members. Untrusted.
+   */
+  header: {};
   /**
    * The working directory in the header. Untrusted text.
    */
@@ -1333,7 +1356,7 @@ export interface Session {
   parentSession?: string;
 }
 /**
- * Moves the file of a session to the trash folder of the session directory.
+ * Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
  */
 export interface DeleteSessionParams {
   /**
@@ -1681,6 +1704,10 @@ export interface ForkSessionResult {
    * The text of the user message that was forked before, for the editor.
    */
   editorText?: string;
+  /**
+   * Its images.
+   */
+  editorImages?: ContentBlock[];
   /**
    * A client refused: nothing was made.
    */
@@ -2356,7 +2383,7 @@ export interface ListBranchesResult {
  */
 export interface ListSessionsParams {
   /**
-   * Only sessions of this working directory; all if left out.
+   * Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
    */
   cwd?: string | null;
   /**
@@ -2418,7 +2445,7 @@ export interface SessionRow {
    */
   created: string;
   /**
-   * The last activity, ISO 8601.
+   * When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
    */
   modified: string;
   /**
@@ -2450,6 +2477,89 @@ export interface RowDiagnostic {
    * For people.
    */
   message: string;
+}
+/**
+ * Lists the deleted sessions, the last one first.
+ */
+export interface ListTrashParams {
+  /**
+   * Only sessions of this working directory; all if left out.
+   */
+  cwd?: string | null;
+  /**
+   * Most rows of a page.
+   */
+  limit?: number | null;
+  /**
+   * `nextCursor` of the page before.
+   */
+  cursor?: string | null;
+}
+/**
+ * The result of `list_trash`.
+ */
+export interface ListTrashResult {
+  /**
+   * The rows of this page.
+   */
+  sessions: TrashedRow[];
+  /**
+   * There are more rows: `cursor` of the next page.
+   */
+  nextCursor?: string;
+}
+/**
+ * A deleted session.
+ */
+export interface TrashedRow {
+  /**
+   * Empty if the file does not tell.
+   */
+  sessionId: string;
+  /**
+   * The session file.
+   */
+  path: string;
+  /**
+   * Empty if the file does not tell.
+   */
+  cwd: string;
+  /**
+   * Left out if it has none.
+   */
+  name?: string;
+  /**
+   * ISO 8601.
+   */
+  created: string;
+  /**
+   * When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+   */
+  modified: string;
+  /**
+   * Messages on all branches.
+   */
+  messageCount: number;
+  /**
+   * The text of the first user message, shortened; empty if there is none.
+   */
+  firstMessage: string;
+  /**
+   * The session it comes from, as its header says. Untrusted text.
+   */
+  parentSession?: string;
+  /**
+   * Why the file cannot be opened.
+   */
+  diagnostic?: RowDiagnostic;
+  /**
+   * Where the file is now.
+   */
+  trashedPath: string;
+  /**
+   * ISO 8601.
+   */
+  deletedAt: string;
 }
 /**
  * `$/cancel_request` as language servers spell it.
@@ -2740,6 +2850,32 @@ export interface RedoNavigationResult {
    * What the write was given.
    */
   durability: Durability;
+}
+/**
+ * Moves a deleted session back to the session directory. It is not opened.
+ */
+export interface RestoreSessionParams {
+  /**
+   * A session in the trash.
+   */
+  sessionId: string;
+  /**
+   * Which file, where several in the trash have this id; the last one deleted if left out.
+   */
+  trashedPath?: string | null;
+}
+/**
+ * The result of `restore_session`.
+ */
+export interface RestoreSessionResult {
+  /**
+   * The session.
+   */
+  sessionId: string;
+  /**
+   * Where its file is now.
+   */
+  path: string;
 }
 /**
  * Appends a custom_message, during a turn when it ends.
