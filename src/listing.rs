@@ -113,7 +113,8 @@ fn written(location: &Location) -> Millis {
 
 fn millis(status: Status) -> Millis {
     let (seconds, nanoseconds) = status.modified;
-    seconds * 1000 + nanoseconds / 1_000_000
+    // To the nearest one, as other programs show it.
+    seconds * 1000 + (nanoseconds + 500_000) / 1_000_000
 }
 
 /// When the last of these messages was sent that the user or the assistant has sent.

@@ -429,6 +429,16 @@ fn the_first_write_of_a_session_is_synced_whatever_the_policy() {
             "durabilityUnknown",
         );
         shim.is_done();
+        // Made without an entry, the session leaves nothing.
+        let before = home.session_files();
+        shim.act("sync error 5\n");
+        d.err_kind(
+            "create_session",
+            json!({"write": "now"}),
+            "durabilityUnknown",
+        );
+        shim.is_done();
+        assert_eq!(home.session_files(), before);
     }
 }
 
