@@ -4,9 +4,10 @@
 //! for their format, a length and a checksum, written atomically, private, and believed only if nobody
 //! else can have written them. What stands in them is for others to say and to check.
 
-use crate::log::file::{Folder, is_private, temporary_name};
+use crate::log::file::{Folder, Location, is_private};
 use crate::log::handle::Access;
-use std::ffi::{OsStr, OsString};
+use crate::log::temporary::{self, Temporary};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -77,21 +78,23 @@ impl Cache {
         let mut head = format.to_vec();
         head.extend_from_slice(&len.to_le_bytes());
         head.extend_from_slice(&hash.digest().to_le_bytes());
-        let temporary = temporary(name);
-        let folder = self.root.subfolder_or_create(OsStr::new(FOLDER))?;
-        let written = (|| {
-            let mut file = folder.create(&temporary)?;
-            file.write_all(&head)?;
-            for part in parts {
-                file.write_all(part)?;
-            }
-            // Not synced: a file that a crash leaves half written has the wrong checksum.
-            folder.rename(&temporary, &folder, OsStr::new(name))
-        })();
-        if written.is_err() {
-            let _removed = folder.remove(&temporary);
+        let at = self.place(name)?;
+        let temporary = Temporary::for_name(&at.folder, &at.name)?;
+        let mut file = &**temporary.file();
+        file.write_all(&head)?;
+        for part in parts {
+            file.write_all(part)?;
         }
-        written
+        // Not synced: a file that a crash leaves half written has the wrong checksum.
+        temporary.name(&at)
+    }
+
+    /// Where a file is to be; the folder is made.
+    fn place(&self, name: &str) -> io::Result<Location> {
+        Ok(Location {
+            folder: Arc::new(self.root.subfolder_or_create(OsStr::new(FOLDER))?),
+            name: name.into(),
+        })
     }
 
     /// A file that is there and this user's alone.
@@ -126,14 +129,9 @@ impl Cache {
 
     /// Begins a file that is written bit by bit.
     pub fn draft(&self, name: &str) -> io::Result<Draft> {
-        let folder = self.root.subfolder_or_create(OsStr::new(FOLDER))?;
-        let temporary = temporary(name);
-        Ok(Draft {
-            file: folder.create(&temporary)?,
-            folder,
-            temporary,
-            name: name.into(),
-        })
+        let at = self.place(name)?;
+        let temporary = Temporary::for_name(&at.folder, &at.name)?;
+        Ok(Draft { at, temporary })
     }
 
     /// Removes a file, if it is there.
@@ -148,7 +146,7 @@ impl Cache {
     pub fn prune(&self, ending: &str, most: usize) -> io::Result<()> {
         let mut kept = Vec::new();
         let folder = self.folder()?;
-        folder.remove_abandoned()?;
+        temporary::remove_abandoned(&folder)?;
         for (name, _) in folder.list()? {
             if name.as_encoded_bytes().ends_with(ending.as_bytes())
                 && let Ok(status) = folder.status(&name)
@@ -165,22 +163,15 @@ impl Cache {
     }
 }
 
-fn temporary(name: &str) -> OsString {
-    let unique = format!("{name}.{}", uuid::Uuid::new_v4());
-    temporary_name(OsStr::new(&unique))
-}
-
 /// A file that is not there before it is finished; dropped before that, it leaves nothing.
 pub struct Draft {
-    folder: Folder,
-    temporary: OsString,
-    name: OsString,
-    file: File,
+    at: Location,
+    temporary: Temporary,
 }
 
 impl Draft {
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        (&**self.temporary.file()).write_all(bytes)
     }
 
     /// Replaces what has had the name. `summary` says what stands where.
@@ -190,15 +181,7 @@ impl Draft {
         tail.extend_from_slice(&(summary.len() as u64).to_le_bytes());
         tail.extend_from_slice(&xxh3_64(summary).to_le_bytes());
         self.push(&tail)?;
-        self.folder
-            .rename(&self.temporary, &self.folder, &self.name)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After it is finished there is no such file.
-        let _absent = self.folder.remove(&self.temporary);
+        self.temporary.name(&self.at)
     }
 }
 

@@ -7,11 +7,11 @@ use crate::error::{Kind as ErrorKind, Result};
 use crate::flow::navigate;
 use crate::log::Opened;
 use crate::log::body::Bodies;
-use crate::log::file::{Location, status_of};
+use crate::log::file::{Location, Status, status_of};
 use crate::log::handle::Access;
 use crate::log::ingest::{Header, Ingest};
 use crate::log::lines::{self, Lines};
-use crate::log::scan::{self, Envelope, Facts, Kind, Line, Role};
+use crate::log::scan::{self, Envelope, Facts, Kind, Line, Role, Said};
 use crate::name;
 use crate::timestamp::{self, Millis};
 use crate::tree::{Node, Place, Tree};
@@ -35,7 +35,8 @@ pub struct Listing {
     pub name: Option<String>,
     /// Unix milliseconds.
     pub created: Millis,
-    /// Last activity in Unix milliseconds: the latest timestamp of an entry, else the creation.
+    /// Last activity in Unix milliseconds: when the last message of the user or the assistant was sent,
+    /// else the creation, else when the file was last written.
     pub modified: Millis,
     /// `message` entries of all branches and roles.
     pub message_count: u64,
@@ -61,19 +62,17 @@ impl Listing {
             .as_ref()
             .and_then(|header| header.timestamp.as_deref());
         let created = started.and_then(timestamp::parse);
-        let times = tree.entries().filter_map(|node| tree.timestamp(node));
-        let modified = times.max().or(created).unwrap_or_default();
-        let messages = || {
-            tree.entries()
-                .filter(|node| tree.kind(*node) == Kind::Message)
-        };
+        let messages = || messages_of(tree);
+        let bodies = opened.log.bodies();
+        let said = last_said(tree, &bodies, messages())?;
+        let modified = said.or(created).unwrap_or_else(|| written(location));
         Ok(Self {
             path: location.path(),
             name: tree.name().map(str::to_owned),
             created: created.unwrap_or(modified),
             modified,
             message_count: messages().count() as u64,
-            first_message: first_message(tree, &opened.log.bodies(), messages())?,
+            first_message: first_message(tree, &bodies, messages())?,
             header,
             problem: None,
         })
@@ -81,7 +80,7 @@ impl Listing {
 
     fn of_broken(location: &Location, problem: ErrorKind) -> Result<Self> {
         let file = location.folder.file(&location.name, Access::Read)?;
-        let modified = status_of(&file).map_or(0, |status| status.modified.0 * 1000);
+        let modified = status_of(&file).map_or(0, millis);
         Ok(Self {
             path: location.path(),
             header: None,
@@ -92,6 +91,68 @@ impl Listing {
             first_message: String::new(),
             problem: Some(problem),
         })
+    }
+}
+
+/// The first user message that has text, cut and on one line; empty if there is none.
+pub fn first_message_of(opened: &Opened) -> Result<String> {
+    let tree = &opened.tree;
+    first_message(tree, &opened.log.bodies(), messages_of(tree))
+}
+
+fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
+    tree.entries()
+        .filter(|node| tree.kind(*node) == Kind::Message)
+}
+
+/// When the file was last written.
+fn written(location: &Location) -> Millis {
+    location.status().map_or(0, millis)
+}
+
+fn millis(status: Status) -> Millis {
+    let (seconds, nanoseconds) = status.modified;
+    // To the nearest one, as other programs show it.
+    seconds * 1000 + (nanoseconds + 500_000) / 1_000_000
+}
+
+/// When the last of these messages was sent that the user or the assistant has sent.
+fn last_said(
+    tree: &Tree,
+    bodies: &Bodies,
+    messages: impl Iterator<Item = Node>,
+) -> Result<Option<Millis>> {
+    let mut reader = bodies.reader();
+    let mut last = LastSaid::default();
+    for node in messages.filter(|node| matches!(tree.role(*node), Role::User | Role::Assistant)) {
+        let entry = reader.entry(&bodies.fetch(tree, node)?)?;
+        if let Ok(Line::Entry(envelope)) = scan::scan_line(&entry) {
+            last.take(&envelope);
+        }
+    }
+    Ok(last.time())
+}
+
+/// The latest time at which a message of the user or the assistant was sent.
+#[derive(Default)]
+struct LastSaid(Option<Millis>);
+
+impl LastSaid {
+    fn take(&mut self, entry: &Envelope<'_>) {
+        let Facts::Message { said, .. } = entry.facts else {
+            return;
+        };
+        let time = match said {
+            Said::Never => None,
+            Said::At(time) => Some(time),
+            Said::WithEntry => entry.timestamp.as_deref().and_then(timestamp::parse),
+        };
+        self.0 = self.0.max(time);
+    }
+
+    /// Clocks that were never set count for nothing.
+    fn time(&self) -> Option<Millis> {
+        self.0.filter(|time| *time > 0)
     }
 }
 
@@ -155,7 +216,8 @@ impl Scanner {
         self.buffer = lines.into_buffer();
         let (header, found) = found?;
         let started = header.timestamp.as_deref().and_then(timestamp::parse);
-        let modified = found.latest.or(started).unwrap_or_default();
+        let said = found.last_said.time();
+        let modified = said.or(started).unwrap_or_else(|| written(location));
         Some(Listing {
             path: location.path(),
             name: found.name,
@@ -238,7 +300,7 @@ fn header_of(line: &lines::Line<'_>) -> Option<(Header, Option<String>)> {
 /// What the entries of a file tell of it.
 #[derive(Default)]
 struct Found {
-    latest: Option<Millis>,
+    last_said: LastSaid,
     name: Option<String>,
     messages: u64,
     first_message: String,
@@ -249,8 +311,7 @@ impl Found {
         if entry.kind == Kind::LeafRecord {
             return;
         }
-        let at = entry.timestamp.as_deref().and_then(timestamp::parse);
-        self.latest = self.latest.max(at);
+        self.last_said.take(entry);
         if let Facts::SessionInfo { name } = &entry.facts {
             self.name = name.as_deref().and_then(name::given);
         }
@@ -324,10 +385,15 @@ mod tests {
                 r#""type":"message","message":{"role":"user","content":[{"type":"text","text":"t"}]}"#
             ),
             6 => Just(r#""type":"message","message":{"role":"assistant","content":[]}"#),
+            3 => Just(r#""type":"message","message":{"role":"assistant","timestamp":1900000000000}"#),
+            3 => Just(r#""type":"message","message":{"role":"user","content":"t","timestamp":1800000000000.5}"#),
+            3 => Just(r#""type":"message","message":{"timestamp":-5,"role":"assistant","content":null}"#),
             6 => Just(r#""type":"message","message":{"role":"hookMessage","content":"h"}"#),
             6 => Just(r#""type":"message""#),
             6 => Just(r#""type":"session_info","name":"n \ud83d\ude00""#),
             6 => Just(r#""type":"session_info","name":"""#),
+            3 => Just(r#""type":"session_info","name":" \t ""#),
+            3 => Just(r#""type":"session_info","name":"\n a\u001bb ""#),
             6 => Just(r#""type":"session_info""#),
             6 => Just(r#""type":"label","targetId":"a","label":"l""#),
             6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),

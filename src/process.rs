@@ -1,5 +1,7 @@
-//! Other processes: noticing that the one that started us has died (protocol.md §1).
+//! Other processes: noticing that the one that started us has died (protocol.md §1), and finding those that
+//! have a file open.
 
+use crate::log::file::Identity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -20,4 +22,59 @@ pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     if let Err(error) = spawned {
         tracing::warn!(%error, "the client's process is not watched");
     }
+}
+
+/// The processes of other programs that have a file open for writing. This program's own follow a file
+/// that is replaced. Those of other users, and of other machines, are not among them. `None` where the
+/// system does not say.
+#[cfg(target_os = "linux")]
+pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
+    let number = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
+    };
+    let processes = std::fs::read_dir("/proc").ok()?.filter_map(number);
+    let program = |process: &str| {
+        let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        // So it ends after an update.
+        Some(name.trim_end_matches(" (deleted)").to_owned())
+    };
+    let ours = program("self");
+    let others = processes.filter(|process| {
+        let its = program(&process.to_string());
+        its.is_none() || its != ours
+    });
+    let writes = |process: &u32| {
+        let descriptors = std::fs::read_dir(format!("/proc/{process}/fd"));
+        let mut descriptors = descriptors.into_iter().flatten().filter_map(number);
+        descriptors.any(|descriptor| may_write(*process, descriptor, identity))
+    };
+    Some(others.filter(writes).collect())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
+    None
+}
+
+/// Whether a descriptor of a process is of this file, and not for reading only.
+#[cfg(target_os = "linux")]
+fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(status) = std::fs::metadata(format!("/proc/{process}/fd/{descriptor}")) else {
+        return false;
+    };
+    let found = Identity {
+        device: status.dev(),
+        inode: status.ino(),
+    };
+    if found != identity {
+        return false;
+    }
+    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}"));
+    let info = info.unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    // O_RDONLY is zero; what cannot be read may be anything.
+    flags.is_none_or(|flags| flags & 0o3 != 0)
 }

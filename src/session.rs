@@ -19,7 +19,7 @@ use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::carry::Predecessor;
 use crate::log::diagnostic::Diagnostic;
-use crate::log::file::Location;
+use crate::log::file::{Identity, Location};
 use crate::log::ingest::CURRENT_VERSION;
 use crate::log::scan::Kind as EntryKind;
 use crate::log::{Log, Opened, Standing};
@@ -560,6 +560,11 @@ impl Core {
         !self.predecessors.is_empty()
     }
 
+    /// Of the files that were replaced.
+    pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
+        self.predecessors.iter().filter_map(Predecessor::identity)
+    }
+
     /// Whether something has arrived there.
     pub fn has_arrivals(&self) -> bool {
         self.predecessors.iter().any(Predecessor::has_arrivals)
@@ -588,7 +593,7 @@ impl Core {
         changes: &mut Changes,
     ) -> Result<Option<Arc<File>>> {
         let lines = predecessor.arrivals(&self.tree)?;
-        if lines.is_empty() {
+        if lines.is_empty() || !predecessor.may_append(&self.log) {
             return Ok(None);
         }
         let before = self.tree.node_count();

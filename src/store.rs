@@ -1,23 +1,24 @@
 //! The session directory: where sessions are, how they are found, listed, forked into and thrown
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
+pub mod trash;
+
 use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
-use crate::log::file::{Folder, Location, Status};
+use crate::log::file::{Folder, FolderLock, Location, Status};
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened, extracts, index};
-use std::collections::HashMap;
+use crate::log::{Log, Opened, temporary};
+use crate::terminal::is_control;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Where deleted sessions go.
-const TRASH: &str = ".trash";
 /// How long the end of the process waits for what is being kept in the cache.
 const KEEPING: Duration = Duration::from_secs(2);
 /// How session files end.
@@ -31,7 +32,11 @@ pub struct Store {
     /// Folders in use, shared by the sessions in them.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
     catalogue: Mutex<Catalogue>,
+    /// Of the trash.
+    trashed: Mutex<Catalogue>,
     keeping: Arc<Keeping>,
+    /// Folders that this process has tidied up.
+    tidied: Mutex<HashSet<PathBuf>>,
     /// Ids in the headers of files; rebuildable too.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
 }
@@ -51,7 +56,9 @@ impl Store {
             root: OnceLock::new(),
             folders: Mutex::default(),
             catalogue: Mutex::default(),
+            trashed: Mutex::default(),
             keeping: Arc::default(),
+            tidied: Mutex::default(),
             headers: Mutex::default(),
         }
     }
@@ -71,6 +78,17 @@ impl Store {
             folder,
             name: format!("{stamp}_{}{EXTENSION}", header.id).into(),
         })
+    }
+
+    /// Takes the id of a new session: fails with `sessionExists` if a file has it, whatever its name is.
+    /// While the lock is held no other process takes one.
+    pub fn claim(&self, id: &str) -> Result<FolderLock> {
+        let lock = self.root()?.lock()?;
+        match self.find(id) {
+            Ok(_) => Err(exists(id)),
+            Err(error) if error.kind == Kind::SessionNotFound => Ok(lock),
+            Err(error) => Err(error),
+        }
     }
 
     /// The file of the session with this id; of several, the most recently modified.
@@ -162,10 +180,20 @@ impl Store {
         }
     }
 
+    /// As [`Store::tidy`], once for each folder.
+    pub fn tidy_once(&self, folder: &Arc<Folder>) {
+        let mut tidied = self.tidied.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = tidied.insert(folder.path().to_owned());
+        drop(tidied);
+        if is_first {
+            self.tidy(Arc::clone(folder));
+        }
+    }
+
     /// Removes, in the background, what processes that were killed have left unfinished in a folder.
     pub fn tidy(&self, folder: Arc<Folder>) {
         self.keep(move || {
-            if let Err(error) = folder.remove_abandoned() {
+            if let Err(error) = temporary::remove_abandoned(&folder) {
                 tracing::info!(%error, "a folder could not be tidied up");
             }
         });
@@ -179,40 +207,6 @@ impl Store {
             .done
             .wait_timeout_while(running, KEEPING, |running| *running > 0);
         drop(waited);
-    }
-
-    /// Moves a session's file to the trash folder; returns where it is then.
-    pub fn trash(&self, location: &Location) -> Result<PathBuf> {
-        let failed =
-            |error: io::Error| Error::io(&format!("delete {}", location.path().display()), &error);
-        let trash = self
-            .root()?
-            .subfolder_or_create(OsStr::new(TRASH))
-            .map_err(failed)?;
-        if let Some(cache) = self.cache() {
-            index::forget(location, &cache);
-            extracts::forget(location, &cache);
-        }
-        let mut name = location.name.clone();
-        let mut number = 1;
-        while trash.status(&name).is_ok() {
-            number += 1;
-            name.clone_from(&location.name);
-            name.push(format!(".{number}"));
-        }
-        match location.folder.rename(&location.name, &trash, &name) {
-            Ok(()) => {}
-            // A file the user named elsewhere: the trash may be on another file system.
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                let path = trash.path().join(&name);
-                std::fs::copy(location.path(), path).map_err(failed)?;
-                location.folder.remove(&location.name).map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-        }
-        let synced = trash.sync().and_then(|()| location.folder.sync());
-        synced.map_err(failed)?;
-        Ok(trash.path().join(name))
     }
 
     /// A row for every session, by last activity. A file that is no session has its place too.
@@ -242,18 +236,26 @@ impl Store {
             Err(error) => return Err(self.failed("read", &error)),
         };
         let (mut names, mut files) = (Vec::new(), Vec::new());
+        let mut has_abandoned = false;
         for (name, kind) in listed {
+            has_abandoned |= temporary::is_temporary(&name);
             if is_session_file(&name) {
                 names.push(name);
             } else if !is_hidden(&name)
                 && !kind.is_file()
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
-                let listed = folder.list().unwrap_or_default().into_iter();
-                let names = listed.map(|(name, _)| name);
-                let names = names.filter(|name| is_session_file(name)).collect();
+                let mut names = folder.list().unwrap_or_default();
+                if names.iter().any(|(name, _)| temporary::is_temporary(name)) {
+                    self.tidy(Arc::clone(&folder));
+                }
+                names.retain(|(name, _)| is_session_file(name));
+                let names = names.into_iter().map(|(name, _)| name).collect();
                 files.push(Files { folder, names });
             }
+        }
+        if has_abandoned {
+            self.tidy(Arc::clone(&root));
         }
         let folder = root;
         files.push(Files { folder, names });
@@ -349,14 +351,14 @@ impl Drop for Running {
     }
 }
 
-/// `--<cwd without its leading separator, / \ : as ->--`.
+/// `--<cwd without its leading separator, / \ : and control characters as ->--`.
 fn folder_name(cwd: &str) -> OsString {
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
     // Longer than a file name may be: the end tells folders apart better than the start.
     let safe: String = inner
         .chars()
         .map(|c| {
-            if matches!(c, '/' | '\\' | ':' | '\0') {
+            if matches!(c, '/' | '\\' | ':') || is_control(c) {
                 '-'
             } else {
                 c
@@ -377,6 +379,14 @@ fn is_session_file(name: &OsStr) -> bool {
 
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
+}
+
+/// `sessionExists`.
+pub fn exists(id: &str) -> Error {
+    Error::new(
+        Kind::SessionExists,
+        format!("there is a session {id:?} already: open it, or choose another id"),
+    )
 }
 
 /// A session id for a new session: the client's, if it is well formed.
@@ -404,6 +414,7 @@ mod tests {
             ("/", "----"),
             ("C:\\work", "--C--work--"),
             ("../../etc", "--..-..-etc--"),
+            ("/a\u{1b}[2J\n\u{9b}\u{202e}z", "--a-[2J---z--"),
         ] {
             assert_eq!(folder_name(cwd), OsStr::new(name), "{cwd}");
         }

@@ -8,6 +8,7 @@ use super::screen::{Screen, Style};
 use super::tree::count;
 use crate::branches;
 use crate::error::{Error, Result};
+use crate::listing;
 use crate::log::diagnostic::{Damage, Diagnostic};
 use crate::log::file::Location;
 use crate::log::ingest::CURRENT_VERSION;
@@ -156,8 +157,13 @@ fn facts(screen: &mut Screen, opened: &Opened, size: u64) -> io::Result<()> {
     };
     if let Some(header) = log.header() {
         fact("session", &header.id)?;
-        if let Some(name) = tree.name() {
-            fact("name", name)?;
+        match tree.name() {
+            Some(name) => fact("name", name)?,
+            // What cannot be read is told below.
+            None => fact(
+                "begins",
+                &listing::first_message_of(opened).unwrap_or_default(),
+            )?,
         }
         let meaning = match log.version() {
             CURRENT_VERSION => "",

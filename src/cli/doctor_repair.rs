@@ -1,21 +1,33 @@
 //! `treelined doctor --repair`: what repairing did to a file, or with `--dry-run` would do. The repairing
 //! itself is the log's.
 
+use super::late_writes;
 use super::screen::{Screen, Style};
 use super::tree::count;
+use crate::log::Opened;
 use crate::log::file::Location;
 use crate::log::repair::{self, Report};
+use crate::session::Session;
+use crate::sync::Durability;
 use crate::terminal;
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Repairs one file; false if something was to be done and was not.
-pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> io::Result<bool> {
+pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::Result<bool> {
     writeln!(screen)?;
+    if !dry_run {
+        late_writes::warn(screen)?;
+    }
     match Location::of_path(path).and_then(|at| repair::repair(&at, dry_run)) {
         Ok(report) => {
             tell(screen, &report)?;
-            Ok(report.is_repaired || report.lines == 0)
+            let is_done = report.replaced.is_some() || report.lines == 0;
+            if let Some(replaced) = report.replaced {
+                screen.flush()?;
+                carry_over(screen, replaced)?;
+            }
+            Ok(is_done)
         }
         Err(error) => {
             let kind = screen.style(Style::Red, error.kind.name());
@@ -29,6 +41,14 @@ pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> io::Result<bool>
     }
 }
 
+fn carry_over(screen: &mut Screen, replaced: Opened) -> anyhow::Result<()> {
+    let session = Session::new(replaced, false, Durability::Always);
+    super::small_runtime()?.block_on(async {
+        late_writes::commit(&session).await?;
+        late_writes::carry_over(&session, screen).await
+    })
+}
+
 fn tell(screen: &mut Screen, report: &Report) -> io::Result<()> {
     if report.lines == 0 {
         return writeln!(screen, "  no line needs repair");
@@ -36,7 +56,7 @@ fn tell(screen: &mut Screen, report: &Report) -> io::Result<()> {
     let lines = count(report.lines as u64, "line", "lines");
     let bytes = count(report.quarantined_bytes, "byte", "bytes");
     let entries = count(report.recovered as u64, "entry", "entries");
-    if !report.is_repaired {
+    if report.replaced.is_none() {
         return writeln!(
             screen,
             "  repairing would mend {lines}, put {bytes} in quarantine and keep {entries} found in them"

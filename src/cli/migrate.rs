@@ -1,19 +1,16 @@
 //! `treelined migrate`: a file of version 1 or 2 rewritten as version 3 (storage.md §2), which else
 //! happens with the first write.
 //!
-//! The rewriting is the session's own, and so is carrying over what still arrives in the old file: a
-//! commit with nothing in it.
+//! The rewriting is the session's own: it comes with a commit, here one with nothing in it.
 
-use super::Options;
 use super::screen::Screen;
-use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
+use super::{Options, late_writes};
+use crate::error::{Error, Kind};
 use crate::log::Log;
 use crate::log::file::Location;
 use crate::log::handle::Access;
 use crate::log::ingest::CURRENT_VERSION;
-use crate::session::{Planned, Session};
-use crate::sync::Durability;
+use crate::session::Session;
 use crate::terminal;
 use anyhow::Context;
 use clap::Args;
@@ -21,12 +18,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
-
-/// How long nothing may have arrived in the old file before it is left alone, and the pause between
-/// two looks.
-const QUIET: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
 pub struct Migrate {
@@ -53,11 +44,12 @@ pub fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
         screen.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
+    late_writes::warn(&mut screen)?;
     let session = Session::new(opened, false, options.config()?.durability);
     let runtime = super::small_runtime()?;
     runtime.block_on(async {
         super::outlive_the_size_limit()?;
-        anyhow::Ok(commit(&session).await?)
+        anyhow::Ok(late_writes::commit(&session).await?)
     })?;
     let kept = original_kept(&location, &original).context("look for the original")?;
     writeln!(
@@ -69,40 +61,8 @@ pub fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
         writeln!(screen, "the original is kept as {}", terminal::line(&kept))?;
     }
     screen.flush()?;
-    runtime.block_on(carry_over(&session))?;
+    runtime.block_on(late_writes::carry_over(&session, &mut screen))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Migrates, and carries over what has arrived in the old file.
-async fn commit(session: &Session) -> Result<()> {
-    let cancel = Cancel::new();
-    let turn = session.turn(&cancel).await?;
-    let (_turn, _changes, committed) = turn.commit(&cancel, |_| Ok(Planned::default())).await;
-    let Some(file) = committed?.unsynced else {
-        return Ok(());
-    };
-    let untold = || {};
-    let synced = session.syncer.after_write(Durability::Always, file, untold);
-    synced.await
-}
-
-/// Looks after the old file until nothing has arrived in it for a while: a writer that takes no lock
-/// may have opened it before.
-async fn carry_over(session: &Session) -> Result<()> {
-    let mut quiet_since = Instant::now();
-    loop {
-        let mut turn = session.turn(&Cancel::new()).await?;
-        let (is_held, has_arrivals) = (turn.has_predecessor(), turn.has_arrivals());
-        drop(turn);
-        if has_arrivals {
-            commit(session).await?;
-            quiet_since = Instant::now();
-        }
-        if !is_held || quiet_since.elapsed() >= QUIET {
-            return Ok(());
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
 }
 
 /// The file beside `location` that has all of the original: an earlier migration may have left

@@ -1,8 +1,8 @@
 //! The command line: what can be asked of the program besides serving.
 //!
 //! Owns arguments, the environment, logging and exit codes. In reading order: [`serve`] is the daemon
-//! itself; [`daemon`] runs one as a child and speaks to it as any client does, for [`call`], [`tree`]
-//! and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
+//! itself; [`daemon`] runs one as a child and speaks to it as any client does, for [`call`], [`tree`],
+//! [`restore`] and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
 //! program says of itself; [`screen`], [`drawing`] and [`pretty`] are how things look.
 
 mod call;
@@ -12,8 +12,10 @@ mod doctor;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod late_writes;
 mod migrate;
 mod pretty;
+mod restore;
 mod screen;
 mod serve;
 mod story;
@@ -106,6 +108,8 @@ pub enum Command {
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
     Migrate(migrate::Migrate),
+    /// List deleted sessions, or bring one back
+    Restore(restore::Restore),
     /// Write the JSON Schema, method list and OpenRPC document of this daemon
     Schema(documents::Schema),
     /// Print a completion script
@@ -147,6 +151,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
+        Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Completions(completions)) => documents::completions(completions),
         Some(Command::Config) => print_config(options),

@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 /// Rows asked for at a time.
 const PAGE: usize = 100_000;
+/// Rows among which the first message is looked for.
+const FIRST_ROWS: usize = 16;
 /// Columns for ids at most.
 const ID_COLUMNS: usize = 16;
 
@@ -30,7 +32,7 @@ pub struct Tree {
     /// Only entries whose text holds all these words, "…" being one word; /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
-    /// Show the ids of entries
+    /// Show the ids of the session and its entries
     #[arg(long)]
     ids: bool,
     /// Draw with ASCII only
@@ -91,7 +93,11 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
         diagnostics,
     } = serde_json::from_str(opened.get()).context("understand open_session")?;
     let mut screen = Screen::new();
-    head(&mut screen, &session, tree.ascii)?;
+    let first = match session.name {
+        Some(_) => String::new(),
+        None => first_message(daemon)?,
+    };
+    head(&mut screen, &session, &first, tree)?;
     let mut cursor = None;
     let mut drawing = None;
     let mut rows = 0;
@@ -180,14 +186,47 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-fn head(screen: &mut Screen, session: &Session, ascii: bool) -> anyhow::Result<()> {
-    let (dot, cut) = if ascii { ("-", "...") } else { ("·", "…") };
+/// The first user message that has text, on one line; empty if there is none.
+fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
+    #[derive(Deserialize)]
+    struct Page {
+        nodes: Vec<Said>,
+    }
+    #[derive(Deserialize)]
+    struct Said {
+        preview: String,
+    }
+    let params = json!({ "filter": "user-only", "limit": FIRST_ROWS });
+    let answered = daemon.call("get_tree", &params.to_string())?;
+    let page: Page = serde_json::from_str(answered.get()).context("understand get_tree")?;
+    let mut previews = page.nodes.into_iter().map(|said| said.preview);
+    Ok(previews
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default())
+}
+
+/// What a session is called where people see it: by its name, else by its first message.
+pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
+    match (name, first_message) {
+        (Some(name), _) => name,
+        (None, "") => "(no messages)",
+        (None, first_message) => first_message,
+    }
+}
+
+fn head(screen: &mut Screen, session: &Session, first: &str, tree: &Tree) -> anyhow::Result<()> {
+    let (dot, cut) = if tree.ascii {
+        ("-", "...")
+    } else {
+        ("·", "…")
+    };
     let entries = count(session.entry_count, "entry", "entries");
     let (id, cwd) = (&session.session_id, &session.cwd);
-    let (name, about) = match &session.name {
-        Some(name) => (name, format!("{id} {dot} {cwd} {dot} {entries}")),
-        None => (id, format!("{cwd} {dot} {entries}")),
+    let about = match tree.ids {
+        true => format!("{id} {dot} {cwd} {dot} {entries}"),
+        false => format!("{cwd} {dot} {entries}"),
     };
+    let name = title(session.name.as_deref(), first);
     for (style, text) in [(Style::Bold, name), (Style::Dim, &about)] {
         let text = terminal::line(text);
         let text = terminal::cut(&text, screen.columns, cut);

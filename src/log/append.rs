@@ -75,7 +75,7 @@ impl Log {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(TryLock::Contended),
             // Where locks do not work, O_APPEND alone has to do (`multiWriter` is false there).
-            Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
+            Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
             Err(TryLockError::Error(error)) => {
                 return Err(Error::io("lock the session file", &error));
             }
@@ -185,6 +185,7 @@ pub struct Landed {
 impl FileLog {
     /// Makes the file with its header and first entries.
     fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<Landed> {
+        let _claimed = self.claim.as_ref().map(|claim| claim()).transpose()?;
         let created = self.at.folder.create(&self.at.name);
         let created = match created {
             // Somebody has removed the folder since the session was begun.
@@ -374,11 +375,6 @@ fn write_once(mut file: &File, text: &[u8]) -> io::Result<usize> {
             other => return other,
         }
     }
-}
-
-fn is_unsupported(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Unsupported)
-        || error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error())
 }
 
 fn full(message: &'static str) -> Error {

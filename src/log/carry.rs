@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How long a writer may take from opening the file to writing to it.
 const HELD: Duration = Duration::from_secs(60);
+/// How long a line may take that somebody writes into the new file piece by piece.
+const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 /// A file that has been replaced by another one of the same session.
 pub struct Predecessor {
@@ -29,13 +31,15 @@ pub struct Predecessor {
     /// Keeps it open: its name is another's now.
     file: Arc<File>,
     until: Instant,
+    /// Bytes that were there at the last look: what follows the last whole line may be a fragment that
+    /// nobody finishes.
+    looked_at: u64,
+    /// Whether it was looked at after the time was up.
+    is_settled: bool,
+    /// Since when what is pending waits for the end of a line in the new file.
+    waits_since: Option<Instant>,
     /// Read from the old file and not yet in the new one.
     pending: Vec<Vec<u8>>,
-    /// How long the old file was when it was last looked at. It may end in a fragment that nobody will
-    /// ever complete, and that is no arrival. Bytes.
-    looked_to: u64,
-    /// Whether it has been looked at after the time was over.
-    is_finished: bool,
 }
 
 impl Predecessor {
@@ -46,15 +50,16 @@ impl Predecessor {
         };
         let open = file_log.open.as_ref()?;
         let file = open.handle.get(Access::Read, || Err(())).ok()?;
-        let end = file_log.end;
+        let looked_at = file_log.end;
         Some(Self {
             log,
             tree,
             file,
             until: Instant::now() + HELD,
+            looked_at,
+            is_settled: false,
+            waits_since: None,
             pending: Vec::new(),
-            looked_to: end,
-            is_finished: false,
         })
     }
 
@@ -73,10 +78,13 @@ impl Predecessor {
         let Store::File(log) = &self.log.store else {
             return false;
         };
-        let awaits_end = Instant::now() >= self.until && !self.is_finished;
-        let from = if awaits_end { log.end } else { self.looked_to };
+        let Ok(status) = file::status_of(&self.file) else {
+            return !self.pending.is_empty();
+        };
+        let is_last_look = !self.is_settled && Instant::now() >= self.until;
         !self.pending.is_empty()
-            || file::status_of(&self.file).is_ok_and(|status| status.size > from)
+            || status.size > self.looked_at
+            || (is_last_look && status.size > log.end)
     }
 
     /// Whole lines that have come, as version 3, without those that `successor` has: another
@@ -87,13 +95,17 @@ impl Predecessor {
         };
         let from = log.end;
         // At the end a line break is not waited for any longer.
-        let is_last = Instant::now() >= self.until;
-        let tail = if is_last { Tail::Take } else { Tail::Leave };
-        let size = file::status_of(&self.file).map(|status| status.size);
-        self.looked_to = size.unwrap_or(from).max(self.looked_to);
-        self.is_finished |= is_last;
+        let is_last_look = Instant::now() >= self.until;
+        let tail = if is_last_look {
+            Tail::Take
+        } else {
+            Tail::Leave
+        };
+        let size = file::status_of(&self.file).map_or(from, |status| status.size);
         log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
+        self.looked_at = size.max(end);
+        self.is_settled = is_last_look;
         if end > from {
             let new = if self.log.version() < CURRENT_VERSION {
                 self.log.migrated(&self.tree, from)?
@@ -106,13 +118,41 @@ impl Predecessor {
         Ok(self.pending.clone())
     }
 
+    /// Whether what has arrived can be appended now. A line that somebody is writing piece by piece is
+    /// waited for: it would be cut in two.
+    pub fn may_append(&mut self, successor: &Log) -> bool {
+        if !successor.ends_in_fragment() {
+            return true;
+        }
+        let since = self.waits_since.get_or_insert_with(Instant::now);
+        since.elapsed() >= IN_FLIGHT
+    }
+
     /// What [`Predecessor::arrivals`] gave is in the new file.
     pub fn carried(&mut self) {
         self.pending.clear();
+        self.waits_since = None;
     }
 }
 
 impl Log {
+    /// Whether the last line in the file has no line break now.
+    fn ends_in_fragment(&self) -> bool {
+        use std::os::unix::fs::FileExt;
+        let Store::File(log) = &self.store else {
+            return false;
+        };
+        let file = log.open.as_ref();
+        let file = file.and_then(|open| log.file(open, Access::Read).ok());
+        let Some(file) = file else {
+            return false;
+        };
+        let size = file::status_of(&file).map_or(0, |status| status.size);
+        let mut last = [b'\n'];
+        let read = file.read_exact_at(&mut last, size.saturating_sub(1));
+        read.is_ok() && last != *b"\n"
+    }
+
     /// Appends lines that others have written elsewhere, and takes them in as theirs.
     pub fn write_for_others(
         &mut self,

@@ -7,6 +7,7 @@ use super::body::Bodies;
 use super::file::{self, Location};
 use super::handle::{Access, Handle};
 use super::ingest::Ingest;
+use super::temporary::Temporary;
 use super::{FileLog, Log, OpenFile, Opened, lines};
 use crate::error::{Error, Result};
 use crate::tree::{Copied, Place, Tree};
@@ -52,7 +53,9 @@ pub struct Made {
 impl Draft {
     /// Begins the file of a session with this header; `tree` is empty, and has room for its entries.
     pub fn begin(at: Location, header_line: Vec<u8>, tree: Tree) -> Result<Self> {
-        let (temporary, file) = Temporary::make(&at)?;
+        let temporary = Temporary::for_name(&at.folder, &at.name);
+        let temporary = temporary.map_err(|error| write_failed(&at, &error))?;
+        let file = Arc::clone(temporary.file());
         let mut draft = Self {
             at,
             temporary,
@@ -143,6 +146,7 @@ impl Draft {
         let log = FileLog {
             at,
             open: Some(OpenFile::new(handle, status.identity)),
+            claim: None,
             header_line: self.header_line,
             header_at: 0,
             end: self.end,
@@ -157,40 +161,6 @@ impl Draft {
 
 fn write_failed(at: &Location, error: &io::Error) -> Error {
     Error::io(&format!("write {}", at.path().display()), error)
-}
-
-/// The name of a file that is not finished; removed when dropped.
-struct Temporary {
-    at: Location,
-    is_named: bool,
-}
-
-impl Temporary {
-    fn make(beside: &Location) -> Result<(Self, File)> {
-        let name = file::temporary_name(&beside.name);
-        let made = beside.folder.create(&name);
-        let made = made.map_err(|error| write_failed(beside, &error))?;
-        let at = Location {
-            folder: Arc::clone(&beside.folder),
-            name,
-        };
-        let is_named = false;
-        Ok((Self { at, is_named }, made))
-    }
-
-    fn name(mut self, to: &Location) -> io::Result<()> {
-        let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
-        self.is_named = renamed.is_ok();
-        renamed
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.is_named {
-            let _gone = self.at.folder.remove(&self.at.name);
-        }
-    }
 }
 
 /// Writes a file in chunks, from the second on by a thread of its own: the kernel's copying into the
@@ -209,9 +179,9 @@ struct Writer {
 }
 
 impl Output {
-    fn new(file: File) -> Self {
+    fn new(file: Arc<File>) -> Self {
         Self {
-            file: Arc::new(file),
+            file,
             chunk: Vec::new(),
             filled: 0,
             writer: None,

@@ -6,38 +6,20 @@ use crate::error::{Error, Kind, Result};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
 /// 0600.
 pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// 0700.
 pub const FOLDER_MODE: Mode = Mode::RWXU;
 
-/// How names of files that are not finished end.
-const TEMPORARY: &str = ".tmp";
-/// How long such a file may be somebody's who is still writing it.
-const ABANDONED: Duration = Duration::from_secs(600);
-
-/// What a file is called until it is finished: hidden, and this process's own.
-pub fn temporary_name(name: &OsStr) -> OsString {
-    let mut temporary = OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{}{TEMPORARY}", std::process::id()));
-    temporary
-}
-
-/// Whether [`temporary_name`] has made this name, be it in another process.
-pub fn is_temporary(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes().strip_prefix(b".");
-    let name = name.and_then(|name| name.strip_suffix(TEMPORARY.as_bytes()));
-    let number = name.and_then(|name| name.rsplit(|byte| *byte == b'.').next());
-    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-}
+/// How long another process's lock of a folder is waited for.
+const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A folder. Files in it are named relative to it, so that swapping a path above it for a link leads
 /// nowhere.
@@ -251,6 +233,15 @@ impl Folder {
         Ok(status(&stat))
     }
 
+    /// When anything of what bears this name was last changed, its name too: seconds and nanoseconds of
+    /// Unix time.
+    // The field types of `stat` differ between platforms.
+    #[allow(clippy::unnecessary_cast)]
+    pub fn changed(&self, name: &OsStr) -> io::Result<(i64, i64)> {
+        let stat = self.at(|fd| fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW))?;
+        Ok((stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+    }
+
     /// The status of each of these, as [`Folder::status`] has it, through one handle.
     pub fn statuses<'n>(
         &self,
@@ -314,27 +305,64 @@ impl Folder {
         Ok(self.at(|folder| fs::renameat(folder, from, &*to_folder, to))?)
     }
 
+    /// As [`Folder::rename`], but fails with `EEXIST` if something bears the name.
+    pub fn rename_new(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
+        let target = to_folder.fd()?;
+        let flags = fs::RenameFlags::NOREPLACE;
+        match self.at(|folder| fs::renameat_with(folder, from, &*target, to, flags)) {
+            // Not every file system has it.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to_folder.status(to) {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => self.rename(from, to_folder, to),
+            },
+            other => Ok(other?),
+        }
+    }
+
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
     }
 
-    /// Removes what processes that were killed have left unfinished.
-    pub fn remove_abandoned(&self) -> io::Result<()> {
-        for (name, _) in self.list()? {
-            if is_temporary(&name) && self.status(&name).is_ok_and(is_abandoned) {
-                self.remove(&name)?;
+    /// Removes an empty folder in it.
+    pub fn remove_subfolder(&self, name: &OsStr) -> io::Result<()> {
+        Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
+    }
+
+    /// Waits for the right to choose names in it, which other processes that ask for it respect. There is
+    /// nothing to wait for where the file system has no locks.
+    pub fn lock(&self) -> Result<FolderLock> {
+        let failed = |error: io::Error| {
+            Error::io(&format!("lock the folder {}", self.path.display()), &error)
+        };
+        let open = || self.open_again();
+        let folder = match open() {
+            // Somebody has removed it.
+            Err(Errno::NOENT) => self.make_again().and_then(|()| Ok(open()?)),
+            other => other.map_err(io::Error::from),
+        };
+        let folder = folder.map_err(failed)?;
+        let began = Instant::now();
+        loop {
+            match folder.try_lock() {
+                Ok(()) => return Ok(FolderLock { _folder: folder }),
+                Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_LOCK_TIMEOUT => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = "another process is making a session in the same folder";
+                    return Err(Error::new(Kind::SessionLocked, message));
+                }
+                Err(TryLockError::Error(error)) if is_lock_unsupported(&error) => {
+                    return Ok(FolderLock { _folder: folder });
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
         }
-        Ok(())
     }
 
     /// Makes names in it durable.
     pub fn sync(&self) -> io::Result<()> {
-        match fs::fsync(self.fd()?) {
-            // Some file systems have nothing to sync for a folder.
-            Err(Errno::INVAL) => Ok(()),
-            other => Ok(other?),
-        }
+        sync_folder(&*self.fd()?)
     }
 
     fn failed(&self, action: &str, name: &OsStr, error: Errno) -> Error {
@@ -346,22 +374,52 @@ impl Folder {
     }
 }
 
-/// Whether nobody can still be writing an unfinished file of this status.
-pub fn is_abandoned(status: Status) -> bool {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    // Before 1970 nothing can be said about age: then nothing is abandoned.
-    let now = now.unwrap_or_default().as_secs();
-    let modified = u64::try_from(status.modified.0).unwrap_or_default();
-    modified.saturating_add(ABANDONED.as_secs()) < now
+/// The right to choose names in a folder, until dropped.
+#[must_use]
+pub struct FolderLock {
+    /// Its own descriptor: threads of one process exclude each other too.
+    _folder: File,
 }
 
-/// Makes a folder (0700) and what is missing above it.
+/// Whether an error of `flock` says that there are no locks here. Network file systems may want a
+/// descriptor for writing, which a folder has none of.
+pub fn is_lock_unsupported(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    error.kind() == io::ErrorKind::Unsupported
+        || [Errno::NOLCK, Errno::BADF]
+            .iter()
+            .any(|errno| code == Some(errno.raw_os_error()))
+}
+
+/// Makes a folder (0700) and what is missing above it. Their names are synced: what is put into the folder
+/// is lost with its name.
 fn make(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
+    let missing = path.ancestors().take_while(|above| !above.is_dir());
+    let parents: Vec<&Path> = missing.filter_map(Path::parent).collect();
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(path)
+        .create(path)?;
+    for parent in parents {
+        let is_here = parent.as_os_str().is_empty();
+        let parent = if is_here { Path::new(".") } else { parent };
+        match File::open(parent) {
+            Ok(parent) => sync_folder(&parent)?,
+            // A folder may be written to and not read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn sync_folder(folder: &File) -> io::Result<()> {
+    match folder.sync_all() {
+        // Some file systems have nothing to sync for a folder.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
 }
 
 /// `openat`. Out of descriptors, it closes those that nobody uses and tries once more.
@@ -442,25 +500,4 @@ pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn is_multi_writer(_file: &impl std::os::fd::AsFd) -> bool {
     true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Others may keep files here too, and call them what they like.
-    #[test]
-    fn only_names_made_here_are_temporary() {
-        assert!(is_temporary(&temporary_name(OsStr::new("s.jsonl"))));
-        for name in [
-            "s.tmp",
-            ".s.tmp",
-            "s.jsonl.7.tmp",
-            ".s.jsonl..tmp",
-            ".tmp",
-            ".s.7.tmp~",
-        ] {
-            assert!(!is_temporary(OsStr::new(name)), "{name}");
-        }
-    }
 }

@@ -217,6 +217,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
             Handle::new(file, Access::Read),
             status.identity,
         )),
+        claim: None,
         header_at: head.header.place.offset,
         header_line: head.header_line,
         end: head.end,

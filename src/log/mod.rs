@@ -19,6 +19,7 @@
 //! - [`carry`]: what still arrives in a file that has been replaced;
 //! - [`repair`]: what can be done about damage, when somebody asks;
 //! - [`file`]: opening files safely;
+//! - [`temporary`]: files that are not finished, and what killed processes leave of them;
 //! - [`handle`]: how many are open at a time.
 //!
 //! It does not decide what is written, nor where the leaf stands: that is the session's.
@@ -41,6 +42,7 @@ pub mod repair;
 pub mod rewrite;
 pub mod scan;
 pub mod sweep;
+pub mod temporary;
 pub mod whole;
 
 use crate::cancel::Cancel;
@@ -66,6 +68,9 @@ pub struct Log {
     ingest: Ingest,
 }
 
+/// Fails if the id of a new session is taken. While the lock is held nobody else takes one.
+pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
+
 enum Store {
     File(FileLog),
     Memory(Memory),
@@ -76,6 +81,8 @@ struct FileLog {
     at: Location,
     /// `None` until the first entry is written.
     open: Option<OpenFile>,
+    /// Asked before the file is made.
+    claim: Option<Claim>,
     /// The first line as it stands in the file, or as it will be written.
     header_line: Vec<u8>,
     /// Where the first line stands; damaged lines may precede it. Bytes.
@@ -150,6 +157,7 @@ impl Log {
                 Handle::new(file, Access::Read),
                 status.identity,
             )),
+            claim: None,
             header_line: Vec::new(),
             header_at: 0,
             end: 0,
@@ -178,6 +186,7 @@ impl Log {
             store: Store::File(FileLog {
                 at,
                 open: None,
+                claim: None,
                 header_line,
                 header_at: 0,
                 end: 0,
@@ -187,6 +196,14 @@ impl Log {
             }),
             ingest: Ingest::of_new(header, 0),
         }
+    }
+
+    /// Asks `claim` before the file is made.
+    pub fn claimed_by(mut self, claim: Claim) -> Self {
+        if let Store::File(log) = &mut self.store {
+            log.claim = Some(claim);
+        }
+        self
     }
 
     /// A log that is never written to disk.

@@ -5,7 +5,6 @@
 //! It mends lines, not links: an entry whose parent is unknown, or that stands twice, is left as it is.
 
 use super::append::{self, TryLock};
-use super::carry::Predecessor;
 use super::diagnostic::{Damage, Diagnostic};
 use super::file::Location;
 use super::handle::Access;
@@ -14,9 +13,9 @@ use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::rewrite::{self, copy_range};
 use super::scan::{self, Line};
-use super::{Log, Opened, Standing};
+use super::{Log, Opened, Standing, Store, temporary};
 use crate::error::{Error, Kind, Result};
-use crate::tree::{Place, Tree};
+use crate::tree::Place;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -30,7 +29,6 @@ const QUARANTINE_SUFFIX: &str = ".quarantine";
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What was found, and what was or would be done.
-#[derive(Debug)]
 pub struct Report {
     /// Everything that is wrong with the file.
     pub found: Vec<Diagnostic>,
@@ -42,8 +40,8 @@ pub struct Report {
     pub recovered: usize,
     /// Where the damaged bytes are; `None` if there are none or nothing was done.
     pub quarantine: Option<PathBuf>,
-    /// Whether the file was replaced.
-    pub is_repaired: bool,
+    /// The file that was replaced, if it was: others may still have it open and write to it.
+    pub replaced: Option<Opened>,
 }
 
 /// Repairs the file, or with `dry_run` says what would be done and writes nothing. `versionUnsupported`
@@ -68,6 +66,8 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
         None
     } else {
         let lock = locked(&mut opened.log)?;
+        let tidied = temporary::remove_abandoned(&at.folder);
+        tidied.map_err(|error| failed(at, &error))?;
         let read = Log::open(at.clone())?;
         if read.log.identity() != opened.log.identity() {
             return Err(append::replaced());
@@ -83,7 +83,12 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     let file = Arc::new(at.folder.file(&at.name, Access::Read)?);
     let header = log.header().map(|header| header.place);
     let header = header.ok_or_else(append::replaced)?;
-    let plan = plan(&file, header).map_err(|error| failed(at, &error))?;
+    // What comes behind this is not looked at: it is carried over.
+    let end = match &log.store {
+        Store::File(log) => log.end,
+        Store::Memory(_) => 0,
+    };
+    let plan = plan(&file, header, end).map_err(|error| failed(at, &error))?;
     let unended = diagnostics
         .iter()
         .any(|found| found.damage == Damage::MissingTrailingNewline);
@@ -97,7 +102,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
             .filter(|(offset, _)| *offset > header.offset)
             .count(),
         quarantine: None,
-        is_repaired: false,
+        replaced: None,
     };
     if lock.is_none() || report.lines == 0 {
         return Ok(report);
@@ -105,9 +110,12 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     if !plan.is_empty() {
         report.quarantine = Some(quarantine(at, &file, &plan)?);
     }
-    rewrite::replace(at, at, |out| write_repaired(out, &file, &plan))?;
-    report.is_repaired = true;
-    carry_over(at, log, tree)?;
+    rewrite::replace(at, at, |out| write_repaired(out, &file, &plan, end))?;
+    report.replaced = Some(Opened {
+        log,
+        tree,
+        diagnostics: Vec::new(),
+    });
     Ok(report)
 }
 
@@ -142,11 +150,15 @@ fn locked(log: &mut Log) -> Result<append::Lock> {
     }
 }
 
-/// The lines that are damaged. Those too long to be looked at are left alone.
-fn plan(file: &File, header: Place) -> io::Result<Vec<Damaged>> {
+/// The lines before `end` that are damaged, and the fragment that stands there. Lines too long to be
+/// looked at are left alone.
+fn plan(file: &File, header: Place, end: u64) -> io::Result<Vec<Damaged>> {
     let mut damaged = Vec::new();
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {
+        if line.offset >= end && line.terminated {
+            break;
+        }
         let Some(bytes) = line.bytes else {
             continue;
         };
@@ -222,12 +234,15 @@ fn quarantine(at: &Location, file: &File, plan: &[Damaged]) -> Result<PathBuf> {
     Ok(folder.path().join(name))
 }
 
-/// Every line that is sound, and what was recovered from the others. Entries that are not UTF-8 are
+/// Every line before `end` that is sound, and what was recovered from the others. Entries that are not UTF-8 are
 /// written as they are read: with U+FFFD.
-fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged]) -> io::Result<()> {
+fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged], end: u64) -> io::Result<()> {
     let mut damaged = plan.iter().peekable();
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {
+        if line.offset >= end {
+            break;
+        }
         let Some(damage) = damaged.next_if(|damage| damage.offset == line.offset) else {
             match line.bytes {
                 Some(bytes) => out.write_all(bytes)?,
@@ -242,27 +257,6 @@ fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged]) -> io::Re
             out.write_all(String::from_utf8_lossy(&bytes).as_bytes())?;
             out.write_all(b"\n")?;
         }
-    }
-    Ok(())
-}
-
-/// Takes along what a writer without a lock has written into the old file meanwhile. Daemons that
-/// have it open do so for a minute more.
-fn carry_over(at: &Location, old: Log, old_tree: Tree) -> Result<()> {
-    let Some(mut predecessor) = Predecessor::of(old, old_tree) else {
-        return Ok(());
-    };
-    if !predecessor.has_arrivals() {
-        return Ok(());
-    }
-    let Opened {
-        mut log, mut tree, ..
-    } = Log::open(at.clone())?;
-    let lock = locked(&mut log)?;
-    log.refresh(&mut tree)?;
-    let lines = predecessor.arrivals(&tree)?;
-    if !lines.is_empty() {
-        log.write_for_others(&lock, &mut tree, lines)?;
     }
     Ok(())
 }
@@ -312,7 +306,7 @@ mod tests {
         let (folder, at, bytes) = damaged_file();
         let report = repair(&at, true).unwrap();
         assert_eq!((report.lines, report.recovered), (7, 3));
-        assert!(!report.is_repaired && report.quarantine.is_none());
+        assert!(report.replaced.is_none() && report.quarantine.is_none());
         assert_eq!(fs::read(at.path()).unwrap(), bytes);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -324,7 +318,7 @@ mod tests {
         assert_eq!(before, ["a", "b", "c", "d", "e"]);
         let report = repair(&at, false).unwrap();
         assert_eq!(report.found, found);
-        assert!(report.is_repaired);
+        assert!(report.replaced.is_some());
         assert_eq!(ids(&at), (before, vec![]));
         let repaired = fs::read(at.path()).unwrap();
         assert!(repaired.starts_with(format!("{HEADER}\n{}\n", entry("a", "null")).as_bytes()));
@@ -349,7 +343,7 @@ mod tests {
 
         // A sound file is left alone.
         let again = repair(&at, false).unwrap();
-        assert!(!again.is_repaired && again.lines == 0);
+        assert!(again.replaced.is_none() && again.lines == 0);
         assert_eq!(fs::read(at.path()).unwrap(), repaired);
     }
 
@@ -358,7 +352,8 @@ mod tests {
         let (_folder, at, bytes) = damaged_file();
         let holder = File::open(at.path()).unwrap();
         holder.lock().unwrap();
-        assert_eq!(repair(&at, false).unwrap_err().kind, Kind::SessionLocked);
+        let refused = repair(&at, false).err().map(|error| error.kind);
+        assert_eq!(refused, Some(Kind::SessionLocked));
         assert_eq!(fs::read(at.path()).unwrap(), bytes);
     }
 }

@@ -10,21 +10,24 @@ use super::ingest::{CURRENT_VERSION, trimmed};
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::scan::{self, Line};
+use super::temporary::{self, Temporary};
 use super::{FileLog, Log, Store};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::tree::{Node, Place, Tree};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// What the original is kept as (storage.md §2 names it so for both versions).
-const BACKUP_SUFFIX: &str = ".v1.bak";
 /// Bytes copied or compared at a time.
 const COPIED: usize = 1 << 18;
+
+/// What the original is kept as: the name of the file and this.
+fn backup_suffix(version: u64) -> String {
+    format!(".v{version}.bak")
+}
 
 impl Log {
     /// Whether the file is of a version that has to be rewritten before anything is appended.
@@ -41,8 +44,8 @@ impl Log {
             return Err(nothing_to_rewrite());
         };
         let failed = |error: io::Error| log.failed("migrate", &error);
-        remove_leftovers(&log.at).map_err(failed)?;
-        keep_original(log, old)?;
+        temporary::remove_abandoned(&log.at.folder).map_err(failed)?;
+        keep_original(log, old, &backup_suffix(self.version()))?;
         replace(&log.at, &log.at, |out| {
             let header = self.header().map(|header| header.place);
             write_migrated(out, old, 0..log.end, header, tree, &bodies)?;
@@ -71,24 +74,10 @@ impl Log {
     }
 }
 
-/// Temporary files of processes that were killed while they migrated this file. The lock is held, so
-/// nobody is at it now.
-fn remove_leftovers(at: &Location) -> io::Result<()> {
-    let mut start = OsString::from(".");
-    start.push(&at.name);
-    for (name, _) in at.folder.list()? {
-        let bytes = name.as_encoded_bytes();
-        if bytes.starts_with(start.as_encoded_bytes()) && file::is_temporary(&name) {
-            at.folder.remove(&name)?;
-        }
-    }
-    Ok(())
-}
-
 /// Copies the original, synced, unless the copy is already there.
-fn keep_original(log: &FileLog, old: &File) -> Result<()> {
+fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     let failed = |error: io::Error| log.failed("migrate", &error);
-    let mut backup = log.at.beside(BACKUP_SUFFIX);
+    let mut backup = log.at.beside(suffix);
     let mut number = 1;
     while backup.status().is_ok() {
         if let Ok(kept) = backup.folder.file(&backup.name, Access::Read)
@@ -97,7 +86,7 @@ fn keep_original(log: &FileLog, old: &File) -> Result<()> {
             return Ok(());
         }
         number += 1;
-        backup = log.at.beside(&format!("{BACKUP_SUFFIX}.{number}"));
+        backup = log.at.beside(&format!("{suffix}.{number}"));
     }
     replace(&log.at, &backup, |out| copy(old, out))
 }
@@ -106,24 +95,19 @@ fn keep_original(log: &FileLog, old: &File) -> Result<()> {
 pub fn replace(
     at: &Location,
     to: &Location,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<()> {
-    let folder = &at.folder;
-    let name = file::temporary_name(&to.name);
     let failed = |error: io::Error| Error::io(&format!("write {}", to.path().display()), &error);
     let written = (|| {
-        // Left over from a process of the same number that was killed here.
-        let _absent = folder.remove(&name);
-        let mut out = BufWriter::with_capacity(1 << 18, folder.create(&name)?);
+        let temporary = Temporary::for_name(&at.folder, &to.name)?;
+        let mut out = BufWriter::with_capacity(1 << 18, &**temporary.file());
         write(&mut out)?;
         out.flush()?;
-        out.get_ref().sync_all()?;
-        folder.rename(&name, &to.folder, &to.name)?;
+        drop(out);
+        temporary.file().sync_all()?;
+        temporary.name(to)?;
         to.folder.sync()
     })();
-    if written.is_err() {
-        let _removed = folder.remove(&name);
-    }
     written.map_err(failed)
 }
 

@@ -197,6 +197,7 @@ pub enum Facts<'a> {
         is_error: bool,
         /// Of a tool result.
         tool_name: Option<Cow<'a, str>>,
+        said: Said,
     },
     Compaction {
         tokens_before: Option<u64>,
@@ -228,6 +229,20 @@ pub enum Facts<'a> {
         from: Option<Cow<'a, str>>,
         cause: Option<Cow<'a, str>>,
     },
+}
+
+/// The largest time there is in JavaScript, in Unix milliseconds.
+const MAX_MILLIS: f64 = 8.64e15;
+
+/// When a message of the user or the assistant was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// It is neither's, or has no content.
+    Never,
+    /// The message does not say: when its entry was written.
+    WithEntry,
+    /// In Unix milliseconds.
+    At(i64),
 }
 
 /// What a line holds.
@@ -500,11 +515,13 @@ struct Message<'a> {
     role: &'a [u8],
     /// Its content has text that is not blank.
     has_text: bool,
+    has_content: bool,
     tool_name: &'a [u8],
     is_error: &'a [u8],
     stop_reason: &'a [u8],
     exit_code: &'a [u8],
     cancelled: &'a [u8],
+    timestamp: &'a [u8],
 }
 
 impl<'a> Message<'a> {
@@ -531,6 +548,23 @@ impl<'a> Message<'a> {
             } else {
                 None
             },
+            said: self.said(role),
+        }
+    }
+
+    fn said(&self, role: Role) -> Said {
+        if !self.has_content || !matches!(role, Role::User | Role::Assistant) {
+            return Said::Never;
+        }
+        let text = str::from_utf8(self.timestamp).unwrap_or_default();
+        let fraction = || number(self.timestamp).filter(|time| time.abs() < MAX_MILLIS);
+        match text
+            .parse()
+            .ok()
+            .or_else(|| fraction().map(|time| time as i64))
+        {
+            Some(time) => Said::At(time),
+            None => Said::WithEntry,
         }
     }
 }
@@ -546,6 +580,7 @@ fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malforme
             b"content" => {
                 let (has_text, end) = walk_content(text, key.value_at)?;
                 message.has_text = has_text;
+                message.has_content = true;
                 members.resume(end);
                 continue;
             }
@@ -555,6 +590,7 @@ fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malforme
             b"stopReason" => &mut message.stop_reason,
             b"exitCode" => &mut message.exit_code,
             b"cancelled" => &mut message.cancelled,
+            b"timestamp" => &mut message.timestamp,
             _ => {
                 members.value()?;
                 continue;

@@ -6,6 +6,7 @@ use crate::json;
 use crate::log::diagnostic::{Damage, Diagnostic};
 use crate::session::Core;
 use crate::sync::Durability;
+use crate::timestamp;
 use crate::tree::{Cause, Node, Tree};
 use crate::wire;
 use jsonrpsee::types::ErrorObjectOwned;
@@ -102,6 +103,11 @@ pub fn session(open: &OpenSession, core: &Core) -> wire::Session {
             .log
             .location()
             .map(|at| at.path().display().to_string()),
+        version: core.log.version(),
+        created: header
+            .and_then(|header| timestamp::parse(header.timestamp.as_deref()?))
+            .map(timestamp::format),
+        header: raw(core.log.header_line().trim_ascii()),
         cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
         name: core.tree.name().map(str::to_owned),
         leaf_id: core.leaf_id().map(str::to_owned),

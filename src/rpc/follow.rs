@@ -15,6 +15,8 @@ const GATHERING: Duration = Duration::from_millis(20);
 /// First and longest pause between two looks at a file that was replaced.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(10);
+/// Between two looks before the process ends.
+const LAST_PAUSE: Duration = Duration::from_millis(5);
 
 impl Server {
     /// Has clients told of what others append while nobody asks.
@@ -75,7 +77,12 @@ impl Server {
     pub async fn look_a_last_time(self: &Arc<Self>) {
         let following = std::mem::take(&mut *self.following());
         for open in following {
-            self.carry_over(&open).await;
+            // Until lines that others are writing meanwhile have ended.
+            while self.carry_over(&open).await
+                && open.session.turn_though_closed().await.has_arrivals()
+            {
+                tokio::time::sleep(LAST_PAUSE).await;
+            }
             if open.session.syncer.flush().await.is_err() {
                 tracing::error!("entries of a replaced file may not be on disk");
             }

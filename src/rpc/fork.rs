@@ -7,6 +7,7 @@ use super::registry::{Paths, Subject};
 use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::{self, End, Position};
+use crate::flow::navigate::Draft;
 use crate::flow::{Minter, leaf, navigate};
 use crate::id;
 use crate::log::file::Folder;
@@ -114,6 +115,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         return Reply::of(&wire::ForkSessionResult {
             session: None,
             editor_text: None,
+            editor_images: None,
             cancelled: true,
             reason: Some(reason),
             by,
@@ -138,7 +140,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let end = fork::end(&turn.tree, entry, Some(source.position))?;
     let mut source = Source::read(&turn, end, entry, close_calls)?;
     source.cwd = params.cwd.unwrap_or(source.cwd);
-    let (editor_text, entry_id) = (source.editor_text.clone(), source.entry_id.clone());
+    let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
     let id = id::new_session_id();
@@ -154,8 +156,8 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
             drop(turn);
             let header = source.header(&server, id.as_str());
-            let how = (ephemeral, durability == Durability::Always);
-            copied(&server, &copy, header, how)
+            let synced = durability == Durability::Always;
+            copied(&server, &copy, header, (ephemeral, synced))
         })
         .await?
     };
@@ -180,7 +182,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     call.after(move || drop((ticket, forks_ticket)));
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
-        editor_text,
+        editor_text: draft.as_ref().map(|draft| draft.text.clone()),
+        editor_images: draft.filter(|draft| !draft.images.is_empty()).map(|draft| {
+            draft
+                .images
+                .iter()
+                .map(|image| convert::raw(image))
+                .collect()
+        }),
         cancelled: false,
         reason: None,
         by: None,
@@ -225,7 +234,8 @@ fn finish(server: &Arc<Server>, forked: &Arc<OpenSession>, written: Written) {
 struct Source {
     entry_id: Option<String>,
     position: Position,
-    editor_text: Option<String>,
+    /// What goes back to the editor.
+    draft: Option<Draft>,
     open_calls: Vec<fork::OpenCall>,
     cwd: String,
     /// The source's file, or its id where it has none.
@@ -250,7 +260,7 @@ impl Source {
         Ok(Self {
             entry_id: core.id_of(entry).map(str::to_owned),
             position: end.position,
-            editor_text: before.map(|entry| navigate::draft(&entry).text),
+            draft: before.map(|entry| navigate::draft(&entry)),
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
             parent_session: path
@@ -330,7 +340,8 @@ fn copied_whole(
     Ok((opened, Some(Written { folder, unsynced })))
 }
 
-/// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do.
+/// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do. An empty
+/// fork is written as a new session is.
 fn copied(
     server: &Server,
     copy: &Copy,
@@ -342,7 +353,7 @@ fn copied(
     }
     let location = server.store.place(&header)?;
     let log = Log::create(location.clone(), header);
-    if !copy.is_written() {
+    if copy.is_empty() && !server.writes_files_at_once() {
         let opened = Opened {
             log,
             tree: Tree::new(),
@@ -351,6 +362,7 @@ fn copied(
         return Ok((opened, None));
     }
     let folder = Arc::clone(&location.folder);
+    let synced = synced || copy.is_empty();
     let made = copy.to_file(location, log.header_line(), synced)?;
     let unsynced = (!synced).then(|| Unsynced::made(made.file, Arc::clone(&folder)));
     Ok((made.opened, Some(Written { folder, unsynced })))

@@ -9,7 +9,8 @@ use crate::catalogue::Row;
 use crate::error::{Error, Result};
 use crate::listing::Listing;
 use crate::session::blocking;
-use crate::timestamp;
+use crate::store::trash::Trashed;
+use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -41,20 +42,66 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
     blocking(move || page(server.store.list()?, &params, fits)).await
 }
 
+/// A page of the trash.
+pub fn trash_page(mut trashed: Vec<Trashed>, params: &wire::ListTrashParams) -> Result<Reply> {
+    let cwd = params.cwd.as_deref().map(normalized);
+    trashed.retain(|trashed| is_of(&trashed.row.listing, cwd.as_deref()));
+    let is_last = |cursor: &str, trashed: &Trashed| path_of(&trashed.row.listing) == cursor;
+    let start = after(&trashed, params.cursor.as_deref(), is_last)?;
+    let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
+    let end = trashed.len().min(start.saturating_add(limit));
+    let shown = trashed.get(start..end).unwrap_or_default();
+    let row = |trashed: &Trashed| wire::TrashedRow {
+        row: wire::SessionRow {
+            path: trashed.returns_to.display().to_string(),
+            ..session_row(&trashed.row.listing)
+        },
+        trashed_path: path_of(&trashed.row.listing),
+        deleted_at: timestamp::format(trashed.deleted_at),
+    };
+    let last = shown.last().filter(|_| end < trashed.len());
+    Reply::of(&wire::ListTrashResult {
+        sessions: shown.iter().map(row).collect(),
+        next_cursor: last.map(|last| path_of(&last.row.listing)),
+    })
+}
+
+/// Where the page behind this cursor begins.
+fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool) -> Result<usize> {
+    let Some(cursor) = cursor else {
+        return Ok(0);
+    };
+    let last = rows.iter().position(|row| is_last(cursor, row));
+    let last = last
+        .ok_or_else(|| Error::invalid_params("cursor", "names no session of this list any more"))?;
+    Ok(last + 1)
+}
+
+/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
+/// stay.
+fn normalized(cwd: &str) -> String {
+    let parts = cwd
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let parts = parts.collect::<Vec<_>>().join("/");
+    match cwd.starts_with('/') {
+        true => format!("/{parts}"),
+        false => parts,
+    }
+}
+
+/// Whether a session is of this directory, normalized.
+fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
+    let header = row.header.as_ref();
+    let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+    cwd.is_none_or(|cwd| its == cwd || normalized(its) == cwd)
+}
+
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
 fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams, fits: usize) -> Result<Reply> {
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
-    let start = match &params.cursor {
-        None => 0,
-        Some(cursor) => {
-            let is_last = |row: &Arc<Row>| row.listing.path.to_string_lossy() == **cursor;
-            let last = rows.iter().position(is_last);
-            let last = last.ok_or_else(|| {
-                Error::invalid_params("cursor", "names no session of this list any more")
-            })?;
-            last + 1
-        }
-    };
+    let is_last = |cursor: &str, row: &Arc<Row>| row.listing.path.to_string_lossy() == *cursor;
+    let start = after(&rows, params.cursor.as_deref(), is_last)?;
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
@@ -160,11 +207,11 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         .flat_map(|query| query.split_whitespace())
         .map(str::to_lowercase)
         .collect();
+    let wanted = params.cwd.as_deref().map(normalized);
     let keep = |row: &Arc<Row>| {
         let row = &row.listing;
         let header = row.header.as_ref();
         let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-        let in_cwd = params.cwd.as_deref().is_none_or(|wanted| wanted == cwd);
         let named = params
             .named
             .is_none_or(|wanted| wanted == row.name.is_some());
@@ -173,7 +220,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
             let id = header.map(|header| header.id.as_str()).unwrap_or_default();
             format!("{name}\n{}\n{cwd}\n{id}", row.first_message).to_lowercase()
         };
-        in_cwd
+        is_of(row, wanted.as_deref())
             && named
             && (words.is_empty() || {
                 let text = text();
@@ -198,49 +245,101 @@ fn ordered(mut rows: Vec<Arc<Row>>, sort: wire::SessionSort) -> Vec<Arc<Row>> {
     rows
 }
 
-/// Forks right behind the session they were made from.
+/// Forks right behind the session they were made from. Families, and the forks of one session, are by the
+/// newest activity in each.
 fn threaded(rows: Vec<Arc<Row>>) -> Vec<Arc<Row>> {
-    let mut by_name: HashMap<String, usize> = HashMap::new();
-    for (index, row) in rows.iter().enumerate() {
-        by_name.insert(path_of(&row.listing), index);
-        if let Some(header) = &row.listing.header {
-            by_name.entry(header.id.clone()).or_insert(index);
+    let mut families = Families::of(&rows);
+    let mut newest: Vec<Millis> = rows.iter().map(|row| row.listing.modified).collect();
+    // Forks before the session they were made from.
+    for index in families.in_order().into_iter().rev() {
+        let its = newest.get(index).copied();
+        let parent = families.parents.get(index).copied().flatten();
+        if let Some(parent) = parent.and_then(|parent| newest.get_mut(parent)) {
+            *parent = its.map_or(*parent, |its| its.max(*parent));
         }
     }
-    let parent = |index: usize| {
-        let row: &Arc<Row> = rows.get(index)?;
-        let parent = by_name.get(row.listing.header.as_ref()?.parent_session.as_ref()?);
-        parent.copied().filter(|parent| *parent != index)
-    };
-    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut roots = Vec::new();
-    for index in 0..rows.len() {
-        match parent(index) {
-            Some(parent) => children.entry(parent).or_default().push(index),
-            None => roots.push(index),
+    families.sort_by_key(|index| Reverse(newest.get(index).copied()));
+    let order = families.in_order().into_iter();
+    order.filter_map(|index| rows.get(index).cloned()).collect()
+}
+
+/// Which row's session was forked from which, by their numbers.
+struct Families {
+    parents: Vec<Option<usize>>,
+    children: HashMap<usize, Vec<usize>>,
+    roots: Vec<usize>,
+}
+
+impl Families {
+    fn of(rows: &[Arc<Row>]) -> Self {
+        let mut by_name: HashMap<String, usize> = HashMap::new();
+        for (index, row) in rows.iter().enumerate() {
+            by_name.insert(path_of(&row.listing), index);
+            if let Some(header) = &row.listing.header {
+                by_name.entry(header.id.clone()).or_insert(index);
+            }
+        }
+        let parent = |(index, row): (usize, &Arc<Row>)| {
+            let named = row.listing.header.as_ref()?.parent_session.as_ref()?;
+            // A path may be relative to the fork's own folder.
+            let beside = || row.listing.path.with_file_name(named).display().to_string();
+            let parent = by_name.get(named).or_else(|| by_name.get(&beside()));
+            parent.copied().filter(|parent| *parent != index)
+        };
+        let mut families = Self {
+            parents: rows.iter().enumerate().map(parent).collect(),
+            children: HashMap::new(),
+            roots: Vec::new(),
+        };
+        for (index, parent) in families.parents.iter().enumerate() {
+            match parent {
+                Some(parent) => families.children.entry(*parent).or_default().push(index),
+                None => families.roots.push(index),
+            }
+        }
+        families.cut_circles();
+        families
+    }
+
+    /// Those whose parents form a circle hang on no root: the first of each becomes one.
+    fn cut_circles(&mut self) {
+        let mut seen: HashSet<usize> = self.in_order().into_iter().collect();
+        for index in 0..self.parents.len() {
+            if seen.contains(&index) {
+                continue;
+            }
+            let parent = self.parents.get_mut(index).and_then(Option::take);
+            if let Some(forks) = parent.and_then(|parent| self.children.get_mut(&parent)) {
+                forks.retain(|fork| *fork != index);
+            }
+            self.roots.push(index);
+            seen.extend(self.below(vec![index]));
         }
     }
-    let mut order = Vec::with_capacity(rows.len());
-    let mut seen = HashSet::new();
-    // Those whose parents form a circle hang on no root.
-    let mut waiting: Vec<usize> = (0..rows.len()).rev().collect();
-    waiting.extend(roots.into_iter().rev());
-    while let Some(index) = waiting.pop() {
-        if seen.insert(index) {
+
+    fn sort_by_key<K: Ord>(&mut self, key: impl Fn(usize) -> K) {
+        self.roots.sort_by_key(|index| key(*index));
+        for forks in self.children.values_mut() {
+            forks.sort_by_key(|index| key(*index));
+        }
+    }
+
+    /// Each row before its forks.
+    fn in_order(&self) -> Vec<usize> {
+        self.below(self.roots.clone())
+    }
+
+    fn below(&self, roots: Vec<usize>) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.parents.len());
+        let mut waiting = roots;
+        waiting.reverse();
+        while let Some(index) = waiting.pop() {
             order.push(index);
-            waiting.extend(
-                children
-                    .remove(&index)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .rev(),
-            );
+            let forks = self.children.get(&index).into_iter().flatten();
+            waiting.extend(forks.rev());
         }
+        order
     }
-    order
-        .into_iter()
-        .filter_map(|index| rows.get(index).cloned())
-        .collect()
 }
 
 fn session_row(row: &Listing) -> wire::SessionRow {

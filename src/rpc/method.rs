@@ -103,6 +103,8 @@ fn methods(handover: &Arc<Handover>) -> Result<Methods, RegisterMethodError> {
     add(table, "close_session", sessions::close_session)?;
     add(table, "list_sessions", list::list_sessions)?;
     add(table, "delete_session", sessions::delete_session)?;
+    add(table, "list_trash", sessions::list_trash)?;
+    add(table, "restore_session", sessions::restore_session)?;
     add(table, "set_session_name", append::set_session_name)?;
     add(table, "append_message", append::append_message)?;
     add(table, "append_entries", append::append_entries)?;

@@ -156,6 +156,12 @@ impl Server {
         self.client.set(client).is_ok()
     }
 
+    /// Whether the file of a new session is written with it, unless the client says otherwise: a script
+    /// that makes a session expects to find it.
+    pub fn writes_files_at_once(&self) -> bool {
+        self.client().is_none()
+    }
+
     /// The most a message to the client may have, in bytes.
     pub fn client_frame_bytes(&self) -> usize {
         self.client()

@@ -1,6 +1,7 @@
 //! Sessions as a whole: create, open, close, delete (protocol.md §3).
 
 use super::convert;
+use super::list;
 use super::method::Reply;
 use super::registry::{Paths, Subject, Ticket};
 use super::server::{Call, OpenSession, Server};
@@ -9,14 +10,14 @@ use crate::flow::append::{self, NewEntry};
 use crate::id::SessionId;
 use crate::listing;
 use crate::log::file::Location;
-use crate::log::{self, Log, Opened};
+use crate::log::{self, Claim, Log, Opened};
 use crate::name;
 use crate::session::{Activity, Core, Session, Turn, blocking};
-use crate::store;
+use crate::store::{self, exists};
 use crate::sync::Durability;
 use crate::tree::Tree;
 use crate::wire::{self, notification};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ const HEADER_IS_READ: Duration = Duration::from_millis(100);
 
 pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) -> Result<Reply> {
     let id = store::choose_id(params.session_id.as_deref())?;
+    let ephemeral = params.ephemeral.unwrap_or_default();
+    if ephemeral && params.write.is_some() {
+        let why = "an ephemeral session is never written: leave it out";
+        return Err(Error::invalid_params("write", why));
+    }
     let server = Arc::clone(&call.server);
     let subject = Subject::Session(id.clone());
     let ticket = server.registry.enter(subject, Paths::Soon, true);
@@ -32,24 +38,21 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     if server.find(id.as_str()).is_some() {
         return Err(exists(id.as_str()));
     }
-    let ephemeral = params.ephemeral.unwrap_or_default();
-    // Only an id of the client's own can be taken.
-    if !ephemeral && params.session_id.is_some() {
-        let (server, id) = (Arc::clone(&server), id.clone());
-        blocking(move || match server.store.find(id.as_str()) {
-            Ok(_) => Err(exists(id.as_str())),
-            Err(error) if error.kind == Kind::SessionNotFound => Ok(()),
-            Err(error) => Err(error),
-        })
-        .await?;
-    }
+    let writes_now = match params.write {
+        Some(when) => when == wire::FirstWrite::Now,
+        None => server.writes_files_at_once(),
+    };
     let cwd = params.cwd.unwrap_or_else(|| server.config.cwd.clone());
     let parent = params.parent_session.as_deref();
     let header = log::new_header(id.as_str(), server.source.now_ms(), &cwd, parent);
     let log = if ephemeral {
         Log::ephemeral(header)
     } else {
-        Log::create(server.store.place(&header)?, header)
+        let log = Log::create(server.store.place(&header)?, header);
+        match params.session_id {
+            Some(_) => log.claimed_by(claim(&server, id.as_str())),
+            None => log,
+        }
     };
     let opened = Opened {
         log,
@@ -60,19 +63,31 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     let open = OpenSession::new(Session::new(opened, false, durability));
     let mut turn = open.session.turn(&call.cancel).await?;
     let name = params.name.as_deref().and_then(name::given);
+    let is_written = name.is_some() || (writes_now && !ephemeral);
     if let Some(name) = &name {
         turn = write_name(&call, turn, name).await?;
+    } else if is_written {
+        turn = turn.make_file().await?;
     }
     let result = wire::CreateSessionResult {
         session: convert::session(&open, &turn),
-        durability: convert::durability(match name {
-            Some(_) => open.session.syncer.durability(),
-            None => Durability::None,
-        }),
+        durability: open.durability(is_written),
     };
     drop(turn);
     Server::insert_after(&call, &open, ticket);
     Reply::of(&result)
+}
+
+/// Two processes never make a session with the same id. Only one that a client has chosen can be taken.
+fn claim(server: &Arc<Server>, id: &str) -> Claim {
+    let (server, id) = (Arc::downgrade(server), id.to_owned());
+    Box::new(move || match server.upgrade() {
+        Some(server) => server.store.claim(&id),
+        None => Err(Error::new(
+            Kind::ShuttingDown,
+            "the daemon is shutting down",
+        )),
+    })
 }
 
 /// The name is the first entry, written at once; nobody is told, since nobody knows the session.
@@ -125,6 +140,9 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
             let open = same_file(open, location).await?;
             return opened_before(&call, open, policy).await;
         }
+    }
+    if let Some(at) = opened.log.location().filter(|_| !read_only) {
+        server.store.tidy_once(&at.folder);
     }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
     let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
@@ -234,35 +252,60 @@ fn close(server: &Server, open: &OpenSession) {
 
 pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) -> Result<Reply> {
     let id = params.session_id;
-    // The ticket is kept until the file is gone: its id is free for the next request.
+    if let Some(open) = call.server.find(&id) {
+        open.session.check_writable()?;
+    }
+    // Turn and ticket are kept until the file is gone: nobody writes to it, and its id is free for the
+    // next request. Where that fails the session stays open.
     let ticket = call.server.enter(Some(&id), true);
-    let location = match closing(&call, Some(&id), &ticket).await {
+    let trashed = match closing(&call, Some(&id), &ticket).await {
         Ok((open, turn)) => {
             open.session.check_writable()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
+            let trashed = to_trash(&call.server, at).await?;
             close(&call.server, &open);
-            at
+            trashed
         }
         Err(error) if error.kind == Kind::SessionNotFound => {
             let server = Arc::clone(&call.server);
-            Some(blocking(move || server.store.find(&id)).await?)
+            let found = blocking(move || server.store.find(&id)).await?;
+            to_trash(&call.server, Some(found)).await?
         }
         Err(error) => return Err(error),
-    };
-    let server = Arc::clone(&call.server);
-    let trashed = match location {
-        Some(location) => Some(blocking(move || server.store.trash(&location)).await?),
-        None => None,
     };
     Reply::of(&wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
     })
 }
 
-fn exists(id: &str) -> Error {
-    Error::new(
-        Kind::SessionExists,
-        format!("there is a session {id:?} already"),
-    )
+async fn to_trash(server: &Arc<Server>, at: Option<Location>) -> Result<Option<PathBuf>> {
+    let Some(at) = at else {
+        return Ok(None);
+    };
+    let server = Arc::clone(server);
+    blocking(move || server.store.trash(&at).map(Some)).await
+}
+
+pub async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Result<Reply> {
+    let server = Arc::clone(&call.server);
+    blocking(move || list::trash_page(server.store.trashed()?, &params)).await
+}
+
+pub async fn restore_session(call: Arc<Call>, params: wire::RestoreSessionParams) -> Result<Reply> {
+    let id = params.session_id;
+    let ticket = call.server.enter(Some(&id), true);
+    ticket.admitted(&call.cancel).await?;
+    if call.server.find(&id).is_some() {
+        return Err(exists(&id));
+    }
+    let server = Arc::clone(&call.server);
+    let restored = blocking(move || {
+        let path = server.store.restore(&id, params.trashed_path.as_deref())?;
+        Ok(wire::RestoreSessionResult {
+            session_id: id,
+            path: path.display().to_string(),
+        })
+    });
+    Reply::of(&restored.await?)
 }

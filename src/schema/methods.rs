@@ -110,14 +110,18 @@ methods! {
     "initialize" InitializeParams => InitializeResult, "Introduces the client.",
         &[Kind::InvalidRequest, Kind::InvalidParams];
     "create_session" CreateSessionParams => CreateSessionResult, "Makes a new session and opens it.",
-        PARAMS, &[Kind::SessionExists, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown];
+        PARAMS, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown];
     "open_session" OpenSessionParams => OpenSessionResult, "Opens a session.",
         SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled];
     "close_session" CloseSessionParams => CloseSessionResult, "Closes a session.", SESSION, BUSY;
     "list_sessions" ListSessionsParams => ListSessionsResult, "Lists the sessions of the session directory.",
         PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled];
     "delete_session" DeleteSessionParams => DeleteSessionResult, "Moves a session to the trash folder.",
-        SESSION, &[Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied];
+        SESSION, &[Kind::SessionLocked, Kind::ReadOnly, Kind::VersionUnsupported, Kind::SessionBusy, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown, Kind::Cancelled];
+    "list_trash" ListTrashParams => ListTrashResult, "Lists deleted sessions.",
+        PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled];
+    "restore_session" RestoreSessionParams => RestoreSessionResult, "Moves a deleted session back.",
+        SESSION, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled];
     "set_session_name" SetSessionNameParams => SetSessionNameResult, "Names a session.", SESSION, APPEND;
     "append_message" AppendMessageParams => AppendMessageResult, "Appends a message.", SESSION, APPEND, ENTRY, NOT_FOUND;
     "append_entries" AppendEntriesParams => AppendEntriesResult, "Appends several entries, all or none.",

@@ -136,6 +136,15 @@ impl Turn {
         }
     }
 
+    /// Makes the file of a new session, with nothing but its header in it, synced with its name.
+    pub async fn make_file(mut self) -> Result<Turn> {
+        blocking(move || {
+            self.write_header()?;
+            Ok(self)
+        })
+        .await
+    }
+
     /// Plans, and writes what was planned; at once if the lock is free and there is little to read,
     /// else where waiting is allowed. Fails only where nothing can be carried out any more.
     pub async fn carry_out<W: Work>(
@@ -281,6 +290,25 @@ impl Core {
             drop(lock);
             self.catch_up_into(Standing::Replaced, changes)?;
         }
+    }
+
+    fn write_header(&mut self) -> Result<()> {
+        let TryLock::Locked(lock) = self.log.try_lock()? else {
+            return Ok(());
+        };
+        let landed = self.log.write(&lock, Vec::new())?;
+        self.log.take_in(&mut self.tree, &landed)?;
+        let Some(file) = &landed.file else {
+            return Ok(());
+        };
+        let synced = self.sync_creation(file);
+        if synced.is_err()
+            && let Some(at) = self.log.location()
+        {
+            // Nobody has been told of it.
+            let _removed = at.folder.remove(&at.name);
+        }
+        synced
     }
 
     fn write(&mut self, lock: Lock, planned: Planned) -> Result<Written> {

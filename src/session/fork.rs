@@ -94,9 +94,9 @@ impl Copy {
         })
     }
 
-    /// Whether there is anything to write: a fork of nothing has no file yet.
-    pub fn is_written(&self) -> bool {
-        !self.kept.is_empty()
+    /// Whether there is nothing to copy.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
     }
 
     /// Hands everything to `take`, in order.

@@ -1,7 +1,9 @@
 //! Forking a session into a new file (protocol.md §3, storage.md §5).
 
+use super::Raw;
 use super::append::Durability;
 use super::event::CancelReason;
+use super::message::ContentBlock;
 use super::session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,10 @@ pub struct ForkSessionResult {
     /// The text of the user message that was forked before, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
+    /// Its images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<ContentBlock>>")]
+    pub editor_images: Option<Vec<Raw>>,
     /// Nothing was made, for the `reason` given.
     pub cancelled: bool,
     /// Why nothing was made.

@@ -1,12 +1,12 @@
 //! Sessions as a whole: create, open, close, list, delete, name (protocol.md §3).
 
 use super::append::Durability;
-use super::params::{Count, count};
+use super::params::{AnyObject, Count, Raw, count};
 use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Makes a new session and opens it. Nothing is written before its first entry.
+/// Makes a new session and opens it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateSessionParams {
@@ -20,8 +20,22 @@ pub struct CreateSessionParams {
     pub parent_session: Option<String>,
     /// Never written to disk; nor are its forks.
     pub ephemeral: Option<bool>,
+    /// When the session's file is written. If left out: `first-entry` on a connection that has sent
+    /// `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    pub write: Option<FirstWrite>,
     /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
     pub durability: Option<DurabilityPolicy>,
+}
+
+/// When the file of a new session is written. A `sessionId` that is taken is refused with
+/// `sessionExists` then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstWrite {
+    /// Before the answer: the header, and the name if there is one, synced.
+    Now,
+    /// With the first entry, which the name is if there is one.
+    FirstEntry,
 }
 
 /// When what is appended to a session is synced.
@@ -118,7 +132,8 @@ pub struct CloseSessionResult {}
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListSessionsParams {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make
+    /// no difference; links and `..` are not resolved.
     pub cwd: Option<String>,
     /// True: only sessions with a name; false: only those without.
     pub named: Option<bool>,
@@ -145,7 +160,8 @@ pub enum SessionSort {
     Created,
     /// By name, unnamed ones last.
     Name,
-    /// Forks behind the session they come from.
+    /// Forks behind the session they come from; families, and forks of one session, by the last activity
+    /// in each.
     Threaded,
 }
 
@@ -161,7 +177,8 @@ pub struct ListSessionsResult {
     pub next_cursor: Option<String>,
 }
 
-/// Moves the file of a session to the trash folder of the session directory.
+/// Moves the file of a session to the trash folder of the session directory, with the originals that
+/// migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeleteSessionParams {
@@ -175,6 +192,64 @@ pub struct DeleteSessionParams {
 pub struct DeleteSessionResult {
     /// Where the file is now; null if the session had none.
     pub trashed_path: Option<String>,
+}
+
+/// Lists the deleted sessions, the last one first.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListTrashParams {
+    /// Only sessions of this working directory; all if left out.
+    pub cwd: Option<String>,
+    /// Most rows of a page.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub limit: Option<u64>,
+    /// `nextCursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// The result of `list_trash`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTrashResult {
+    /// The rows of this page.
+    pub sessions: Vec<TrashedRow>,
+    /// There are more rows: `cursor` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A deleted session.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrashedRow {
+    /// As in `list_sessions`; `path` is where the file goes when it is restored.
+    #[serde(flatten)]
+    pub row: SessionRow,
+    /// Where the file is now.
+    pub trashed_path: String,
+    /// ISO 8601.
+    pub deleted_at: String,
+}
+
+/// Moves a deleted session back to the session directory. It is not opened.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RestoreSessionParams {
+    /// A session in the trash.
+    pub session_id: String,
+    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    pub trashed_path: Option<String>,
+}
+
+/// The result of `restore_session`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreSessionResult {
+    /// The session.
+    pub session_id: String,
+    /// Where its file is now.
+    pub path: String,
 }
 
 mutation_params! {
@@ -206,6 +281,14 @@ pub struct Session {
     /// The session file; left out for ephemeral sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+    pub version: u64,
+    /// The time in the header, ISO 8601; left out if the header has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// The header as it is stored, or will be, with all its members. Untrusted.
+    #[schemars(with = "AnyObject")]
+    pub header: Raw,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
     /// Left out if it has none.
@@ -241,7 +324,8 @@ pub struct SessionRow {
     pub name: Option<String>,
     /// ISO 8601.
     pub created: String,
-    /// The last activity, ISO 8601.
+    /// When the last message of the user or the assistant was sent, else when the session was created;
+    /// ISO 8601.
     pub modified: String,
     /// Messages on all branches.
     pub message_count: u64,

@@ -4,6 +4,7 @@
 //   {"make": handle, "by": "create"|"open"|"forkFrom"|"inMemory", "args": […]}   a SessionManager
 //   {"on": handle, "call": method, "args": […]}                       one of its methods
 //   {"dump": handle}                                                  all that is compared
+//   {"list": [cwd, folder]}                                          the rows of pi's list of sessions
 //   {"drop": handle}                                                  forgets it
 //
 // Absent arguments are undefined, as pi's own callers pass them. The agent around the SessionManager
@@ -19,6 +20,7 @@ function perform(request) {
         managers.set(request.make, made);
         return { file: made.getSessionFile(), sessionId: made.getSessionId() };
     }
+    if (request.list !== undefined) return SessionManager.list(...request.list);
     if (request.drop !== undefined) return managers.delete(request.drop);
     const manager = managers.get(request.on ?? request.dump);
     if (!manager) throw new Error(`no such handle: ${request.on ?? request.dump}`);
@@ -56,9 +58,9 @@ function preorder(roots) {
     return found;
 }
 
-function answer(line) {
+async function answer(line) {
     try {
-        return { ok: perform(JSON.parse(line)) ?? null };
+        return { ok: (await perform(JSON.parse(line))) ?? null };
     } catch (error) {
         return { error: String(error?.message ?? error) };
     }
@@ -69,5 +71,5 @@ let pending = "";
 for await (const chunk of process.stdin.setEncoding("utf8")) {
     const lines = (pending + chunk).split("\n");
     pending = lines.pop();
-    for (const line of lines) process.stdout.write(`${JSON.stringify(answer(line))}\n`);
+    for (const line of lines) process.stdout.write(`${JSON.stringify(await answer(line))}\n`);
 }

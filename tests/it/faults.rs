@@ -212,6 +212,8 @@ fn out_of_descriptors_calls_fail_and_work_again_afterwards() {
 pub struct Shim {
     library: PathBuf,
     actions: PathBuf,
+    /// Where it notes what was synced.
+    synced: PathBuf,
 }
 
 impl Shim {
@@ -236,18 +238,21 @@ impl Shim {
                 .then_some(library)
         });
         let actions = home.files().join("actions");
+        let synced = home.files().join("synced");
         fs::write(&actions, "").unwrap();
         Some(Shim {
             library: library.clone()?,
             actions,
+            synced,
         })
     }
 
     /// What has a program preload it.
-    pub fn env(&self) -> [(&str, &str); 2] {
+    pub fn env(&self) -> [(&str, &str); 3] {
         [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
             ("SHIM_ACTIONS", self.actions.to_str().unwrap()),
+            ("SHIM_SYNCED", self.synced.to_str().unwrap()),
         ]
     }
 
@@ -255,6 +260,11 @@ impl Shim {
         let mut d = quiet(home, args, &self.env());
         d.let_complain();
         d
+    }
+
+    /// Everything that was synced by now.
+    pub fn synced(&self) -> String {
+        fs::read_to_string(&self.synced).unwrap_or_default()
     }
 
     pub fn act(&self, actions: &str) {
@@ -425,6 +435,16 @@ fn the_first_write_of_a_session_is_synced_whatever_the_policy() {
             "durabilityUnknown",
         );
         shim.is_done();
+        // Made without an entry, the session leaves nothing.
+        let before = home.session_files();
+        shim.act("sync error 5\n");
+        d.err_kind(
+            "create_session",
+            json!({"write": "now"}),
+            "durabilityUnknown",
+        );
+        shim.is_done();
+        assert_eq!(home.session_files(), before);
     }
 }
 

@@ -891,9 +891,10 @@ impl Daemon {
 
     // --- the calls most tests make ---
 
+    /// A session that is written with its first entry.
     #[track_caller]
     pub fn create(&mut self) -> String {
-        let made = self.ok("create_session", json!({}));
+        let made = self.ok("create_session", json!({"write": "first-entry"}));
         made["session"]["sessionId"]
             .as_str()
             .expect("sessionId")

@@ -6,6 +6,7 @@
 
 mod alternating;
 mod forks;
+mod lists;
 mod migration;
 mod pi;
 mod written;

@@ -49,8 +49,8 @@ fn placed(version: u64, n: usize) -> (Arc<Home>, PathBuf, Vec<u8>) {
     (home, path, original)
 }
 
-fn backup_of(path: &Path) -> PathBuf {
-    path.with_file_name("old.jsonl.v1.bak")
+fn backup_of(version: u64, path: &Path) -> PathBuf {
+    path.with_file_name(format!("old.jsonl.v{version}.bak"))
 }
 
 /// Files beside the session file.
@@ -72,9 +72,12 @@ fn the_first_write_migrates_and_keeps_the_original() {
         let delivered = d.ok("get_entries", json!({}))["entries"].clone();
         assert_eq!(fs::read(&path).unwrap(), original, "opening never writes");
         d.user("new", "x");
-        assert_eq!(fs::read(backup_of(&path)).unwrap(), original);
-        assert_eq!(names(&path), ["old.jsonl", "old.jsonl.v1.bak"]);
-        for file in [&path, &backup_of(&path)] {
+        assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original);
+        assert_eq!(
+            names(&path),
+            ["old.jsonl".to_owned(), format!("old.jsonl.v{version}.bak")]
+        );
+        for file in [&path, &backup_of(version, &path)] {
             assert_eq!(
                 fs::metadata(file).unwrap().permissions().mode() & 0o777,
                 0o600
@@ -91,7 +94,10 @@ fn the_first_write_migrates_and_keeps_the_original() {
         assert_eq!(lines[21]["parentId"], before["leafId"]);
         // Migrated once.
         d.user("more", "x");
-        assert_eq!(names(&path), ["old.jsonl", "old.jsonl.v1.bak"]);
+        assert_eq!(
+            names(&path),
+            ["old.jsonl".to_owned(), format!("old.jsonl.v{version}.bak")]
+        );
         let ids = d.ids();
         d.ok("close_session", json!({}));
         assert_eq!(d.open(&path)["diagnostics"], json!([]));
@@ -102,12 +108,12 @@ fn the_first_write_migrates_and_keeps_the_original() {
 #[test]
 fn another_file_of_the_backups_name_is_not_overwritten() {
     let (home, path, original) = placed(2, 3);
-    fs::write(backup_of(&path), "mine").unwrap();
+    fs::write(backup_of(2, &path), "mine").unwrap();
     let mut d = Daemon::quiet_in(&home);
     d.open(&path);
     d.user("new", "x");
-    assert_eq!(fs::read_to_string(backup_of(&path)).unwrap(), "mine");
-    let second = path.with_file_name("old.jsonl.v1.bak.2");
+    assert_eq!(fs::read_to_string(backup_of(2, &path)).unwrap(), "mine");
+    let second = path.with_file_name("old.jsonl.v2.bak.2");
     assert_eq!(fs::read(second).unwrap(), original);
 }
 
@@ -136,7 +142,7 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
         );
         // A part of them around the moment at which the new file takes the old one's name.
         let aimed = kill % 3 > 0;
-        while aimed && !backup_of(&path).exists() {
+        while aimed && !backup_of(version, &path).exists() {
             thread::yield_now();
         }
         let range = if aimed { took } else { took * 3 / 2 };
@@ -157,10 +163,18 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
                 "kill {kill}: {}",
                 lines.len()
             );
-            assert_eq!(fs::read(backup_of(&path)).unwrap(), original, "kill {kill}");
+            assert_eq!(
+                fs::read(backup_of(version, &path)).unwrap(),
+                original,
+                "kill {kill}"
+            );
         }
-        if backup_of(&path).exists() {
-            assert_eq!(fs::read(backup_of(&path)).unwrap(), original, "kill {kill}");
+        if backup_of(version, &path).exists() {
+            assert_eq!(
+                fs::read(backup_of(version, &path)).unwrap(),
+                original,
+                "kill {kill}"
+            );
         }
         // Whatever is there, the session goes on, and nothing is left lying about.
         let mut d = Daemon::quiet_in(&home);
@@ -319,10 +333,10 @@ fn what_arrives_after_the_session_was_deleted_makes_no_file() {
     late.write_all((old_line(2, 77, Some(4), user("late")) + "\n").as_bytes())
         .unwrap();
     d.stop();
-    assert_eq!(names(&path), ["old.jsonl.v1.bak"]);
+    assert_eq!(names(&path), [""; 0], "the original is in the trash, too");
 }
 
-/// The command ends a second after the last that arrived.
+/// The command ends a second after the last that arrived, once nobody has the old file open.
 #[test]
 fn the_command_carries_over_what_arrives_too() {
     for version in [1, 2] {
@@ -338,8 +352,9 @@ fn the_command_carries_over_what_arrives_too() {
             late.write_all(line.as_bytes()).unwrap();
             eventually("it is carried over", || file_lines(&path).len() == i - 70);
         }
+        drop(late);
         assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
-        assert_eq!(fs::read(backup_of(&path)).unwrap(), original);
+        assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original);
         let lines = file_lines(&path);
         assert_eq!(lines[7]["message"]["content"], "late 78");
         assert_eq!(

@@ -263,7 +263,7 @@ fn everything_that_is_written_is_the_owners_alone() {
         "append_message",
         json!({"sessionId": "old", "message": user("x")}),
     );
-    assert_eq!(mode(&home.files().join("old.jsonl.v1.bak")), 0o600);
+    assert_eq!(mode(&home.files().join("old.jsonl.v2.bak")), 0o600);
     assert_eq!(mode(&old), 0o600);
     let mut waiting = vec![home.sessions()];
     let mut seen = 0;

@@ -16,7 +16,7 @@ fn uuid_v7(id: &str) {
 #[test]
 fn a_new_session_is_described_and_writes_nothing_yet() {
     let mut d = Daemon::quiet();
-    let made = d.ok("create_session", json!({}))["session"].clone();
+    let made = d.ok("create_session", json!({"write": "first-entry"}))["session"].clone();
     uuid_v7(made["sessionId"].as_str().unwrap());
     assert_eq!(
         made["cwd"],
@@ -494,6 +494,11 @@ fn names_are_trimmed_announced_and_cleared() {
 
 // --- listing ---
 
+/// A user message without a time of its own: that of its entry counts.
+fn unstamped(text: &str) -> Json {
+    json!({"role": "user", "content": text})
+}
+
 /// Three stored sessions: `old` with a name, `mid` forked from it, `new` in another folder.
 fn three(home: &Home) {
     Log::new("old")
@@ -505,14 +510,14 @@ fn three(home: &Home) {
         "type": "session", "version": 3, "id": "mid", "timestamp": "2025-02-01T00:00:00.000Z", "cwd": "/project",
         "parentSession": "2025-01-01T00-00-00-000Z_old.jsonl",
     }))
-    .raw(&entry_line(50, "message", "m1", "", json!({"message": user("bananas")})))
+    .raw(&entry_line(50, "message", "m1", "", json!({"message": unstamped("bananas")})))
     .record("r1", "m1", "")
     .store(home, "2025-02-01T00-00-00-000Z_mid.jsonl");
     Log::with_header(json!({
         "type": "session", "version": 3, "id": "new", "timestamp": "2025-03-01T00:00:00.000Z", "cwd": "/other",
     }))
     .entry("session_info", "i1", "", json!({"name": "aardvark"}))
-    .raw(&entry_line(20, "message", "n1", "i1", json!({"message": user("cherries")})))
+    .raw(&entry_line(20, "message", "n1", "i1", json!({"message": unstamped("cherries")})))
     .store(home, "2025-03-01T00-00-00-000Z_new.jsonl");
     for (at, path) in home.session_files().iter().enumerate() {
         // Modification times in the order of activity, so that either notion of "recent" agrees.
@@ -588,9 +593,11 @@ fn listing_sorts_filters_and_searches() {
         listed(&mut d, json!({"sort": "created"})),
         ["new", "mid", "old"]
     );
-    let mut threaded = listed(&mut d, json!({"sort": "threaded"}));
-    threaded.sort();
-    assert_eq!(threaded, ["mid", "new", "old"]);
+    assert_eq!(
+        listed(&mut d, json!({"sort": "threaded"})),
+        ["old", "mid", "new"],
+        "the family of the fork that was used last comes first"
+    );
     assert_eq!(
         listed(&mut d, json!({"sort": "name", "named": true})),
         ["new", "old"],
@@ -601,6 +608,141 @@ fn listing_sorts_filters_and_searches() {
     assert_eq!(listed(&mut d, json!({"query": "PEARS"})), ["old"]);
     assert_eq!(listed(&mut d, json!({"query": "fruit"})), ["old"]);
     assert_eq!(listed(&mut d, json!({"query": "no such words"})), [""; 0]);
+}
+
+/// Renaming an old session moved it to the top. What counts is when the user or the assistant last said
+/// something, by the message's own time.
+#[test]
+fn a_list_is_by_the_last_message() {
+    let home = Home::new();
+    let said = |text: &str, role: &str, time: u64| json!({"message": {"role": role, "content": text, "timestamp": time}});
+    let day = 86_400_000;
+    for (id, said) in [
+        (
+            "first",
+            vec![said("a", "user", 5 * day), said("b", "assistant", 9 * day)],
+        ),
+        (
+            "second",
+            vec![
+                said("a", "user", 8 * day),
+                said("b", "toolResult", 20 * day),
+            ],
+        ),
+        // Without a time of its own: that of the entry.
+        ("third", vec![json!({"message": user("a")})]),
+        ("empty", vec![said("b", "custom", 20 * day)]),
+    ] {
+        let mut log = Log::with_header(json!({"type": "session", "version": 3, "id": id,
+            "timestamp": "1970-01-03T00:00:00.000Z", "cwd": "/p"}));
+        for (number, said) in said.into_iter().enumerate() {
+            log = log.raw(&entry_line(
+                number,
+                "message",
+                &format!("m{number}"),
+                "",
+                said,
+            ));
+        }
+        log.raw(&entry_line(
+            70_000,
+            "session_info",
+            "i",
+            "",
+            json!({"name": " renamed\u{1b} "}),
+        ))
+        .store(&home, &format!("1_{id}.jsonl"));
+    }
+    let mut d = Daemon::quiet_in(&home);
+    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
+    let rows: Vec<(&str, &str)> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (
+                row["sessionId"].as_str().unwrap(),
+                row["modified"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let third = stamp(0);
+    let expected = [
+        ("third", third.as_str()),
+        ("first", "1970-01-10T00:00:00.000Z"),
+        ("second", "1970-01-09T00:00:00.000Z"),
+        ("empty", "1970-01-03T00:00:00.000Z"),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn names_in_files_are_trimmed_and_blank_ones_clear() {
+    let home = Home::new();
+    for (id, stored, shown) in [
+        ("a", " one\n two\u{7}", json!("one  two")),
+        ("b", " \t\n ", Json::Null),
+    ] {
+        Log::new(id)
+            .user("u1", "", "hi")
+            .entry("session_info", "i1", "u1", json!({"name": "before"}))
+            .entry("session_info", "i2", "i1", json!({"name": stored}))
+            .store(&home, &format!("1_{id}.jsonl"));
+        let mut d = Daemon::quiet_in(&home);
+        let rows = d.ok("list_sessions", json!({"query": id}))["sessions"].clone();
+        assert_eq!(rows[0].get("name").cloned().unwrap_or_default(), shown);
+        let opened = d.ok("open_session", json!({"sessionId": id}))["session"].clone();
+        assert_eq!(opened.get("name").cloned().unwrap_or_default(), shown);
+        assert_eq!(d.entry("i2")["name"], stored, "in entries as stored");
+    }
+}
+
+/// A family goes where its newest activity is, be that in a fork of a fork; so do the forks in it.
+#[test]
+fn threaded_lists_place_families_by_their_newest_activity() {
+    let home = Home::new();
+    for (id, parent, second) in [
+        ("a", None, 10),
+        ("b", None, 70),
+        ("a1", Some("a"), 20),
+        ("a2", Some("a"), 65),
+        ("a11", Some("a1"), 60),
+        ("loop1", Some("loop2"), 40),
+        ("loop2", Some("loop1"), 5),
+    ] {
+        let mut header =
+            json!({"type": "session", "version": 3, "id": id, "timestamp": stamp(0), "cwd": "/p"});
+        if let Some(parent) = parent {
+            header["parentSession"] = json!(parent);
+        }
+        Log::with_header(header)
+            .raw(&entry_line(
+                second,
+                "message",
+                "m",
+                "",
+                json!({"message": unstamped("x")}),
+            ))
+            .store(&home, &format!("1_{id}.jsonl"));
+    }
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(
+        listed(&mut d, json!({"sort": "threaded"})),
+        ["b", "a", "a2", "a1", "a11", "loop1", "loop2"]
+    );
+}
+
+#[test]
+fn directories_are_compared_lexically() {
+    let home = Home::new();
+    three(&home);
+    let mut d = Daemon::quiet_in(&home);
+    for cwd in ["/other/", "//other", "/./other/.", "/other"] {
+        assert_eq!(listed(&mut d, json!({"cwd": cwd})), ["new"], "{cwd}");
+    }
+    for cwd in ["other", "/x/../other", "/Other", "/"] {
+        assert_eq!(listed(&mut d, json!({"cwd": cwd})), [""; 0], "{cwd}");
+    }
 }
 
 #[test]

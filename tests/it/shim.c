@@ -2,7 +2,7 @@
    file named by SHIM_ACTIONS says. Each of its lines is one action, "<call> <what> <number>", and counts
    for one call: "write error 28", "write short 10" (that many bytes are written), "sync error 5",
    "sync pause 300" (milliseconds, then the sync is made; "write pause" likewise), "write pass 0". Calls for which the first line
-   says nothing pass. */
+   says nothing pass. What was synced is written into the file named by SHIM_SYNCED, if there is one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +58,21 @@ ssize_t write(int fd, const void *buffer, size_t size) {
     return syscall(SYS_write, fd, buffer, size);
 }
 
+/* Writes the path of what was synced into the file named by SHIM_SYNCED. */
+static void note(int fd) {
+    const char *name = getenv("SHIM_SYNCED");
+    char link[64], path[4096];
+    if (!name) return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+    int out = syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (n > 0 && out >= 0) {
+        path[n] = '\n';
+        syscall(SYS_write, out, path, n + 1);
+    }
+    if (out >= 0) syscall(SYS_close, out);
+}
+
 static int sync_call(int fd, long call) {
     char what[32];
     long number;
@@ -65,7 +80,9 @@ static int sync_call(int fd, long call) {
         if (!strcmp(what, "error")) { errno = (int)number; return -1; }
         pause_for(number);
     }
-    return (int)syscall(call, fd);
+    int result = (int)syscall(call, fd);
+    if (!result) note(fd);
+    return result;
 }
 
 /* The time of day is SHIM_CLOCK, in seconds since 1970, where that is set. */

@@ -240,8 +240,12 @@ fn a_clock_before_1970_is_no_reason_to_fail() {
         return skip("another clock: there is no C compiler");
     };
     for clock in ["-1", "-86400000000"] {
-        let [library, actions] = shim.env();
-        let mut d = quiet(&home, &[], &[library, actions, ("SHIM_CLOCK", clock)]);
+        let [library, actions, synced] = shim.env();
+        let mut d = quiet(
+            &home,
+            &[],
+            &[library, actions, synced, ("SHIM_CLOCK", clock)],
+        );
         d.let_complain();
         for name in ["session_before_fork", "session_fork"] {
             d.ignore(name);

@@ -25,6 +25,7 @@ fn a_line_in_canonical_order_borrows_everything() {
         silent: false,
         is_error: true,
         tool_name: id("read"),
+        said: Said::Never,
     };
     let expected = Envelope {
         kind: Kind::Message,
@@ -99,6 +100,7 @@ fn check_message(members: &str, expected: (Role, bool, bool, Option<&str>)) {
         silent,
         is_error,
         tool_name,
+        ..
     } = entry(&line).facts
     else {
         panic!("{line}");
@@ -385,6 +387,13 @@ fn nesting_has_no_limit() {
                     _ => false,
                 },
                 tool_name: text(&message["toolName"]).filter(|_| role == Role::ToolResult),
+                said: match message.get("content") {
+                    Some(_) if matches!(role, Role::User | Role::Assistant) => {
+                        let time = message["timestamp"].as_f64().map(|time| time as i64);
+                        time.map_or(Said::WithEntry, Said::At)
+                    }
+                    _ => Said::Never,
+                },
             },
             Kind::Compaction => Facts::Compaction {
                 tokens_before: whole(&value["tokensBefore"]),

@@ -2,7 +2,7 @@
 //! trees of 1,000,000 entries.
 
 use super::*;
-use crate::log::scan::{Envelope, Facts, Kind, Parent, Role};
+use crate::log::scan::{Envelope, Facts, Kind, Parent, Role, Said};
 use proptest::prelude::*;
 use serde_json::json;
 use std::borrow::Cow;
@@ -288,6 +288,7 @@ fn large(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Tree {
                 silent: false,
                 is_error: false,
                 tool_name: None,
+                said: Said::Never,
             },
             odd: false,
         };

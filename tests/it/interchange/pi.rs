@@ -124,6 +124,12 @@ impl Pi {
         self.ask(json!({"dump": of.handle})).unwrap()
     }
 
+    /// What pi lists of the sessions of a working directory that are in this folder.
+    #[track_caller]
+    pub fn list(&mut self, cwd: &str, folder: &Path) -> Json {
+        self.ask(json!({"list": [cwd, folder]})).unwrap()
+    }
+
     pub fn forget(&mut self, manager: Manager) {
         self.ask(json!({"drop": manager.handle})).unwrap();
     }

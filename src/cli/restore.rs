@@ -1,0 +1,112 @@
+//! `treelined restore`: what is in the trash, and bringing a session back from it.
+
+use super::Options;
+use super::daemon::Daemon;
+use super::screen::{Screen, Style};
+use super::tree::title;
+use crate::terminal;
+use anyhow::{Context, bail};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The id of a deleted session, or its file in the trash; left out, the trash is listed
+    #[arg(value_name = "SESSION-ID|FILE")]
+    session: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Trashed {
+    session_id: String,
+    name: Option<String>,
+    first_message: String,
+    cwd: String,
+    trashed_path: String,
+    deleted_at: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    sessions: Vec<Trashed>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Restored {
+    path: String,
+}
+
+pub fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCode> {
+    let mut daemon = Daemon::start(options)?;
+    let done = match &restore.session {
+        Some(session) => bring_back(&mut daemon, session),
+        None => list(&mut daemon),
+    };
+    daemon.end()?;
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// Everything in the trash, the last one deleted first.
+fn trashed(daemon: &mut Daemon) -> anyhow::Result<Vec<Trashed>> {
+    let mut trashed = Vec::new();
+    let mut cursor = None;
+    loop {
+        let params = json!({ "cursor": cursor }).to_string();
+        let answered = daemon.call("list_trash", &params)?;
+        let page: Page = serde_json::from_str(answered.get()).context("understand list_trash")?;
+        trashed.extend(page.sessions);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(trashed);
+        }
+    }
+}
+
+fn list(daemon: &mut Daemon) -> anyhow::Result<()> {
+    let mut screen = Screen::new();
+    let trashed = trashed(daemon)?;
+    if trashed.is_empty() {
+        writeln!(screen, "the trash is empty")?;
+    }
+    for session in trashed {
+        let shown = title(session.name.as_deref(), &session.first_message);
+        let shown = terminal::cut(&terminal::line(shown), screen.columns, "…").into_owned();
+        writeln!(screen, "{}", screen.style(Style::Bold, &shown))?;
+        let about = format!("{}  deleted {}", session.cwd, session.deleted_at);
+        let about = terminal::line(&about);
+        writeln!(screen, "  {}", screen.style(Style::Dim, &about))?;
+        let command = format!("treelined restore {}", session.session_id);
+        let command = terminal::line(&command);
+        writeln!(screen, "  {}", screen.style(Style::Dim, &command))?;
+    }
+    screen.flush()?;
+    Ok(())
+}
+
+fn bring_back(daemon: &mut Daemon, wanted: &str) -> anyhow::Result<()> {
+    let params = match wanted.contains('/') {
+        false => json!({ "sessionId": wanted }),
+        true => {
+            let path = std::path::absolute(Path::new(wanted)).context("find the file")?;
+            let mut all = trashed(daemon)?.into_iter();
+            let Some(found) = all.find(|session| Path::new(&session.trashed_path) == path) else {
+                bail!("{wanted} is not in the trash; treelined restore lists what is");
+            };
+            json!({ "sessionId": found.session_id, "trashedPath": found.trashed_path })
+        }
+    };
+    let answered = daemon.call("restore_session", &params.to_string())?;
+    let restored: Restored =
+        serde_json::from_str(answered.get()).context("understand restore_session")?;
+    let mut screen = Screen::new();
+    writeln!(screen, "restored: {}", terminal::line(&restored.path))?;
+    screen.flush()?;
+    Ok(())
+}

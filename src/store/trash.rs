@@ -1,0 +1,374 @@
+//! The trash folder: where deleted sessions go, and how they come back. Nothing here is ever removed.
+//!
+//! A session's file goes there with what belongs to it: the originals that migrations have kept, and
+//! the quarantine of repairs.
+
+use super::{Store, exists, folder_name, is_hidden};
+use crate::catalogue::{Files, Row};
+use crate::error::{Error, Kind, Result};
+use crate::log::file::{self, Folder, Location};
+use crate::log::handle::Access;
+use crate::log::temporary::Temporary;
+use crate::log::{Log, extracts, index};
+use crate::timestamp::Millis;
+use std::cmp::Reverse;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+/// Where deleted sessions go.
+const TRASH: &str = ".trash";
+
+/// A deleted session.
+pub struct Trashed {
+    pub row: Arc<Row>,
+    pub deleted_at: Millis,
+    /// Where it goes when it is restored.
+    pub returns_to: PathBuf,
+}
+
+impl Store {
+    /// Moves a session's file to the trash, with what belongs to it; returns where it is then. If that
+    /// fails everything is where it was.
+    pub fn trash(&self, location: &Location) -> Result<PathBuf> {
+        let failed =
+            |error: io::Error| Error::io(&format!("delete {}", location.path().display()), &error);
+        let trash = self.root()?.subfolder_or_create(OsStr::new(TRASH));
+        let trash = Arc::new(trash.map_err(failed)?);
+        if let Some(cache) = self.cache() {
+            index::forget(location, &cache);
+            extracts::forget(location, &cache);
+        }
+        let suffixes = belongings(location).map_err(failed)?;
+        let mut name = location.name.clone();
+        let mut number = 1;
+        loop {
+            let to = Location {
+                folder: Arc::clone(&trash),
+                name: name.clone(),
+            };
+            match relocate(location, &to, &suffixes) {
+                Ok(()) => break,
+                // An earlier session of that name lies there.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    number += 1;
+                    name.clone_from(&location.name);
+                    name.push(format!(".{number}"));
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let synced = trash.sync().and_then(|()| location.folder.sync());
+        synced.map_err(failed)?;
+        Ok(trash.path().join(name))
+    }
+
+    /// The deleted sessions, the last one first.
+    pub fn trashed(&self) -> Result<Vec<Trashed>> {
+        let Some((root, trash)) = self.trash_folder()? else {
+            return Ok(Vec::new());
+        };
+        let listed = trash.list().map_err(|error| self.failed("read", &error))?;
+        let names = listed.into_iter().map(|(name, _)| name);
+        let names: Vec<OsString> = names.filter(|name| name_before(name).is_some()).collect();
+        let files = [Files {
+            folder: Arc::clone(&trash),
+            names,
+        }];
+        let mut known = self.trashed.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = known.list(&files, None, Log::open);
+        drop(known);
+        let of_row = |row: Arc<Row>| {
+            let name = row.listing.path.file_name()?;
+            let (seconds, nanoseconds) = trash.changed(name).ok()?;
+            let header = row.listing.header.as_ref();
+            let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+            let folder = root.path().join(folder_name(cwd));
+            Some(Trashed {
+                deleted_at: seconds * 1000 + nanoseconds / 1_000_000,
+                returns_to: folder.join(name_before(name)?),
+                row,
+            })
+        };
+        let mut trashed: Vec<Trashed> = rows.into_iter().filter_map(of_row).collect();
+        trashed.sort_by_key(|trashed| Reverse(trashed.deleted_at));
+        Ok(trashed)
+    }
+
+    /// Moves a deleted session back: the one whose file is `path`, else the last one with this id. What
+    /// belongs to it comes along.
+    pub fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
+        let is_meant = |trashed: &Trashed| {
+            let listing = &trashed.row.listing;
+            let its = listing.header.as_ref().map(|header| header.id.as_str());
+            its == Some(id) && path.is_none_or(|path| listing.path.to_string_lossy() == *path)
+        };
+        let not_found = || {
+            Error::new(
+                Kind::SessionNotFound,
+                format!("there is no session {id:?} in the trash: list_trash tells what is there"),
+            )
+        };
+        let trashed = self.trashed()?.into_iter().find(is_meant);
+        let trashed = trashed.ok_or_else(not_found)?;
+        let listing = &trashed.row.listing;
+        let header = listing.header.as_ref().ok_or_else(not_found)?;
+        let _claimed = self.claim(id)?;
+        let (_, trash) = self.trash_folder()?.ok_or_else(not_found)?;
+        let name = listing.path.file_name().ok_or_else(not_found)?;
+        let from = Location {
+            folder: trash,
+            name: name.to_owned(),
+        };
+        let to = Location {
+            name: name_before(name).ok_or_else(not_found)?.to_owned(),
+            ..self.place(header)?
+        };
+        let failed =
+            |error: io::Error| Error::io(&format!("restore {}", from.path().display()), &error);
+        let suffixes = belongings(&from).map_err(failed)?;
+        match relocate(&from, &to, &suffixes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(exists(id)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_found()),
+            Err(error) => return Err(failed(error)),
+        }
+        let synced = to.folder.sync().and_then(|()| from.folder.sync());
+        synced.map_err(failed)?;
+        Ok(to.path())
+    }
+
+    /// The session directory and its trash, if anything was ever deleted.
+    fn trash_folder(&self) -> Result<Option<(Arc<Folder>, Arc<Folder>)>> {
+        let Some(root) = self.root_if_there()? else {
+            return Ok(None);
+        };
+        match root.subfolder(OsStr::new(TRASH)) {
+            Ok(trash) => Ok(Some((root, Arc::new(trash)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed("open the trash of", &error)),
+        }
+    }
+}
+
+/// The name that a session file in the trash had: without the number that tells it from others.
+fn name_before(name: &OsStr) -> Option<&OsStr> {
+    let bytes = name.as_bytes();
+    if is_hidden(name) {
+        return None;
+    }
+    if bytes.ends_with(b".jsonl") {
+        return Some(name);
+    }
+    let dot = bytes.iter().rposition(|byte| *byte == b'.')?;
+    let (before, number) = bytes.split_at_checked(dot)?;
+    let is_numbered = before.ends_with(b".jsonl") && is_number(number.get(1..)?);
+    is_numbered.then(|| OsStr::from_bytes(before))
+}
+
+fn is_number(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+/// What the names of files and folders that belong to this session file have more than its own: the
+/// originals that migrations have kept, and the quarantine of repairs.
+fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
+    let mut found = Vec::new();
+    for (name, _) in of.folder.list()? {
+        let suffix = name.as_bytes().strip_prefix(of.name.as_bytes());
+        if let Some(suffix) = suffix.filter(|suffix| is_belonging(suffix)) {
+            found.push(OsStr::from_bytes(suffix).to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// `.v1.bak`, `.v2.bak.3`, `.quarantine`.
+fn is_belonging(suffix: &[u8]) -> bool {
+    let backup = [b".v1.bak".as_slice(), b".v2.bak"]
+        .iter()
+        .find_map(|backup| suffix.strip_prefix(*backup));
+    let number = |rest: &[u8]| rest.strip_prefix(b".").is_some_and(is_number);
+    suffix == b".quarantine" || backup.is_some_and(|rest| rest.is_empty() || number(rest))
+}
+
+/// Moves a file, after everything that belongs to it: as long as the file is where it was, so is the
+/// session. What was moved before a failure is moved back.
+fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result<()> {
+    let with = |at: &Location, suffix: &OsStr| {
+        let mut name = at.name.clone();
+        name.push(suffix);
+        Location {
+            folder: Arc::clone(&at.folder),
+            name,
+        }
+    };
+    // Looked at first, so that nothing is moved to and fro for a name that is taken.
+    if to.status().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let mut moved: Vec<&OsString> = Vec::new();
+    let mut done = Ok(());
+    for suffix in suffixes {
+        done = move_new(&with(from, suffix), &with(to, suffix));
+        if done.is_err() {
+            break;
+        }
+        moved.push(suffix);
+    }
+    let done = done.and_then(|()| move_new(from, to));
+    if done.is_err() {
+        for suffix in moved {
+            if let Err(error) = move_new(&with(to, suffix), &with(from, suffix)) {
+                tracing::error!(%error, "what belongs to a session could not be moved back");
+            }
+        }
+    }
+    done
+}
+
+/// Moves a file or folder to a name that is free.
+fn move_new(from: &Location, to: &Location) -> io::Result<()> {
+    match from.folder.rename_new(&from.name, &to.folder, &to.name) {
+        // A file the user named elsewhere.
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => match to_folder(from) {
+            Some(folder) => copy_folder(from, Arc::new(folder), to),
+            None => copy_file(from, to),
+        },
+        other => other,
+    }
+}
+
+fn to_folder(at: &Location) -> Option<Folder> {
+    at.folder.subfolder(&at.name).ok()
+}
+
+/// Copies a folder of files, and removes it once the copy is on disk.
+fn copy_folder(from: &Location, folder: Arc<Folder>, to: &Location) -> io::Result<()> {
+    let copy = Arc::new(to.folder.subfolder_or_create(&to.name)?);
+    for (name, _) in folder.list()? {
+        let at = |folder: &Arc<Folder>| Location {
+            folder: Arc::clone(folder),
+            name: name.clone(),
+        };
+        copy_file(&at(&folder), &at(&copy))?;
+    }
+    from.folder.remove_subfolder(&from.name)
+}
+
+/// Copies a file to another file system, and removes it once the copy is on disk, private, and whole:
+/// while it is copied nobody appends who takes its lock.
+fn copy_file(from: &Location, to: &Location) -> io::Result<()> {
+    let mut source = from
+        .folder
+        .file(&from.name, Access::Read)
+        .map_err(|error| io::Error::other(error.message))?;
+    match source.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            return Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another process is writing to it: try again",
+            ));
+        }
+        Err(std::fs::TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
+        Err(std::fs::TryLockError::Error(error)) => return Err(error),
+    }
+    let copy = Temporary::for_name(&to.folder, &to.name)?;
+    let mut copied = 0;
+    while copied < file::status_of(&source)?.size {
+        copied += io::copy(&mut source, &mut &**copy.file())?;
+    }
+    copy.file().sync_all()?;
+    copy.name_new(to)?;
+    to.folder.sync()?;
+    if from.status()?.identity == file::status_of(&source)?.identity {
+        from.folder.remove(&from.name)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_belongs_to_a_session_goes_with_it() {
+        for suffix in [
+            ".v1.bak",
+            ".v2.bak",
+            ".v1.bak.2",
+            ".v2.bak.31",
+            ".quarantine",
+        ] {
+            assert!(is_belonging(suffix.as_bytes()), "{suffix}");
+        }
+        for suffix in [
+            "",
+            ".bak",
+            ".v1.bak.",
+            ".v1.bak.x",
+            ".v3.bak",
+            ".quarantine.2",
+            "~",
+        ] {
+            assert!(!is_belonging(suffix.as_bytes()), "{suffix}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_the_trash_says_the_name_before() {
+        for (name, before) in [
+            ("s.jsonl", Some("s.jsonl")),
+            ("s.jsonl.12", Some("s.jsonl")),
+            ("s.jsonl.v1.bak", None),
+            ("s.jsonl.v1.bak.2", None),
+            ("s.jsonl.quarantine", None),
+            (".s.jsonl.0.treelined.tmp", None),
+            ("s.jsonl.", None),
+            ("notes", None),
+        ] {
+            assert_eq!(
+                name_before(OsStr::new(name)),
+                before.map(OsStr::new),
+                "{name}"
+            );
+        }
+    }
+
+    /// The copy to the trash of another file system was made by path, kept 0644, and was not on disk
+    /// when the file was removed.
+    #[test]
+    fn a_copy_is_private_and_whole() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::open(path.path()).unwrap());
+        let at = |name: &str| Location {
+            folder: Arc::clone(&folder),
+            name: name.into(),
+        };
+        std::fs::create_dir(at("q").path()).unwrap();
+        for name in ["s", "q/1.damaged"] {
+            let path = path.path().join(name);
+            std::fs::write(&path, "text").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        copy_file(&at("s"), &at("t")).unwrap();
+        copy_folder(&at("q"), Arc::new(to_folder(&at("q")).unwrap()), &at("p")).unwrap();
+        for name in ["t", "p/1.damaged"] {
+            let path = path.path().join(name);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        assert_eq!(std::fs::read_dir(path.path()).unwrap().count(), 2);
+
+        let held = std::fs::File::open(at("t").path()).unwrap();
+        held.lock().unwrap();
+        let busy = copy_file(&at("t"), &at("u")).unwrap_err();
+        assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy);
+        assert!(at("t").status().is_ok() && at("u").status().is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! Lists: pi's and ours say the same of a session's last activity, name and messages.
+
+use super::*;
+use std::collections::BTreeMap;
+
+/// Rows were by the last entry of any kind: of all real sessions none had the time that pi shows. Each
+/// way in which a message can fail to say when it was sent is here.
+#[test]
+fn a_list_says_what_pi_says() {
+    let Some(mut pi) = Pi::start() else {
+        return;
+    };
+    let home = Home::new();
+    let stamps = [
+        json!("2025-03-01T00:00:00.000Z"),
+        json!("nonsense"),
+        Json::Null,
+    ];
+    let times = [
+        json!(1_735_689_600_123_u64),
+        json!(1.5e12),
+        json!(-5),
+        json!(0),
+        json!("2020"),
+        Json::Null,
+    ];
+    let names = ["a ", " ", " b"];
+    let mut number = 0;
+    for stamp in &stamps {
+        for role in ["user", "assistant", "toolResult"] {
+            for time in &times {
+                for content in [true, false] {
+                    number += 1;
+                    let mut message = json!({"role": role, "timestamp": time});
+                    if content {
+                        message["content"] = json!("x");
+                    }
+                    let id = format!("s{number}");
+                    let header = json!({"type": "session", "version": 3, "id": id, "timestamp": stamp, "cwd": "/project"});
+                    Log::with_header(header)
+                        .raw(&entry_line(
+                            7,
+                            "message",
+                            "m1",
+                            "",
+                            json!({"message": message}),
+                        ))
+                        .raw(&entry_line(
+                            90,
+                            "session_info",
+                            "i1",
+                            "m1",
+                            json!({"name": names[number % 3]}),
+                        ))
+                        .store(&home, &format!("1_{id}.jsonl"));
+                }
+            }
+        }
+    }
+    let row = |row: &Json, path: &str| {
+        let name = row.get("name").cloned().unwrap_or_default();
+        let shown = json!([row["modified"], name, row["messageCount"]]);
+        (row[path].as_str().unwrap().to_owned(), shown)
+    };
+    let there = pi.list("/project", &home.sessions().join("--project--"));
+    let there: BTreeMap<_, _> = there
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| row(r, "path"))
+        .collect();
+    let here = daemon(&home).ok("list_sessions", json!({}))["sessions"].clone();
+    let here: BTreeMap<_, _> = here
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| row(r, "path"))
+        .collect();
+    assert_eq!(here.len(), number);
+    assert_eq!(here, there);
+}

@@ -1,0 +1,142 @@
+//! `doctor --repair` and `migrate` beside programs that write without a lock: what they write into the
+//! old file is carried over. storage.md §2.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::harness::*;
+
+fn line(number: usize) -> String {
+    let message = json!({"message": user(&format!("late {number}"))});
+    entry_line(number, "message", &format!("late{number}"), "u1", message) + "\n"
+}
+
+fn started(home: &Home, args: &[&str], path: &Path) -> Child {
+    let args = [args, &[path.to_str().unwrap()]].concat();
+    home.command(&args, &[]).spawn().unwrap()
+}
+
+fn damaged(home: &Arc<Home>) -> PathBuf {
+    let text = Log::new("s1").user("u1", "", "hello").text() + "{\"type\":\"mess\n";
+    home.file("s1.jsonl", text.as_bytes())
+}
+
+fn ids_in(home: &Arc<Home>, path: &Path) -> Vec<String> {
+    let mut d = Daemon::quiet_in(home);
+    assert_eq!(d.open(path)["diagnostics"], json!([]));
+    d.ids()
+}
+
+/// `migrate` let go of the old file after a second, and a writer every 1.4 s lost every line. As long as
+/// somebody has the old file open, what arrives in it is carried over.
+#[test]
+fn a_slow_writer_loses_nothing_to_a_migration() {
+    let home = Home::new();
+    let header =
+        json!({"type": "session", "version": 2, "id": "s1", "timestamp": stamp(0), "cwd": "/p"});
+    let path = Log::with_header(header).user("u1", "", "hello").save(&home);
+    let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let mut child = started(&home, &["migrate"], &path);
+    eventually("it is migrated", || file_lines(&path)[0]["version"] == 3);
+    for number in 1..4 {
+        thread::sleep(Duration::from_millis(1400));
+        late.write_all(line(number).as_bytes()).unwrap();
+    }
+    drop(late);
+    assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
+    assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2", "late3"]);
+}
+
+/// A repair carried over what had arrived when it ended, and a descriptor that was held lost nearly all.
+/// A line that is written in two pieces around the repair is whole afterwards.
+#[test]
+fn a_writer_loses_nothing_to_a_repair() {
+    let home = Home::new();
+    let path = damaged(&home);
+    let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let text = line(1);
+    let (first, rest) = text.split_at(20);
+    late.write_all(first.as_bytes()).unwrap();
+    let original = fs::metadata(&path).unwrap();
+    let inode = std::os::unix::fs::MetadataExt::ino;
+    let mut child = started(&home, &["doctor", "--repair"], &path);
+    eventually("it is repaired", || {
+        fs::metadata(&path).is_ok_and(|now| inode(&now) != inode(&original))
+    });
+    late.write_all(rest.as_bytes()).unwrap();
+    thread::sleep(Duration::from_millis(1400));
+    late.write_all(line(2).as_bytes()).unwrap();
+    drop(late);
+    assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
+    assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2"]);
+}
+
+/// Many repairs while a program opens, appends a piece at a time, and closes: 45 of 4,566 lines were lost.
+#[test]
+fn slow_appends_survive_repairs() {
+    let home = Home::new();
+    let path = damaged(&home);
+    let (there, appends) = (path.clone(), 60);
+    let writer = thread::spawn(move || {
+        for number in 1..=appends {
+            let mut file = fs::OpenOptions::new().append(true).open(&there).unwrap();
+            let text = line(number);
+            let (first, rest) = text.split_at(text.len() / 2);
+            file.write_all(first.as_bytes()).unwrap();
+            thread::sleep(Duration::from_millis(30));
+            file.write_all(rest.as_bytes()).unwrap();
+        }
+    });
+    let mut children = Vec::new();
+    while !writer.is_finished() {
+        let child = started(&home, &["doctor", "--repair"], &path);
+        children.push(child);
+        thread::sleep(Duration::from_millis(300));
+    }
+    writer.join().unwrap();
+    for mut child in children {
+        wait(&mut child, Duration::from_secs(60));
+    }
+    let mut d = Daemon::quiet_in(&home);
+    d.ignore("diagnostics");
+    d.open(&path);
+    let ids = d.ids();
+    let lost: Vec<usize> = (1..=appends)
+        .filter(|number| !ids.contains(&format!("late{number}")))
+        .collect();
+    assert_eq!(lost, [0; 0]);
+}
+
+/// What cannot be promised is said before anything is done.
+#[test]
+fn commands_say_first_what_cannot_be_promised() {
+    let home = Home::new();
+    let repaired = home.run(
+        &["doctor", "--repair", damaged(&home).to_str().unwrap()],
+        &[],
+        "",
+    );
+    let text = repaired.clean().text();
+    let (warned, done) = (
+        text.find("is lost").unwrap(),
+        text.find("repaired:").unwrap(),
+    );
+    assert!(warned < done, "{text}");
+    let header =
+        json!({"type": "session", "version": 2, "id": "s2", "timestamp": stamp(0), "cwd": "/p"});
+    let path = Log::with_header(header).user("u1", "", "hello").save(&home);
+    let text = home
+        .run(&["migrate", path.to_str().unwrap()], &[], "")
+        .clean()
+        .text();
+    assert!(
+        text.find("is lost").unwrap() < text.find("version 3 now").unwrap(),
+        "{text}"
+    );
+    assert!(text.contains(".v2.bak"), "{text}");
+}
