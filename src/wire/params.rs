@@ -78,7 +78,7 @@ fn with_readable_ids(params: &str) -> Option<Vec<u8>> {
             while let Some(id) = ids.next().ok()? {
                 readable(id);
             }
-        } else if name.ends_with(b"Id") {
+        } else if name.ends_with(b"Id") && &*name != b"sessionId" {
             readable(member.value);
         }
     }
