@@ -224,7 +224,6 @@ fn what_was_acknowledged_is_synced_when_nobody_listens_any_more() {
         json!({"message": user("y")}),
     );
     assert_eq!(last["result"]["durability"], "interval");
-    drop(ask);
     drop(stdout);
     writeln!(stdin, "{}", request(&json!(4), "get_leaf", &json!({}))).unwrap();
     wait(&mut child, Duration::from_secs(5));
