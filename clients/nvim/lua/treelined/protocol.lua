@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0',
+  schema_hash = 'sha256:5e9cc96062cac03b67b298cc37a766b989b4f7338e031a05303d9070f3b42a00',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',
@@ -11,6 +11,8 @@ return {
     close_session = 'close_session',
     list_sessions = 'list_sessions',
     delete_session = 'delete_session',
+    list_trash = 'list_trash',
+    restore_session = 'restore_session',
     set_session_name = 'set_session_name',
     append_message = 'append_message',
     append_entries = 'append_entries',

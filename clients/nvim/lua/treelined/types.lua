@@ -43,7 +43,7 @@
 ---@class treelined.AppendLabelParams
 ---@field entryId? string The id of the new entry; makes retries safe.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
----@field label? string Null or empty clears the label.
+---@field label? string Stored trimmed and on one line. Left out, null or blank clears the label.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field targetId string The entry to label.
 
@@ -67,6 +67,30 @@
 ---@field entryId string The new entry.
 ---@field leafId string The leaf afterwards: the entry.
 
+--- What the model answers.
+---@class treelined.AssistantMessage
+---@field api? string The provider's programming interface.
+---@field content treelined.ContentBlock[] Text, thinking and tool calls.
+---@field errorMessage? string Why it failed, if `stopReason` is `error`.
+---@field model? string The provider's name for the model.
+---@field provider? string Who serves the model.
+---@field role 'assistant' Tells what this is.
+---@field stopReason? string `stop`, `length`, `toolUse`, `error`, `aborted`, or another.
+---@field timestamp? number|string Unix milliseconds.
+---@field usage? treelined.Usage What the answer used.
+
+--- A command that the user ran.
+---@class treelined.BashExecutionMessage
+---@field cancelled? boolean The user ended it.
+---@field command string The command.
+---@field excludeFromContext? boolean The model does not see it.
+---@field exitCode? number Left out if it did not exit.
+---@field fullOutputPath? string A file with the whole output.
+---@field output string What it wrote.
+---@field role 'bashExecution' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
+---@field truncated? boolean `output` is a part only.
+
 --- An event that clients are asked about.
 ---@alias treelined.BeforeEvent 'session_before_tree'|'session_before_fork'|'session_before_compact'
 
@@ -89,7 +113,7 @@
 
 --- Moves the leaf to an entry, optionally leaving a summary of what is left behind.
 ---@class treelined.BranchParams
----@field entryId string The new leaf.
+---@field entryId? string The new leaf; null, before the first entry, only with a summary.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field summary? treelined.GivenSummary Appended there as a branch_summary, as given.
@@ -97,6 +121,7 @@
 --- The result of `branch`.
 ---@class treelined.BranchResult
 ---@field durability treelined.Durability `none` if the leaf stood there already.
+---@field fromHook? boolean True, there if `summary` was given.
 ---@field newLeafId? string The leaf afterwards; null: before the first entry.
 ---@field oldLeafId? string The leaf before; null: before the first entry.
 ---@field summaryEntry? treelined.Entry The branch_summary, if `summary` was given.
@@ -112,7 +137,14 @@
 ---@field summary string The text of the summary.
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'branch_summary' Tells what this is.
----@field usage? table Tokens the summary took.
+---@field usage? treelined.Usage Tokens the summary took.
+
+--- The summary of a branch that was left.
+---@class treelined.BranchSummaryMessage
+---@field fromId? string The leaf that was left; `root` if there was none.
+---@field role 'branchSummary' Tells what this is.
+---@field summary string The text of the summary.
+---@field timestamp? number|string Unix milliseconds.
 
 --- What keeps a session busy.
 ---@alias treelined.BusyBy 'turn'|'compaction'|'navigation'
@@ -189,7 +221,7 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field tokensBefore integer Tokens of the context before, estimated.
 ---@field type 'compaction' Tells what this is.
----@field usage? table Tokens the summary took.
+---@field usage? treelined.Usage Tokens the summary took.
 
 --- What a compaction summarizes and keeps.
 ---@class treelined.CompactionPreparation
@@ -211,12 +243,18 @@
 --- Why a session is compacted.
 ---@alias treelined.CompactionReason 'manual'
 
+--- The summary of the older part of the context.
+---@class treelined.CompactionSummaryMessage
+---@field role 'compactionSummary' Tells what this is.
+---@field summary string The text of the summary.
+---@field timestamp? number|string Unix milliseconds.
+---@field tokensBefore? number Tokens of the context before, estimated.
+
 --- A text, or content blocks.
 ---@alias treelined.Content string|treelined.ContentBlock[]
 
---- A piece of content. Members beside its type depend on that.
----@class treelined.ContentBlock
----@field type string `text`, `image`, `thinking`, `toolCall`, or another.
+--- A piece of content, by its type. Other members are kept.
+---@alias treelined.ContentBlock treelined.TextBlock|treelined.ThinkingBlock|treelined.ImageBlock|treelined.ToolCallBlock|treelined.OtherBlock
 
 --- Changes what the context shows of an earlier entry.
 ---@class treelined.ContextEditEntry
@@ -227,17 +265,26 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'context_edit' Tells what this is.
 
---- The roles that a context is made of.
----@alias treelined.ContextFormat 'agent'|'llm'
+--- What a context is made of.
+---@alias treelined.ContextFormat 'agent'|'llm'|'entries'
 
---- Makes a new session and opens it. Nothing is written before its first entry.
+--- A price, in dollars.
+---@class treelined.Cost
+---@field cacheRead? number Of the tokens read from the cache.
+---@field cacheWrite? number Of the tokens written to the cache.
+---@field input? number Of the tokens sent.
+---@field output? number Of the tokens received.
+---@field total? number In all.
+
+--- Makes a new session and opens it.
 ---@class treelined.CreateSessionParams
 ---@field cwd? string The working directory the session belongs to; the daemon's own if left out.
 ---@field durability? treelined.DurabilityPolicy What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 ---@field ephemeral? boolean Never written to disk; nor are its forks.
----@field name? string Its name, written at once as the first entry.
+---@field name? string Its name, written at once as the first entry; blank is none.
 ---@field parentSession? string The session it comes from, as its header shall say. Never opened.
 ---@field sessionId? string The id of the new session; made by the daemon if left out.
+---@field write? treelined.FirstWrite When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
 
 --- The result of `create_session`.
 ---@class treelined.CreateSessionResult
@@ -253,6 +300,15 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'custom' Tells what this is.
 
+--- A message of a plugin.
+---@class treelined.CustomMessage
+---@field content treelined.Content What is said.
+---@field customType? string What it is, in the plugin's own terms.
+---@field details? table Anything; not sent to the model.
+---@field display? boolean Show it to the user.
+---@field role 'custom' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
+
 --- A message of a plugin, in the context.
 ---@class treelined.CustomMessageEntry
 ---@field content treelined.Content The text, or content blocks.
@@ -264,7 +320,7 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'custom_message' Tells what this is.
 
---- Moves the file of a session to the trash folder of the session directory.
+--- Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 ---@class treelined.DeleteSessionParams
 ---@field sessionId string The session, open or not. Always to be named.
 
@@ -299,7 +355,7 @@
 
 --- What a navigation would summarize.
 ---@class treelined.DryRun
----@field preparation treelined.TreePreparation As `session_before_tree` would carry it.
+---@field preparation treelined.TreePreparation As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes` has no room for.
 
 --- How safe what was written is at the time of the answer.
 ---@alias treelined.Durability 'none'|'os'|'interval'|'always'
@@ -358,7 +414,7 @@
 ---@field compaction? treelined.GivenCompaction To `session_before_compact`: the compaction.
 ---@field context? string[] To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order.
 ---@field customInstructions? string To `session_before_tree` and `session_before_compact`: in place of the instructions given.
----@field label? string To `session_before_tree`: in place of the label given.
+---@field label? string To `session_before_tree`: in place of the label given; blank is none.
 ---@field replaceInstructions? boolean To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
 ---@field summary? treelined.GivenSummary To `session_before_tree`: the summary, if one is wanted.
 
@@ -386,6 +442,9 @@
 ---@field modifiedFiles string[] Written or edited.
 ---@field readFiles string[] Read, but not modified.
 
+--- When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+---@alias treelined.FirstWrite 'now'|'first-entry'
+
 --- A user message.
 ---@class treelined.ForkMessage
 ---@field entryId string The entry of the message.
@@ -395,11 +454,16 @@
 --- Where a fork ends.
 ---@alias treelined.ForkPosition 'before'|'at'
 
---- Copies the path to an entry into a new session and opens that.
+--- What a fork copies.
+---@alias treelined.ForkScope 'branch'|'tree'
+
+--- Copies the path to an entry, or the whole tree, into a new session and opens that.
 ---@class treelined.ForkSessionParams
 ---@field closeToolCalls? boolean Close unanswered tool calls with aborted results; else they are refused.
+---@field cwd? string The working directory of the new session; the source's if left out.
 ---@field entryId? string Where to fork; the leaf if left out.
 ---@field position? treelined.ForkPosition `before` for a user message, `at` for anything else if left out.
+---@field scope? treelined.ForkScope `branch` if left out.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 
 --- The result of `fork_session`.
@@ -407,6 +471,7 @@
 ---@field by? string The hook that failed, if that is the reason.
 ---@field cancelled boolean Nothing was made, for the `reason` given.
 ---@field durability treelined.Durability `none` if nothing was written.
+---@field editorImages? treelined.ContentBlock[] Its images.
 ---@field editorText? string The text of the user message that was forked before, for the editor.
 ---@field reason? treelined.CancelReason Why nothing was made.
 ---@field session? treelined.Session The new session, open; left out if cancelled.
@@ -428,8 +493,9 @@
 
 --- The result of `get_context`.
 ---@class treelined.GetContextResult
----@field entryIds string[] The entry that each message comes from.
----@field messages treelined.Message[] In order.
+---@field entries? treelined.Entry[] In order; only with `format:"entries"`.
+---@field entryIds string[] The entry that each message comes from, or the id of each entry.
+---@field messages? treelined.Message[] In order; left out with `format:"entries"`.
 ---@field model? treelined.Model Null if neither a model change nor an assistant message tells.
 ---@field thinkingLevel string `off` if none was ever set.
 
@@ -525,9 +591,10 @@
 ---@field limit? integer Most rows of a page.
 ---@field maxBytes? integer Most bytes of a page; one row is always delivered.
 ---@field maxDepth? integer Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+---@field mode? treelined.SearchMode How `query` is understood; `words` if left out.
 ---@field offset? integer Rows to pass over.
 ---@field order? treelined.TreeOrder `time` if left out.
----@field query? string Only rows in which all of these words occur, in label, role, tool names or preview.
+---@field query? string Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
 ---@field render? treelined.TreeRender Draw a `prefix` for each row.
 ---@field rootId? string Only this entry and what is below it.
 ---@field sessionId? string The session; may be left out while exactly one is open.
@@ -547,13 +614,22 @@
 --- A compaction that a client made itself.
 ---@class treelined.GivenCompaction
 ---@field details? table Anything; stored byte for byte.
----@field firstKeptEntryId? string As prepared if left out.
+---@field firstKeptEntryId? string An entry on the path to the leaf; null keeps nothing; as prepared if left out.
 ---@field summary string The text of the summary.
+---@field tokensBefore? integer Tokens of the context before; as prepared if left out.
+---@field usage? table Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
 
 --- A summary that a client made itself.
 ---@class treelined.GivenSummary
 ---@field details? table Anything; stored byte for byte.
 ---@field summary string The text of the summary.
+---@field usage? table Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+
+--- An image.
+---@class treelined.ImageBlock
+---@field data string The bytes, as base64.
+---@field mimeType string Such as `image/png`.
+---@field type 'image' Tells what this is.
 
 --- Introduces the client. Optional; members unknown to the daemon are ignored.
 ---@class treelined.InitializeParams
@@ -608,7 +684,7 @@
 --- Lists the sessions of the session directory.
 ---@class treelined.ListSessionsParams
 ---@field cursor? string `nextCursor` of the page before.
----@field cwd? string Only sessions of this working directory; all if left out.
+---@field cwd? string Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 ---@field limit? integer Most rows of a page.
 ---@field named? boolean True: only sessions with a name; false: only those without.
 ---@field query? string All of these words occur in name, first message, working directory or id.
@@ -616,12 +692,28 @@
 
 --- The result of `list_sessions`.
 ---@class treelined.ListSessionsResult
----@field nextCursor? string There are more rows: `cursor` of the next page.
+---@field nextCursor? string There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`.
 ---@field sessions treelined.SessionRow[] The rows of this page.
+
+--- Lists the deleted sessions, the last one first.
+---@class treelined.ListTrashParams
+---@field cursor? string `nextCursor` of the page before.
+---@field cwd? string Only sessions of this working directory; all if left out.
+---@field limit? integer Most rows of a page.
+
+--- The result of `list_trash`.
+---@class treelined.ListTrashResult
+---@field nextCursor? string There are more rows: `cursor` of the next page.
+---@field sessions treelined.TrashedRow[] The rows of this page.
 
 --- `$/cancel_request` as language servers spell it.
 ---@class treelined.LspCancelRequestParams
 ---@field id treelined.RequestId The id of the request; an unknown one is ignored.
+
+--- Where an entry holds what was looked for.
+---@class treelined.Match
+---@field ranges integer[][] Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+---@field snippet string A part of the entry's text on one line, at most 200 characters.
 
 --- Appends a summary of another branch at the leaf.
 ---@class treelined.MergeBranchParams
@@ -630,18 +722,11 @@
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field tipId string The last entry of the other branch.
 
---- The result of `merge_branch`.
----@class treelined.MergeBranchResult
----@field by? string The hook that failed, if that is the reason.
----@field cancelled boolean Nothing was changed, for the `reason` given.
----@field durability treelined.Durability What the write was given.
----@field reason? treelined.NavigationReason Why nothing changed.
----@field summaryEntry? treelined.Entry Left out if cancelled.
+--- As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+---@alias treelined.MergeBranchResult treelined.Navigation
 
---- A message. Members beside these are kept, and depend on the role.
----@class treelined.Message
----@field content? treelined.Content By role; null is as empty.
----@field role string `user`, `assistant`, `toolResult`, `system`, `bashExecution`, `custom`, `branchSummary`, `compactionSummary`, or another.
+--- A message, by its role. Other members are kept.
+---@alias treelined.Message treelined.UserMessage|treelined.AssistantMessage|treelined.ToolResultMessage|treelined.BashExecutionMessage|treelined.CustomMessage|treelined.BranchSummaryMessage|treelined.CompactionSummaryMessage|treelined.SystemMessage|treelined.OtherMessage
 
 --- A message of the conversation.
 ---@class treelined.MessageEntry
@@ -681,11 +766,11 @@
 ---@field customInstructions? string What the summary shall dwell on.
 ---@field dryRun? boolean Only tell what would be summarized.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
----@field label? string Label for the summary entry if there is one, else for the target.
+---@field label? string Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
 ---@field navigationId? string Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
 ---@field onNoAnswer? treelined.OnNoAnswer What silence means; `proceed` if left out.
 ---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
----@field rewind? boolean Treat the leaf like any other target: a user message goes back to its parent.
+---@field rewind? boolean Go back before a user message or custom_message even if it is the leaf.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field summarize? boolean Leave a summary of the branch that is left; false if left out.
 ---@field targetId string Where to go. A user message goes to its parent and comes back for editing.
@@ -700,7 +785,7 @@
 ---@field durability treelined.Durability `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] Its images.
 ---@field editorText? string The text of the user message that was gone to, for the editor.
----@field fromHook? boolean The summary came from a client.
+---@field fromHook? boolean Whether a client wrote the summary; there if one was made.
 ---@field labelEntry? treelined.Entry The label, if one was asked for.
 ---@field newLeafId? string Null: before the first entry.
 ---@field oldLeafId? string Null: before the first entry.
@@ -717,12 +802,125 @@
 ---@field label? string The label in force.
 ---@field labelTimestamp? string When the label was set, ISO 8601.
 
---- An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others are kept, bytes and order.
----@class treelined.NewEntry
+--- A summary of a branch that was left.
+---@class treelined.NewBranchSummaryEntry
+---@field details? table Of whoever made the summary, such as the files it is about.
+---@field fromHook? boolean The summary came from a client.
+---@field fromId string The leaf that was left; `root` if there was none.
+---@field id? string Made by the daemon if left out.
+---@field merge? boolean Made by `merge_branch`: the branch was not left, but taken in.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field summary string The text of the summary.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'branch_summary' Tells what this is.
+---@field usage? treelined.Usage Tokens the summary took.
+
+--- A summary in place of what stands before `firstKeptEntryId` on the path.
+---@class treelined.NewCompactionEntry
+---@field details? table Of whoever made the summary, such as the files it is about.
+---@field firstKeptEntryId? string The first entry that stays in the context; null if none does.
+---@field fromHook? boolean The summary came from a client.
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field summary string The text of the summary.
+---@field systemMessage? table Stands before the summary in the context.
+---@field timestamp? string ISO 8601; now if left out.
+---@field tokensBefore integer Tokens of the context before, estimated.
+---@field type 'compaction' Tells what this is.
+---@field usage? treelined.Usage Tokens the summary took.
+
+--- Changes what the context shows of an earlier entry.
+---@class treelined.NewContextEditEntry
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field replacement? treelined.Replacement Null leaves the target out of the context.
+---@field targetId string The entry it is about.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'context_edit' Tells what this is.
+
+--- State of a plugin; not in the context.
+---@class treelined.NewCustomEntry
+---@field customType string What it is, in the plugin's own terms.
+---@field data? table Anything.
 ---@field id? string Made by the daemon if left out.
 ---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
 ---@field timestamp? string ISO 8601; now if left out.
----@field type string Any type but `session`.
+---@field type 'custom' Tells what this is.
+
+--- A message of a plugin, in the context.
+---@class treelined.NewCustomMessageEntry
+---@field content treelined.Content The text, or content blocks.
+---@field customType string What it is, in the plugin's own terms.
+---@field details? table Anything.
+---@field display boolean Show it to the user.
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'custom_message' Tells what this is.
+
+--- An entry to append, by its type. Other members are kept, bytes and order.
+---@alias treelined.NewEntry treelined.NewMessageEntry|treelined.NewThinkingLevelChangeEntry|treelined.NewModelChangeEntry|treelined.NewCompactionEntry|treelined.NewBranchSummaryEntry|treelined.NewContextEditEntry|treelined.NewCustomEntry|treelined.NewCustomMessageEntry|treelined.NewLabelEntry|treelined.NewSessionInfoEntry|treelined.NewUsageEntry|treelined.NewOtherEntry
+
+--- A label for an entry; the latest one counts.
+---@class treelined.NewLabelEntry
+---@field id? string Made by the daemon if left out.
+---@field label? string Left out, null or empty: no label.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field targetId string The entry it is for.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'label' Tells what this is.
+
+--- A message of the conversation.
+---@class treelined.NewMessageEntry
+---@field id? string Made by the daemon if left out.
+---@field message treelined.Message The message.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'message' Tells what this is.
+
+--- The model from here on.
+---@class treelined.NewModelChangeEntry
+---@field id? string Made by the daemon if left out.
+---@field modelId string The provider's name for it.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field provider string Who serves it.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'model_change' Tells what this is.
+
+--- An entry of a type that is none of the others.
+---@class treelined.NewOtherEntry
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type string Any other type.
+
+--- The name of the session; the latest one counts.
+---@class treelined.NewSessionInfoEntry
+---@field id? string Made by the daemon if left out.
+---@field name? string Left out, null or empty: no name.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'session_info' Tells what this is.
+
+--- The thinking level from here on.
+---@class treelined.NewThinkingLevelChangeEntry
+---@field id? string Made by the daemon if left out.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field thinkingLevel string The level, such as `off` or `high`.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'thinking_level_change' Tells what this is.
+
+--- Tokens used outside the conversation.
+---@class treelined.NewUsageEntry
+---@field id? string Made by the daemon if left out.
+---@field kind string What they were used for.
+---@field model string The provider's name for it.
+---@field note? string For people.
+---@field parentId? string The entry before it in the batch if left out, for the first one the leaf; null: a root.
+---@field provider string Who served the model.
+---@field timestamp? string ISO 8601; now if left out.
+---@field type 'usage' Tells what this is.
+---@field usage treelined.Usage The numbers.
 
 --- What it means that nobody answered in time.
 ---@alias treelined.OnNoAnswer 'proceed'|'cancel'
@@ -745,6 +943,10 @@
 --- Who appended.
 ---@alias treelined.Origin 'self'|'other'
 
+--- Any other type.
+---@class treelined.OtherBlock
+---@field type string None of the known ones.
+
 --- An entry of a type that is none of the others.
 ---@class treelined.OtherEntry
 ---@field id string Unique in the session.
@@ -752,19 +954,30 @@
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type string Any other type.
 
+--- Any other role.
+---@class treelined.OtherMessage
+---@field role string None of the known ones.
+
 --- Of `storageFull` and `storageIo`, if a part landed.
 ---@class treelined.PartialWriteDetails
 ---@field writtenIds string[] The entries that were written.
 
---- Goes back before a user message, which comes back for editing.
+--- Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
 ---@class treelined.PopParams
----@field entryId? string The user message; the previous one if left out.
+---@field answerTimeoutMs? integer Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+---@field customInstructions? string What the summary shall dwell on.
+---@field dryRun? boolean Only tell what would be summarized.
+---@field entryId? string Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+---@field label? string Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+---@field navigationId? string Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+---@field onNoAnswer? treelined.OnNoAnswer What silence means; `proceed` if left out.
+---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 ---@field summarize? boolean Leave a summary of what is left; true if left out.
 
 --- As of `navigate_tree`.
----@alias treelined.PopResult treelined.Navigation
+---@alias treelined.PopResult treelined.NavigateTreeResult
 
 --- What a compaction would summarize and keep.
 ---@class treelined.PrepareCompactionParams
@@ -801,10 +1014,23 @@
 --- The id of a request.
 ---@alias treelined.RequestId string|integer
 
+--- Moves a deleted session back to the session directory. It is not opened.
+---@class treelined.RestoreSessionParams
+---@field sessionId string A session in the trash.
+---@field trashedPath? string Which file, where several in the trash have this id; the last one deleted if left out.
+
+--- The result of `restore_session`.
+---@class treelined.RestoreSessionResult
+---@field path string Where its file is now.
+---@field sessionId string The session.
+
 --- Why a session of a list cannot be opened.
 ---@class treelined.RowDiagnostic
 ---@field kind string The kind of the error that opening it would answer, such as `headerMissing`.
 ---@field message string For people.
+
+--- How a query is understood.
+---@alias treelined.SearchMode 'words'|'literal'|'regex'
 
 --- Appends a custom_message, during a turn when it ends.
 ---@class treelined.SendMessageParams
@@ -815,7 +1041,7 @@
 ---@field entryId? string The id of the new entry; makes retries safe.
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 ---@field sessionId? string The session; may be left out while exactly one is open.
----@field triggerTurn? boolean Ask for a turn if none is running; false if left out.
+---@field triggerTurn? boolean Ask for a turn if none is running; false if left out. A message that is queued never does.
 
 --- The result of `send_message`.
 ---@class treelined.SendMessageResult
@@ -834,8 +1060,10 @@
 
 --- An open session.
 ---@class treelined.Session
+---@field created? string The time in the header, ISO 8601; left out if the header has none.
 ---@field cwd string The working directory in the header. Untrusted text.
 ---@field entryCount integer Entries, the header and leaf records not counted.
+---@field header table The header as it is stored, or will be, with all its members. Untrusted.
 ---@field leafId? string Null: before the first entry.
 ---@field multiWriter boolean Several processes can safely append. False where the file system does not keep locks.
 ---@field name? string Left out if it has none.
@@ -844,6 +1072,7 @@
 ---@field readOnly boolean Mutations are refused.
 ---@field seq integer The number of the last notification of this session to this connection.
 ---@field sessionId string The id of the session.
+---@field version integer Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
 
 --- A compaction is about to happen. Answered by `answer_event`.
 ---@class treelined.SessionBeforeCompact
@@ -886,7 +1115,7 @@
 --- A compaction has happened.
 ---@class treelined.SessionCompact
 ---@field compactionEntry treelined.Entry The new entry.
----@field fromHook? boolean The summary came from a client.
+---@field fromHook boolean Whether a client wrote the summary.
 ---@field seq integer The number of this notification.
 ---@field sessionId string The session.
 
@@ -930,7 +1159,7 @@
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened.
 ---@field firstMessage string The text of the first user message, shortened; empty if there is none.
 ---@field messageCount integer Messages on all branches.
----@field modified string The last activity, ISO 8601.
+---@field modified string When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
 ---@field name? string Left out if it has none.
 ---@field parentSession? string The session it comes from, as its header says. Untrusted text.
 ---@field path string The session file.
@@ -942,7 +1171,7 @@
 --- The leaf has moved otherwise than by appending.
 ---@class treelined.SessionTree
 ---@field cause treelined.MoveCause What moved it.
----@field fromHook? boolean The summary came from a client.
+---@field fromHook? boolean Whether a client wrote the summary; there if one was made.
 ---@field labelEntry? treelined.Entry The label, if one was asked for.
 ---@field navigationId? string The navigation, if it was one.
 ---@field newLeafId? string Null: before the first entry.
@@ -966,7 +1195,7 @@
 --- Names a session by appending a session_info entry.
 ---@class treelined.SetSessionNameParams
 ---@field expectedLeafId? string Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
----@field name string Trimmed, line breaks become spaces; empty clears the name.
+---@field name string Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 ---@field sessionId? string The session; may be left out while exactly one is open.
 
 --- The result of `set_session_name`.
@@ -988,6 +1217,24 @@
 ---@field navigationId string The navigation.
 ---@field sessionId string The session.
 
+--- Instructions for the model.
+---@class treelined.SystemMessage
+---@field content treelined.Content The instructions.
+---@field role 'system' Tells what this is.
+---@field sections? table Parts of the instructions.
+---@field timestamp? number|string Unix milliseconds.
+---@field toolsAdded? table Tools that the model has from here on.
+
+--- A piece of text.
+---@class treelined.TextBlock
+---@field text string The text.
+---@field type 'text' Tells what this is.
+
+--- What the model thought.
+---@class treelined.ThinkingBlock
+---@field thinking string The text.
+---@field type 'thinking' Tells what this is.
+
 --- The thinking level from here on.
 ---@class treelined.ThinkingLevelChangeEntry
 ---@field id string Unique in the session.
@@ -1002,6 +1249,43 @@
 ---@field cacheWrite integer Written to the cache.
 ---@field input integer Sent, caches not counted.
 ---@field output integer Received.
+
+--- A call of a tool.
+---@class treelined.ToolCallBlock
+---@field arguments? table What the tool is called with, usually an object.
+---@field id string Unique in the conversation.
+---@field name string The name of the tool.
+---@field type 'toolCall' Tells what this is.
+
+--- What a tool returned.
+---@class treelined.ToolResultMessage
+---@field content treelined.ContentBlock[] Text and images.
+---@field details? table Anything; not sent to the model.
+---@field isError? boolean The tool failed.
+---@field role 'toolResult' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
+---@field toolCallId string The `id` of the tool call that it answers.
+---@field toolName? string The name of the tool.
+
+--- A deleted session.
+---@class treelined.TrashedRow
+---@field created string ISO 8601.
+---@field cwd string Empty if the file does not tell.
+---@field deletedAt string ISO 8601.
+---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened.
+---@field firstMessage string The text of the first user message, shortened; empty if there is none.
+---@field messageCount integer Messages on all branches.
+---@field modified string When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+---@field name? string Left out if it has none.
+---@field parentSession? string The session it comes from, as its header says. Untrusted text.
+---@field path string The session file.
+---@field sessionId string Empty if the file does not tell.
+---@field trashedPath string Where the file is now.
+
+--- A call of a tool.
+---@class treelined.TreeCall
+---@field name string The tool's name.
+---@field summary? string The argument that tells what it does, on one line, at most 120 characters.
 
 --- Of `treeChanged`.
 ---@class treelined.TreeChangedDetails
@@ -1025,13 +1309,15 @@
 ---@field isLeaf boolean The nearest visible ancestor-or-self of the leaf.
 ---@field label? string The label in force.
 ---@field labelTimestamp? string When the label was set, ISO 8601.
+---@field match? treelined.Match With a `query`: where the entry holds it.
 ---@field onActivePath boolean Between the root and the leaf, both included.
 ---@field parentId? string The nearest visible ancestor; null at a visible root.
 ---@field prefix? string What to draw before the row, if `render` was given; at most 64 columns.
----@field preview string One line, at most 200 characters, without control characters.
+---@field preview string One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
 ---@field role? string Of messages.
 ---@field timestamp string ISO 8601, as stored.
 ---@field tokens? integer Of a compaction: the tokens before it.
+---@field toolCall? treelined.TreeCall Of a tool result: the call it answers.
 ---@field toolName? string Of a tool result.
 ---@field type string The entry's type.
 
@@ -1043,17 +1329,20 @@
 
 --- What a navigation is about to do.
 ---@class treelined.TreePreparation
+---@field abandonedCount integer How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
 ---@field commonAncestorId? string The deepest entry on both paths; null if there is none.
 ---@field customInstructions? string What the summary shall dwell on.
----@field entriesToSummarize? treelined.Entry[] The branch that is left, in file order.
----@field entryIds? string[] Instead of `entriesToSummarize`, where those are too large.
+---@field entriesToSummarize? treelined.Entry[] The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
+---@field entryIds? string[] Instead of `entriesToSummarize`, where the entries are too large.
+---@field keptEntries? treelined.Entry[] What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+---@field keptEntryIds? string[] Instead of `keptEntries`, where the entries are too large.
 ---@field label? string The label asked for.
 ---@field model? treelined.Model The model at the old leaf.
 ---@field oldLeafId? string Null: before the first entry.
----@field previousSummary? string The summary of the compaction that the branch begins with.
+---@field previousSummary? string The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
 ---@field replaceInstructions? boolean `customInstructions` replace the usual structure of a summary.
 ---@field targetId string Where the navigation goes.
----@field truncated? boolean True if `entryIds` stands for the entries.
+---@field truncated? boolean True if ids stand for the entries.
 ---@field userWantsSummary boolean A summary is wanted: an answer may bring one.
 
 --- The characters a `prefix` is drawn with.
@@ -1076,6 +1365,15 @@
 ---@field newLeafId? string The leaf afterwards; null: before the first entry.
 ---@field oldLeafId? string The leaf before; null: before the first entry.
 
+--- What a model used, in tokens and money.
+---@class treelined.Usage
+---@field cacheRead? number Tokens read from the cache.
+---@field cacheWrite? number Tokens written to the cache.
+---@field cost? treelined.Cost The price, in dollars.
+---@field input? number Tokens sent, without those from the cache.
+---@field output? number Tokens received.
+---@field totalTokens? number All tokens.
+
 --- Tokens used outside the conversation.
 ---@class treelined.UsageEntry
 ---@field id string Unique in the session.
@@ -1086,7 +1384,13 @@
 ---@field provider string Who served the model.
 ---@field timestamp string ISO 8601 with milliseconds, UTC.
 ---@field type 'usage' Tells what this is.
----@field usage table The numbers.
+---@field usage treelined.Usage The numbers.
+
+--- What the user says.
+---@class treelined.UserMessage
+---@field content treelined.Content What is said.
+---@field role 'user' Tells what this is.
+---@field timestamp? number|string Unix milliseconds.
 
 --- The methods of the daemon.
 ---@class treelined.Methods
@@ -1095,6 +1399,8 @@
 ---@field close_session fun(self: treelined.Client, params?: treelined.CloseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CloseSessionResult|nil), options?: treelined.CallOptions): integer Closes a session.
 ---@field list_sessions fun(self: treelined.Client, params?: treelined.ListSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListSessionsResult|nil), options?: treelined.CallOptions): integer Lists the sessions of the session directory.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves a session to the trash folder.
+---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists deleted sessions.
+---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session back.
 ---@field set_session_name fun(self: treelined.Client, params?: treelined.SetSessionNameParams, callback?: fun(err: treelined.Error|nil, result: treelined.SetSessionNameResult|nil), options?: treelined.CallOptions): integer Names a session.
 ---@field append_message fun(self: treelined.Client, params?: treelined.AppendMessageParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendMessageResult|nil), options?: treelined.CallOptions): integer Appends a message.
 ---@field append_entries fun(self: treelined.Client, params?: treelined.AppendEntriesParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendEntriesResult|nil), options?: treelined.CallOptions): integer Appends several entries, all or none.
@@ -1121,7 +1427,7 @@
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer The user messages of all branches.
 ---@field prepare_compaction fun(self: treelined.Client, params?: treelined.PrepareCompactionParams, callback?: fun(err: treelined.Error|nil, result: treelined.PrepareCompactionResult|nil), options?: treelined.CallOptions): integer What a compaction would do.
 ---@field compact fun(self: treelined.Client, params?: treelined.CompactParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompactResult|nil), options?: treelined.CallOptions): integer Replaces the older part of the context by a summary.
----@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Goes back before a user message.
+---@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Goes back, before the last user message unless told where.
 ---@field cherry_pick fun(self: treelined.Client, params?: treelined.CherryPickParams, callback?: fun(err: treelined.Error|nil, result: treelined.CherryPickResult|nil), options?: treelined.CallOptions): integer Appends copies of messages of other branches.
 ---@field merge_branch fun(self: treelined.Client, params?: treelined.MergeBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.MergeBranchResult|nil), options?: treelined.CallOptions): integer Appends a summary of another branch.
 ---@field begin_turn fun(self: treelined.Client, params?: treelined.BeginTurnParams, callback?: fun(err: treelined.Error|nil, result: treelined.BeginTurnResult|nil), options?: treelined.CallOptions): integer The client's agent begins to run.

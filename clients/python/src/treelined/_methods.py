@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 from . import types
 from ._params import OMITTED, Omitted
@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0"
+SCHEMA_HASH = "sha256:5e9cc96062cac03b67b298cc37a766b989b4f7338e031a05303d9070f3b42a00"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -51,6 +51,22 @@ AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["types.EventAnswer | None"]]
 
 Answerer: TypeAlias = Callable[[P, threading.Event], "types.EventAnswer | None"]
 """Answers a question, in a thread of its own; the event is set when the question is over."""
+
+
+class AsyncAnswers(TypedDict, total=False):
+    """Answerers by the question that they answer."""
+
+    session_before_tree: AsyncAnswerer[types.SessionBeforeTree]
+    session_before_fork: AsyncAnswerer[types.SessionBeforeFork]
+    session_before_compact: AsyncAnswerer[types.SessionBeforeCompact]
+
+
+class Answers(TypedDict, total=False):
+    """Answerers by the question that they answer."""
+
+    session_before_tree: Answerer[types.SessionBeforeTree]
+    session_before_fork: Answerer[types.SessionBeforeFork]
+    session_before_compact: Answerer[types.SessionBeforeCompact]
 
 
 class AsyncMethods(ABC):
@@ -165,7 +181,7 @@ class AsyncMethods(ABC):
         answerer: AsyncAnswerer[types.SessionBeforeCompact],
     ) -> None: ...
     def answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
-        """Answer questions of that name; `answers` of the client must name it."""
+        """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
     async def create_session(
@@ -176,6 +192,7 @@ class AsyncMethods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
+        write: types.FirstWrite | None | Omitted = OMITTED,
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
@@ -185,11 +202,13 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the new session; made by the daemon if left out.
 
-        `name`: Its name, written at once as the first entry.
+        `name`: Its name, written at once as the first entry; blank is none.
 
         `parent_session`: The session it comes from, as its header shall say. Never opened.
 
         `ephemeral`: Never written to disk; nor are its forks.
+
+        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
 
         `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 
@@ -202,6 +221,7 @@ class AsyncMethods(ABC):
                 "name": name,
                 "parentSession": parent_session,
                 "ephemeral": ephemeral,
+                "write": write,
                 "durability": durability,
             },
             timeout=timeout,
@@ -261,7 +281,7 @@ class AsyncMethods(ABC):
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 
         `named`: True: only sessions with a name; false: only those without.
 
@@ -301,6 +321,49 @@ class AsyncMethods(ABC):
         )
         return answered
 
+    async def list_trash(
+        self,
+        *,
+        cwd: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ListTrashResult:
+        """Lists deleted sessions.
+
+        `cwd`: Only sessions of this working directory; all if left out.
+
+        `limit`: Most rows of a page.
+
+        `cursor`: `nextCursor` of the page before.
+
+        """
+        answered: types.ListTrashResult = await self.call(
+            "list_trash", {"cwd": cwd, "limit": limit, "cursor": cursor}, timeout=timeout
+        )
+        return answered
+
+    async def restore_session(
+        self,
+        *,
+        session_id: str,
+        trashed_path: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RestoreSessionResult:
+        """Moves a deleted session back.
+
+        `session_id`: A session in the trash.
+
+        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+
+        """
+        answered: types.RestoreSessionResult = await self.call(
+            "restore_session",
+            {"sessionId": session_id, "trashedPath": trashed_path},
+            timeout=timeout,
+        )
+        return answered
+
     async def set_session_name(
         self,
         *,
@@ -311,7 +374,7 @@ class AsyncMethods(ABC):
     ) -> types.SetSessionNameResult:
         """Names a session.
 
-        `name`: Trimmed, line breaks become spaces; empty clears the name.
+        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -328,7 +391,7 @@ class AsyncMethods(ABC):
     async def append_message(
         self,
         *,
-        message: types.Message,
+        message: types.Message | dict[str, Any],
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
@@ -364,7 +427,7 @@ class AsyncMethods(ABC):
     async def append_entries(
         self,
         *,
-        entries: list[types.NewEntry],
+        entries: Sequence[types.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -389,8 +452,8 @@ class AsyncMethods(ABC):
         self,
         *,
         target_id: str,
-        label: str | None,
         session_id: str | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -399,9 +462,9 @@ class AsyncMethods(ABC):
 
         `target_id`: The entry to label.
 
-        `label`: Null or empty clears the label.
-
         `session_id`: The session; may be left out while exactly one is open.
+
+        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
 
         `entry_id`: The id of the new entry; makes retries safe.
 
@@ -412,8 +475,8 @@ class AsyncMethods(ABC):
             "append_label",
             {
                 "targetId": target_id,
-                "label": label,
                 "sessionId": session_id,
+                "label": label,
                 "entryId": entry_id,
                 "expectedLeafId": expected_leaf_id,
             },
@@ -461,7 +524,7 @@ class AsyncMethods(ABC):
     async def branch(
         self,
         *,
-        entry_id: str,
+        entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
         summary: types.GivenSummary | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
@@ -469,7 +532,7 @@ class AsyncMethods(ABC):
     ) -> types.BranchResult:
         """Moves the leaf to an entry.
 
-        `entry_id`: The new leaf.
+        `entry_id`: The new leaf; null, before the first entry, only with a summary.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -573,7 +636,7 @@ class AsyncMethods(ABC):
 
         `replace_instructions`: `customInstructions` replace the usual structure of a summary.
 
-        `label`: Label for the summary entry if there is one, else for the target.
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
 
         `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
 
@@ -581,7 +644,7 @@ class AsyncMethods(ABC):
 
         `on_no_answer`: What silence means; `proceed` if left out.
 
-        `rewind`: Treat the leaf like any other target: a user message goes back to its parent.
+        `rewind`: Go back before a user message or custom_message even if it is the leaf.
 
         `dry_run`: Only tell what would be summarized.
 
@@ -724,6 +787,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -744,6 +808,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -764,6 +829,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -783,6 +849,7 @@ class AsyncMethods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -805,7 +872,9 @@ class AsyncMethods(ABC):
 
         `filter`: `default` if left out.
 
-        `query`: Only rows in which all of these words occur, in label, role, tool names or preview.
+        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+
+        `mode`: How `query` is understood; `words` if left out.
 
         `order`: `time` if left out.
 
@@ -833,6 +902,7 @@ class AsyncMethods(ABC):
                 "maxDepth": max_depth,
                 "filter": filter,
                 "query": query,
+                "mode": mode,
                 "order": order,
                 "fold": fold,
                 "render": render,
@@ -1003,6 +1073,8 @@ class AsyncMethods(ABC):
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
+        scope: types.ForkScope | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         position: types.ForkPosition | None | Omitted = OMITTED,
         close_tool_calls: bool | None | Omitted = OMITTED,
@@ -1011,6 +1083,10 @@ class AsyncMethods(ABC):
         """Copies a path into a new session.
 
         `session_id`: The session; may be left out while exactly one is open.
+
+        `scope`: `branch` if left out.
+
+        `cwd`: The working directory of the new session; the source's if left out.
 
         `entry_id`: Where to fork; the leaf if left out.
 
@@ -1023,6 +1099,8 @@ class AsyncMethods(ABC):
             "fork_session",
             {
                 "sessionId": session_id,
+                "scope": scope,
+                "cwd": cwd,
                 "entryId": entry_id,
                 "position": position,
                 "closeToolCalls": close_tool_calls,
@@ -1116,22 +1194,94 @@ class AsyncMethods(ABC):
         )
         return answered
 
+    @overload
     async def pop(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.Navigation: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PopResult:
-        """Goes back before a user message.
+        """Goes back, before the last user message unless told where.
 
         `session_id`: The session; may be left out while exactly one is open.
 
-        `entry_id`: The user message; the previous one if left out.
+        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 
         `summarize`: Leave a summary of what is left; true if left out.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+
+        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
+
+        `dry_run`: Only tell what would be summarized.
 
         `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
@@ -1142,6 +1292,13 @@ class AsyncMethods(ABC):
                 "sessionId": session_id,
                 "entryId": entry_id,
                 "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,
@@ -1255,7 +1412,7 @@ class AsyncMethods(ABC):
 
         `details`: Anything; stored byte for byte.
 
-        `trigger_turn`: Ask for a turn if none is running; false if left out.
+        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
 
         `entry_id`: The id of the new entry; makes retries safe.
 
@@ -1399,7 +1556,7 @@ class Methods(ABC):
         answerer: Answerer[types.SessionBeforeCompact],
     ) -> None: ...
     def answer(self, name: str, answerer: Answerer[Any]) -> None:
-        """Answer questions of that name; `answers` of the client must name it."""
+        """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
     def create_session(
@@ -1410,6 +1567,7 @@ class Methods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
+        write: types.FirstWrite | None | Omitted = OMITTED,
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
@@ -1419,11 +1577,13 @@ class Methods(ABC):
 
         `session_id`: The id of the new session; made by the daemon if left out.
 
-        `name`: Its name, written at once as the first entry.
+        `name`: Its name, written at once as the first entry; blank is none.
 
         `parent_session`: The session it comes from, as its header shall say. Never opened.
 
         `ephemeral`: Never written to disk; nor are its forks.
+
+        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
 
         `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
 
@@ -1436,6 +1596,7 @@ class Methods(ABC):
                 "name": name,
                 "parentSession": parent_session,
                 "ephemeral": ephemeral,
+                "write": write,
                 "durability": durability,
             },
             timeout=timeout,
@@ -1495,7 +1656,7 @@ class Methods(ABC):
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 
         `named`: True: only sessions with a name; false: only those without.
 
@@ -1535,6 +1696,49 @@ class Methods(ABC):
         )
         return answered
 
+    def list_trash(
+        self,
+        *,
+        cwd: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ListTrashResult:
+        """Lists deleted sessions.
+
+        `cwd`: Only sessions of this working directory; all if left out.
+
+        `limit`: Most rows of a page.
+
+        `cursor`: `nextCursor` of the page before.
+
+        """
+        answered: types.ListTrashResult = self.call(
+            "list_trash", {"cwd": cwd, "limit": limit, "cursor": cursor}, timeout=timeout
+        )
+        return answered
+
+    def restore_session(
+        self,
+        *,
+        session_id: str,
+        trashed_path: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RestoreSessionResult:
+        """Moves a deleted session back.
+
+        `session_id`: A session in the trash.
+
+        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+
+        """
+        answered: types.RestoreSessionResult = self.call(
+            "restore_session",
+            {"sessionId": session_id, "trashedPath": trashed_path},
+            timeout=timeout,
+        )
+        return answered
+
     def set_session_name(
         self,
         *,
@@ -1545,7 +1749,7 @@ class Methods(ABC):
     ) -> types.SetSessionNameResult:
         """Names a session.
 
-        `name`: Trimmed, line breaks become spaces; empty clears the name.
+        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1562,7 +1766,7 @@ class Methods(ABC):
     def append_message(
         self,
         *,
-        message: types.Message,
+        message: types.Message | dict[str, Any],
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
@@ -1598,7 +1802,7 @@ class Methods(ABC):
     def append_entries(
         self,
         *,
-        entries: list[types.NewEntry],
+        entries: Sequence[types.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -1623,8 +1827,8 @@ class Methods(ABC):
         self,
         *,
         target_id: str,
-        label: str | None,
         session_id: str | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
@@ -1633,9 +1837,9 @@ class Methods(ABC):
 
         `target_id`: The entry to label.
 
-        `label`: Null or empty clears the label.
-
         `session_id`: The session; may be left out while exactly one is open.
+
+        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
 
         `entry_id`: The id of the new entry; makes retries safe.
 
@@ -1646,8 +1850,8 @@ class Methods(ABC):
             "append_label",
             {
                 "targetId": target_id,
-                "label": label,
                 "sessionId": session_id,
+                "label": label,
                 "entryId": entry_id,
                 "expectedLeafId": expected_leaf_id,
             },
@@ -1695,7 +1899,7 @@ class Methods(ABC):
     def branch(
         self,
         *,
-        entry_id: str,
+        entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
         summary: types.GivenSummary | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
@@ -1703,7 +1907,7 @@ class Methods(ABC):
     ) -> types.BranchResult:
         """Moves the leaf to an entry.
 
-        `entry_id`: The new leaf.
+        `entry_id`: The new leaf; null, before the first entry, only with a summary.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1807,7 +2011,7 @@ class Methods(ABC):
 
         `replace_instructions`: `customInstructions` replace the usual structure of a summary.
 
-        `label`: Label for the summary entry if there is one, else for the target.
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
 
         `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
 
@@ -1815,7 +2019,7 @@ class Methods(ABC):
 
         `on_no_answer`: What silence means; `proceed` if left out.
 
-        `rewind`: Treat the leaf like any other target: a user message goes back to its parent.
+        `rewind`: Go back before a user message or custom_message even if it is the leaf.
 
         `dry_run`: Only tell what would be summarized.
 
@@ -1958,6 +2162,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -1978,6 +2183,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -1998,6 +2204,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -2017,6 +2224,7 @@ class Methods(ABC):
         max_depth: int | None | Omitted = OMITTED,
         filter: types.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
+        mode: types.SearchMode | None | Omitted = OMITTED,
         order: types.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
         render: types.TreeRender | None | Omitted = OMITTED,
@@ -2039,7 +2247,9 @@ class Methods(ABC):
 
         `filter`: `default` if left out.
 
-        `query`: Only rows in which all of these words occur, in label, role, tool names or preview.
+        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+
+        `mode`: How `query` is understood; `words` if left out.
 
         `order`: `time` if left out.
 
@@ -2067,6 +2277,7 @@ class Methods(ABC):
                 "maxDepth": max_depth,
                 "filter": filter,
                 "query": query,
+                "mode": mode,
                 "order": order,
                 "fold": fold,
                 "render": render,
@@ -2237,6 +2448,8 @@ class Methods(ABC):
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
+        scope: types.ForkScope | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         position: types.ForkPosition | None | Omitted = OMITTED,
         close_tool_calls: bool | None | Omitted = OMITTED,
@@ -2245,6 +2458,10 @@ class Methods(ABC):
         """Copies a path into a new session.
 
         `session_id`: The session; may be left out while exactly one is open.
+
+        `scope`: `branch` if left out.
+
+        `cwd`: The working directory of the new session; the source's if left out.
 
         `entry_id`: Where to fork; the leaf if left out.
 
@@ -2257,6 +2474,8 @@ class Methods(ABC):
             "fork_session",
             {
                 "sessionId": session_id,
+                "scope": scope,
+                "cwd": cwd,
                 "entryId": entry_id,
                 "position": position,
                 "closeToolCalls": close_tool_calls,
@@ -2350,22 +2569,94 @@ class Methods(ABC):
         )
         return answered
 
+    @overload
     def pop(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.Navigation: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PopResult:
-        """Goes back before a user message.
+        """Goes back, before the last user message unless told where.
 
         `session_id`: The session; may be left out while exactly one is open.
 
-        `entry_id`: The user message; the previous one if left out.
+        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 
         `summarize`: Leave a summary of what is left; true if left out.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+
+        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
+
+        `dry_run`: Only tell what would be summarized.
 
         `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
@@ -2376,6 +2667,13 @@ class Methods(ABC):
                 "sessionId": session_id,
                 "entryId": entry_id,
                 "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
                 "expectedLeafId": expected_leaf_id,
             },
             timeout=timeout,
@@ -2489,7 +2787,7 @@ class Methods(ABC):
 
         `details`: Anything; stored byte for byte.
 
-        `trigger_turn`: Ask for a turn if none is running; false if left out.
+        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
 
         `entry_id`: The id of the new entry; makes retries safe.
 

@@ -36,14 +36,12 @@ CompactionReason = Literal["manual"]
 `manual`: By `compact`.
 """
 
-ContentBlock = dict[str, Any]
-"""A piece of content. Members beside its type depend on that."""
-
-ContextFormat = Literal["agent", "llm"]
-"""The roles that a context is made of.
+ContextFormat = Literal["agent", "llm", "entries"]
+"""What a context is made of.
 
 `agent`: Messages as stored, and summaries and custom messages in roles of their own.
 `llm`: Only system, user, assistant and toolResult.
+`entries`: The stored entries that the context is made of, in the order of the context, instead of messages: the latest compaction first, then what it keeps, then what follows. Settings, labels and context edits are among them; the edits are not applied.
 """
 
 DiagnosticKind = Literal[
@@ -148,7 +146,46 @@ ErrorKind = Literal[
     "overloaded",
     "cancelled",
 ]
-"""The cause of a failure: the contract of `error.data.kind`."""
+"""The cause of a failure: the contract of `error.data.kind`.
+
+`parseError`: The message is not JSON. Send one JSON object per line, encoded as UTF-8, without raw line breaks inside.
+`invalidRequest`: The message is JSON, but no request of JSON-RPC 2.0, or it is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` once, before everything else, or never.
+`methodNotFound`: There is no method of that name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
+`invalidParams`: The params do not have the shape that the method asks for. Correct the member that `details.field` names; `details.reason` says what is wrong with it.
+`internalError`: The daemon has failed at something that is no fault of the request. Read the daemon's log on stderr and report it; other requests still work.
+`shuttingDown`: The daemon is ending and takes no more work. Start a new daemon and send the request there.
+`sessionNotFound`: No session of that id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` names those that exist.
+`sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` says what it is, `details.navigationId` which navigation.
+`sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
+`headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
+`versionUnsupported`: The file has a version that this daemon does not write. Update the daemon, or migrate the file with `treelined migrate`.
+`readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+`sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
+`sessionReplaced`: Another file stands in the place of the session file. Close the session and open it again to read what is there now.
+`sessionExists`: There is a session of that id already. Open the existing session, or choose another id.
+`entryNotFound`: The session has no entry of that id. Correct `details.entryId`; `get_tree` and `get_entries` name the entries.
+`leafMoved`: The leaf is not where `expectedLeafId` says. Look at `details.entries` and `details.leafId`, decide anew, and send the request with the new leaf.
+`entryInvalid`: An entry does not have the members that its type or role asks for. Correct the member `details.field` of the entry `details.index`; the message lists what is accepted.
+`treeChanged`: The tree has changed since the page that the cursor is of. Begin again with the first page.
+`nestingTooDeep`: The nested form of the tree would be too deep. Ask for the flat form, or for less with `maxDepth` or `rootId`.
+`duplicateEntryId`: Another entry has that id. Choose another id. The same id with the same content is no error: that is a retry.
+`notAUserMessage`: The entry is not a user message, or there is none to go back to. Name a user message; `get_fork_messages` lists them.
+`nothingToUndo`: There is no move to take back. Nothing has to be done; `get_navigation_log` lists the moves.
+`unansweredToolCalls`: The copy would end with tool calls whose results are not part of it. Take the results along, or have the calls closed where the method offers it.
+`summarizerUnavailable`: A summary is wanted, but no summarizer is configured and no client gave one. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
+`summarizerFailed`: The summarizer has failed; nothing was changed. Try again, or go without a summary.
+`nothingToCompact`: The context has no part that could be summarized. Nothing has to be done; try again when the conversation has grown.
+`eventNotPending`: The question is over or never was open. Nothing has to be done: somebody else has answered, or the time is up.
+`storageFull`: The disk or the quota is full. Make room and send the request again; `details.writtenIds` names what was written.
+`storageIo`: The system failed to read or write the file. Check the disk and the file; `details.writtenIds` names what was written.
+`pathDenied`: The system denies access to the file or its directory. Change the rights of the file or the directory, or choose another session directory.
+`durabilityUnknown`: The data is written, but the system could not say that it is on the disk. Check the disk; sending the same entry ids again tells whether they are safe now.
+`batchUnsupported`: The message is a batch. Send the requests one by one; they may be sent without waiting for the answers.
+`requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, such as fewer entries.
+`responseTooLarge`: The answer would be larger than the client or the daemon takes. Ask for less at once: with `limit`, `maxBytes`, or for single entries.
+`overloaded`: Too much is waiting to be done or to be read by the client. Read what the daemon has sent, and try again after `retryAfterMs`.
+`cancelled`: The request was cancelled; nothing was changed. Nothing has to be done; send it again if it is wanted after all.
+"""
 
 EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 """How a question ended.
@@ -160,6 +197,13 @@ EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 `aborted`: What was asked about ended otherwise.
 """
 
+FirstWrite = Literal["now", "first-entry"]
+"""When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+
+`now`: Before the answer: the header, and the name if there is one, synced.
+`first-entry`: With the first entry, which the name is if there is one.
+"""
+
 ForkPosition = Literal["before", "at"]
 """Where a fork ends.
 
@@ -167,8 +211,12 @@ ForkPosition = Literal["before", "at"]
 `at`: With the entry.
 """
 
-Message = dict[str, Any]
-"""A message. Members beside these are kept, and depend on the role."""
+ForkScope = Literal["branch", "tree"]
+"""What a fork copies.
+
+`branch`: The path to an entry.
+`tree`: All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor `closeToolCalls`.
+"""
 
 MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
 """What moved the leaf."""
@@ -178,16 +226,13 @@ NavigationReason = Literal[
 ]
 """Why a navigation changed nothing, or made no summary.
 
-`alreadyThere`: The leaf stands at the target; not cancelled.
+`alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
 `cancelledByClient`: A client answered `cancel`.
 `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
 `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
 `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
-
-NewEntry = dict[str, Any]
-"""An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others are kept, bytes and order."""
 
 OnNoAnswer = Literal["proceed", "cancel"]
 """What it means that nobody answered in time."""
@@ -205,13 +250,21 @@ Origin = Literal["self", "other"]
 RequestId = str | int
 """The id of a request."""
 
+SearchMode = Literal["words", "literal", "regex"]
+"""How a query is understood.
+
+`words`: All words must occur in the entry, whatever their case; `"…"` is one word.
+`literal`: The text must occur in one field of the entry as it stands.
+`regex`: A regular expression must match in one field; `^` and `$` match at lines.
+"""
+
 SessionSort = Literal["recent", "created", "name", "threaded"]
 """The order of a session list.
 
 `recent`: Last activity first.
 `created`: Newest first.
 `name`: By name, unnamed ones last.
-`threaded`: Forks behind the session they come from.
+`threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
 """
 
 ShutdownParams = dict[str, Any]
@@ -329,8 +382,6 @@ class AppendEntriesResult(TypedDict):
 class _AppendLabelParams(TypedDict):
     targetId: str
     """The entry to label."""
-    label: str | None
-    """Null or empty clears the label."""
 
 
 class AppendLabelParams(_AppendLabelParams, total=False):
@@ -338,6 +389,8 @@ class AppendLabelParams(_AppendLabelParams, total=False):
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""
+    label: str | None
+    """Stored trimmed and on one line. Left out, null or blank clears the label."""
     entryId: str | None
     """The id of the new entry; makes retries safe."""
     expectedLeafId: str | None
@@ -384,6 +437,58 @@ class AppendMessageResult(TypedDict):
     """What the write was given."""
 
 
+class _AssistantMessage(TypedDict):
+    role: Literal["assistant"]
+    """Tells what this is."""
+    content: list[ContentBlock]
+    """Text, thinking and tool calls."""
+
+
+class AssistantMessage(_AssistantMessage, total=False):
+    """What the model answers."""
+
+    api: str | None
+    """The provider's programming interface."""
+    provider: str | None
+    """Who serves the model."""
+    model: str | None
+    """The provider's name for the model."""
+    usage: Usage | None
+    """What the answer used."""
+    stopReason: str | None
+    """`stop`, `length`, `toolUse`, `error`, `aborted`, or another."""
+    errorMessage: str | None
+    """Why it failed, if `stopReason` is `error`."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+class _BashExecutionMessage(TypedDict):
+    role: Literal["bashExecution"]
+    """Tells what this is."""
+    command: str
+    """The command."""
+    output: str
+    """What it wrote."""
+
+
+class BashExecutionMessage(_BashExecutionMessage, total=False):
+    """A command that the user ran."""
+
+    exitCode: float | None
+    """Left out if it did not exit."""
+    cancelled: bool | None
+    """The user ended it."""
+    truncated: bool | None
+    """`output` is a part only."""
+    fullOutputPath: str | None
+    """A file with the whole output."""
+    excludeFromContext: bool | None
+    """The model does not see it."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
 class BeginTurnParams(TypedDict, total=False):
     """The client's agent begins to run: the leaf only moves by appending until `end_turn`."""
 
@@ -414,8 +519,8 @@ class Branch(_Branch, total=False):
 
 
 class _BranchParams(TypedDict):
-    entryId: str
-    """The new leaf."""
+    entryId: str | None
+    """The new leaf; null, before the first entry, only with a summary."""
 
 
 class BranchParams(_BranchParams, total=False):
@@ -443,6 +548,8 @@ class BranchResult(_BranchResult, total=False):
 
     summaryEntry: Entry
     """The branch_summary, if `summary` was given."""
+    fromHook: bool
+    """True, there if `summary` was given."""
 
 
 class _BranchSummaryEntry(TypedDict):
@@ -465,12 +572,28 @@ class BranchSummaryEntry(_BranchSummaryEntry, total=False):
 
     details: Any
     """Of whoever made the summary, such as the files it is about."""
-    usage: dict[str, Any]
+    usage: Usage
     """Tokens the summary took."""
     fromHook: bool
     """The summary came from a client."""
     merge: bool
     """Made by `merge_branch`: the branch was not left, but taken in."""
+
+
+class _BranchSummaryMessage(TypedDict):
+    role: Literal["branchSummary"]
+    """Tells what this is."""
+    summary: str
+    """The text of the summary."""
+
+
+class BranchSummaryMessage(_BranchSummaryMessage, total=False):
+    """The summary of a branch that was left."""
+
+    fromId: str | None
+    """The leaf that was left; `root` if there was none."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
 
 
 class CancelRequestParams(TypedDict):
@@ -598,9 +721,9 @@ class CompactionEntry(_CompactionEntry, total=False):
 
     details: Any
     """Of whoever made the summary, such as the files it is about."""
-    usage: dict[str, Any]
+    usage: Usage
     """Tokens the summary took."""
-    systemMessage: Any
+    systemMessage: dict[str, Any]
     """Stands before the summary in the context."""
     fromHook: bool
     """The summary came from a client."""
@@ -642,6 +765,22 @@ class CompactionPreparation(_CompactionPreparation, total=False):
     """`customInstructions` replace the usual structure of a summary."""
 
 
+class _CompactionSummaryMessage(TypedDict):
+    role: Literal["compactionSummary"]
+    """Tells what this is."""
+    summary: str
+    """The text of the summary."""
+
+
+class CompactionSummaryMessage(_CompactionSummaryMessage, total=False):
+    """The summary of the older part of the context."""
+
+    tokensBefore: float | None
+    """Tokens of the context before, estimated."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
 class ContextEditEntry(TypedDict):
     """Changes what the context shows of an earlier entry."""
 
@@ -659,19 +798,36 @@ class ContextEditEntry(TypedDict):
     """Null leaves the target out of the context."""
 
 
+class Cost(TypedDict, total=False):
+    """A price, in dollars."""
+
+    input: float | None
+    """Of the tokens sent."""
+    output: float | None
+    """Of the tokens received."""
+    cacheRead: float | None
+    """Of the tokens read from the cache."""
+    cacheWrite: float | None
+    """Of the tokens written to the cache."""
+    total: float | None
+    """In all."""
+
+
 class CreateSessionParams(TypedDict, total=False):
-    """Makes a new session and opens it. Nothing is written before its first entry."""
+    """Makes a new session and opens it."""
 
     cwd: str | None
     """The working directory the session belongs to; the daemon's own if left out."""
     sessionId: str | None
     """The id of the new session; made by the daemon if left out."""
     name: str | None
-    """Its name, written at once as the first entry."""
+    """Its name, written at once as the first entry; blank is none."""
     parentSession: str | None
     """The session it comes from, as its header shall say. Never opened."""
     ephemeral: bool | None
     """Never written to disk; nor are its forks."""
+    write: FirstWrite | None
+    """When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`."""
     durability: DurabilityPolicy | None
     """What its appends are given, and those of its forks; the daemon's `--durability` if left out."""
 
@@ -705,6 +861,26 @@ class CustomEntry(_CustomEntry, total=False):
     """Anything."""
 
 
+class _CustomMessage(TypedDict):
+    role: Literal["custom"]
+    """Tells what this is."""
+    content: Content
+    """What is said."""
+
+
+class CustomMessage(_CustomMessage, total=False):
+    """A message of a plugin."""
+
+    customType: str | None
+    """What it is, in the plugin's own terms."""
+    display: bool | None
+    """Show it to the user."""
+    details: Any
+    """Anything; not sent to the model."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
 class _CustomMessageEntry(TypedDict):
     type: Literal["custom_message"]
     """Tells what this is."""
@@ -730,7 +906,7 @@ class CustomMessageEntry(_CustomMessageEntry, total=False):
 
 
 class DeleteSessionParams(TypedDict):
-    """Moves the file of a session to the trash folder of the session directory."""
+    """Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open."""
 
     sessionId: str
     """The session, open or not. Always to be named."""
@@ -771,7 +947,7 @@ class DryRun(TypedDict):
     """What a navigation would summarize."""
 
     preparation: TreePreparation
-    """As `session_before_tree` would carry it."""
+    """As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes` has no room for."""
 
 
 class EndTurnParams(TypedDict, total=False):
@@ -858,7 +1034,7 @@ class EventAnswer(TypedDict, total=False):
     replaceInstructions: bool | None
     """To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary."""
     label: str | None
-    """To `session_before_tree`: in place of the label given."""
+    """To `session_before_tree`: in place of the label given; blank is none."""
     compaction: GivenCompaction | None
     """To `session_before_compact`: the compaction."""
     context: list[str] | None
@@ -945,10 +1121,14 @@ class ForkMessage(TypedDict):
 
 
 class ForkSessionParams(TypedDict, total=False):
-    """Copies the path to an entry into a new session and opens that."""
+    """Copies the path to an entry, or the whole tree, into a new session and opens that."""
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""
+    scope: ForkScope | None
+    """`branch` if left out."""
+    cwd: str | None
+    """The working directory of the new session; the source's if left out."""
     entryId: str | None
     """Where to fork; the leaf if left out."""
     position: ForkPosition | None
@@ -971,6 +1151,8 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     """The new session, open; left out if cancelled."""
     editorText: str
     """The text of the user message that was forked before, for the editor."""
+    editorImages: list[ContentBlock]
+    """Its images."""
     reason: CancelReason
     """Why nothing was made."""
     by: str
@@ -1007,17 +1189,22 @@ class GetContextParams(TypedDict, total=False):
     """`agent` if left out."""
 
 
-class GetContextResult(TypedDict):
-    """The result of `get_context`."""
-
-    messages: list[Message]
-    """In order."""
+class _GetContextResult(TypedDict):
     thinkingLevel: str
     """`off` if none was ever set."""
     model: Model | None
     """Null if neither a model change nor an assistant message tells."""
     entryIds: list[str]
-    """The entry that each message comes from."""
+    """The entry that each message comes from, or the id of each entry."""
+
+
+class GetContextResult(_GetContextResult, total=False):
+    """The result of `get_context`."""
+
+    messages: list[Message]
+    """In order; left out with `format:"entries"`."""
+    entries: list[Entry]
+    """In order; only with `format:"entries"`."""
 
 
 class GetEntriesParams(TypedDict, total=False):
@@ -1197,7 +1384,9 @@ class GetTreeParams(TypedDict, total=False):
     filter: TreeFilter | None
     """`default` if left out."""
     query: str | None
-    """Only rows in which all of these words occur, in label, role, tool names or preview."""
+    """Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool)."""
+    mode: SearchMode | None
+    """How `query` is understood; `words` if left out."""
     order: TreeOrder | None
     """`time` if left out."""
     fold: list[str] | None
@@ -1225,9 +1414,13 @@ class GivenCompaction(_GivenCompaction, total=False):
     """A compaction that a client made itself."""
 
     firstKeptEntryId: str | None
-    """As prepared if left out."""
+    """An entry on the path to the leaf; null keeps nothing; as prepared if left out."""
+    tokensBefore: int | None
+    """Tokens of the context before; as prepared if left out."""
     details: Any
     """Anything; stored byte for byte."""
+    usage: dict[str, Any] | None
+    """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
 
 
 class _GivenSummary(TypedDict):
@@ -1240,6 +1433,19 @@ class GivenSummary(_GivenSummary, total=False):
 
     details: Any
     """Anything; stored byte for byte."""
+    usage: dict[str, Any] | None
+    """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
+
+
+class ImageBlock(TypedDict):
+    """An image."""
+
+    type: Literal["image"]
+    """Tells what this is."""
+    data: str
+    """The bytes, as base64."""
+    mimeType: str
+    """Such as `image/png`."""
 
 
 class _InitializeParams(TypedDict):
@@ -1344,7 +1550,7 @@ class ListSessionsParams(TypedDict, total=False):
     """Lists the sessions of the session directory."""
 
     cwd: str | None
-    """Only sessions of this working directory; all if left out."""
+    """Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved."""
     named: bool | None
     """True: only sessions with a name; false: only those without."""
     query: str | None
@@ -1366,6 +1572,29 @@ class ListSessionsResult(_ListSessionsResult, total=False):
     """The result of `list_sessions`."""
 
     nextCursor: str
+    """There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`."""
+
+
+class ListTrashParams(TypedDict, total=False):
+    """Lists the deleted sessions, the last one first."""
+
+    cwd: str | None
+    """Only sessions of this working directory; all if left out."""
+    limit: int | None
+    """Most rows of a page."""
+    cursor: str | None
+    """`nextCursor` of the page before."""
+
+
+class _ListTrashResult(TypedDict):
+    sessions: list[TrashedRow]
+    """The rows of this page."""
+
+
+class ListTrashResult(_ListTrashResult, total=False):
+    """The result of `list_trash`."""
+
+    nextCursor: str
     """There are more rows: `cursor` of the next page."""
 
 
@@ -1374,6 +1603,15 @@ class LspCancelRequestParams(TypedDict):
 
     id: RequestId
     """The id of the request; an unknown one is ignored."""
+
+
+class Match(TypedDict):
+    """Where an entry holds what was looked for."""
+
+    snippet: str
+    """A part of the entry's text on one line, at most 200 characters."""
+    ranges: list[list[int]]
+    """Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16."""
 
 
 class _MergeBranchParams(TypedDict):
@@ -1390,24 +1628,6 @@ class MergeBranchParams(_MergeBranchParams, total=False):
     """What the summary shall dwell on."""
     expectedLeafId: str | None
     """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
-
-
-class _MergeBranchResult(TypedDict):
-    cancelled: bool
-    """Nothing was changed, for the `reason` given."""
-    durability: Durability
-    """What the write was given."""
-
-
-class MergeBranchResult(_MergeBranchResult, total=False):
-    """The result of `merge_branch`."""
-
-    reason: NavigationReason
-    """Why nothing changed."""
-    by: str
-    """The hook that failed, if that is the reason."""
-    summaryEntry: Entry
-    """Left out if cancelled."""
 
 
 class MessageEntry(TypedDict):
@@ -1474,7 +1694,7 @@ class NavigateTreeParams(_NavigateTreeParams, total=False):
     replaceInstructions: bool | None
     """`customInstructions` replace the usual structure of a summary."""
     label: str | None
-    """Label for the summary entry if there is one, else for the target."""
+    """Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none."""
     navigationId: str | None
     """Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out."""
     answerTimeoutMs: int | None
@@ -1482,7 +1702,7 @@ class NavigateTreeParams(_NavigateTreeParams, total=False):
     onNoAnswer: OnNoAnswer | None
     """What silence means; `proceed` if left out."""
     rewind: bool | None
-    """Treat the leaf like any other target: a user message goes back to its parent."""
+    """Go back before a user message or custom_message even if it is the leaf."""
     dryRun: bool | None
     """Only tell what would be summarized."""
     expectedLeafId: str | None
@@ -1516,7 +1736,7 @@ class Navigation(_Navigation, total=False):
     labelEntry: Entry
     """The label, if one was asked for."""
     fromHook: bool
-    """The summary came from a client."""
+    """Whether a client wrote the summary; there if one was made."""
 
 
 class _NestedNode(TypedDict):
@@ -1561,6 +1781,264 @@ class NestedTree(_NestedTree, total=False):
     """There are more rows: `cursor` of the next page."""
 
 
+class _NewBranchSummaryEntry(TypedDict):
+    type: Literal["branch_summary"]
+    """Tells what this is."""
+    fromId: str
+    """The leaf that was left; `root` if there was none."""
+    summary: str
+    """The text of the summary."""
+
+
+class NewBranchSummaryEntry(_NewBranchSummaryEntry, total=False):
+    """A summary of a branch that was left."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    details: Any
+    """Of whoever made the summary, such as the files it is about."""
+    usage: Usage | None
+    """Tokens the summary took."""
+    fromHook: bool | None
+    """The summary came from a client."""
+    merge: bool | None
+    """Made by `merge_branch`: the branch was not left, but taken in."""
+
+
+class _NewCompactionEntry(TypedDict):
+    type: Literal["compaction"]
+    """Tells what this is."""
+    summary: str
+    """The text of the summary."""
+    firstKeptEntryId: str | None
+    """The first entry that stays in the context; null if none does."""
+    tokensBefore: int
+    """Tokens of the context before, estimated."""
+
+
+class NewCompactionEntry(_NewCompactionEntry, total=False):
+    """A summary in place of what stands before `firstKeptEntryId` on the path."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    details: Any
+    """Of whoever made the summary, such as the files it is about."""
+    usage: Usage | None
+    """Tokens the summary took."""
+    systemMessage: dict[str, Any] | None
+    """Stands before the summary in the context."""
+    fromHook: bool | None
+    """The summary came from a client."""
+
+
+class _NewContextEditEntry(TypedDict):
+    type: Literal["context_edit"]
+    """Tells what this is."""
+    targetId: str
+    """The entry it is about."""
+    replacement: Replacement | None
+    """Null leaves the target out of the context."""
+
+
+class NewContextEditEntry(_NewContextEditEntry, total=False):
+    """Changes what the context shows of an earlier entry."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewCustomEntry(TypedDict):
+    type: Literal["custom"]
+    """Tells what this is."""
+    customType: str
+    """What it is, in the plugin's own terms."""
+
+
+class NewCustomEntry(_NewCustomEntry, total=False):
+    """State of a plugin; not in the context."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    data: Any
+    """Anything."""
+
+
+class _NewCustomMessageEntry(TypedDict):
+    type: Literal["custom_message"]
+    """Tells what this is."""
+    customType: str
+    """What it is, in the plugin's own terms."""
+    content: Content
+    """The text, or content blocks."""
+    display: bool
+    """Show it to the user."""
+
+
+class NewCustomMessageEntry(_NewCustomMessageEntry, total=False):
+    """A message of a plugin, in the context."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    details: Any
+    """Anything."""
+
+
+class _NewLabelEntry(TypedDict):
+    type: Literal["label"]
+    """Tells what this is."""
+    targetId: str
+    """The entry it is for."""
+
+
+class NewLabelEntry(_NewLabelEntry, total=False):
+    """A label for an entry; the latest one counts."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    label: str | None
+    """Left out, null or empty: no label."""
+
+
+class _NewMessageEntry(TypedDict):
+    type: Literal["message"]
+    """Tells what this is."""
+    message: Message
+    """The message."""
+
+
+class NewMessageEntry(_NewMessageEntry, total=False):
+    """A message of the conversation."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewModelChangeEntry(TypedDict):
+    type: Literal["model_change"]
+    """Tells what this is."""
+    provider: str
+    """Who serves it."""
+    modelId: str
+    """The provider's name for it."""
+
+
+class NewModelChangeEntry(_NewModelChangeEntry, total=False):
+    """The model from here on."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewOtherEntry(TypedDict):
+    type: Literal["any other type"]
+    """Any other type."""
+
+
+class NewOtherEntry(_NewOtherEntry, total=False):
+    """An entry of a type that is none of the others."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewSessionInfoEntry(TypedDict):
+    type: Literal["session_info"]
+    """Tells what this is."""
+
+
+class NewSessionInfoEntry(_NewSessionInfoEntry, total=False):
+    """The name of the session; the latest one counts."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    name: str | None
+    """Left out, null or empty: no name."""
+
+
+class _NewThinkingLevelChangeEntry(TypedDict):
+    type: Literal["thinking_level_change"]
+    """Tells what this is."""
+    thinkingLevel: str
+    """The level, such as `off` or `high`."""
+
+
+class NewThinkingLevelChangeEntry(_NewThinkingLevelChangeEntry, total=False):
+    """The thinking level from here on."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+
+
+class _NewUsageEntry(TypedDict):
+    type: Literal["usage"]
+    """Tells what this is."""
+    kind: str
+    """What they were used for."""
+    provider: str
+    """Who served the model."""
+    model: str
+    """The provider's name for it."""
+    usage: Usage
+    """The numbers."""
+
+
+class NewUsageEntry(_NewUsageEntry, total=False):
+    """Tokens used outside the conversation."""
+
+    id: str
+    """Made by the daemon if left out."""
+    parentId: str | None
+    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    timestamp: str
+    """ISO 8601; now if left out."""
+    note: str | None
+    """For people."""
+
+
 class OpenSessionParams(TypedDict, total=False):
     """Opens a session by its id or by the path of its file: one of the two."""
 
@@ -1583,10 +2061,17 @@ class OpenSessionResult(TypedDict):
     """What was found wrong in the file."""
 
 
+class OtherBlock(TypedDict):
+    """Any other type."""
+
+    type: Literal["any other type"]
+    """None of the known ones."""
+
+
 class OtherEntry(TypedDict):
     """An entry of a type that is none of the others."""
 
-    type: str
+    type: Literal["any other type"]
     """Any other type."""
     id: str
     """Unique in the session."""
@@ -1594,6 +2079,13 @@ class OtherEntry(TypedDict):
     """The entry before it; null at a root."""
     timestamp: str
     """ISO 8601 with milliseconds, UTC."""
+
+
+class OtherMessage(TypedDict):
+    """Any other role."""
+
+    role: Literal["any other type"]
+    """None of the known ones."""
 
 
 class PartialWriteDetails(TypedDict):
@@ -1604,14 +2096,28 @@ class PartialWriteDetails(TypedDict):
 
 
 class PopParams(TypedDict, total=False):
-    """Goes back before a user message, which comes back for editing."""
+    """Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise."""
 
     sessionId: str | None
     """The session; may be left out while exactly one is open."""
     entryId: str | None
-    """The user message; the previous one if left out."""
+    """Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out."""
     summarize: bool | None
     """Leave a summary of what is left; true if left out."""
+    customInstructions: str | None
+    """What the summary shall dwell on."""
+    replaceInstructions: bool | None
+    """`customInstructions` replace the usual structure of a summary."""
+    label: str | None
+    """Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none."""
+    navigationId: str | None
+    """Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out."""
+    answerTimeoutMs: int | None
+    """Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`."""
+    onNoAnswer: OnNoAnswer | None
+    """What silence means; `proceed` if left out."""
+    dryRun: bool | None
+    """Only tell what would be summarized."""
     expectedLeafId: str | None
     """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
 
@@ -1677,6 +2183,27 @@ class Replacement(TypedDict):
     """In place of the content of the target."""
 
 
+class _RestoreSessionParams(TypedDict):
+    sessionId: str
+    """A session in the trash."""
+
+
+class RestoreSessionParams(_RestoreSessionParams, total=False):
+    """Moves a deleted session back to the session directory. It is not opened."""
+
+    trashedPath: str | None
+    """Which file, where several in the trash have this id; the last one deleted if left out."""
+
+
+class RestoreSessionResult(TypedDict):
+    """The result of `restore_session`."""
+
+    sessionId: str
+    """The session."""
+    path: str
+    """Where its file is now."""
+
+
 class RowDiagnostic(TypedDict):
     """Why a session of a list cannot be opened."""
 
@@ -1703,7 +2230,7 @@ class SendMessageParams(_SendMessageParams, total=False):
     details: Any
     """Anything; stored byte for byte."""
     triggerTurn: bool | None
-    """Ask for a turn if none is running; false if left out."""
+    """Ask for a turn if none is running; false if left out. A message that is queued never does."""
     entryId: str | None
     """The id of the new entry; makes retries safe."""
     expectedLeafId: str | None
@@ -1743,6 +2270,10 @@ class ServerInfo(TypedDict):
 class _Session(TypedDict):
     sessionId: str
     """The id of the session."""
+    version: int
+    """Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file."""
+    header: dict[str, Any]
+    """The header as it is stored, or will be, with all its members. Untrusted."""
     cwd: str
     """The working directory in the header. Untrusted text."""
     leafId: str | None
@@ -1762,6 +2293,8 @@ class Session(_Session, total=False):
 
     path: str
     """The session file; left out for ephemeral sessions."""
+    created: str
+    """The time in the header, ISO 8601; left out if the header has none."""
     name: str
     """Left out if it has none."""
     parentSession: str
@@ -1845,20 +2378,17 @@ class SessionClosed(TypedDict):
     """The number of this notification."""
 
 
-class _SessionCompact(TypedDict):
+class SessionCompact(TypedDict):
+    """A compaction has happened."""
+
     sessionId: str
     """The session."""
     seq: int
     """The number of this notification."""
     compactionEntry: Entry
     """The new entry."""
-
-
-class SessionCompact(_SessionCompact, total=False):
-    """A compaction has happened."""
-
     fromHook: bool
-    """The summary came from a client."""
+    """Whether a client wrote the summary."""
 
 
 class SessionCompactFailed(TypedDict):
@@ -1935,7 +2465,7 @@ class _SessionRow(TypedDict):
     created: str
     """ISO 8601."""
     modified: str
-    """The last activity, ISO 8601."""
+    """When the last message of the user or the assistant was sent, else when the session was created; ISO 8601."""
     messageCount: int
     """Messages on all branches."""
     firstMessage: str
@@ -1976,7 +2506,7 @@ class SessionTree(_SessionTree, total=False):
     labelEntry: Entry
     """The label, if one was asked for."""
     fromHook: bool
-    """The summary came from a client."""
+    """Whether a client wrote the summary; there if one was made."""
 
 
 class _SetLeafParams(TypedDict):
@@ -2006,7 +2536,7 @@ class SetLeafResult(TypedDict):
 
 class _SetSessionNameParams(TypedDict):
     name: str
-    """Trimmed, line breaks become spaces; empty clears the name."""
+    """Stored trimmed, line breaks and control characters as spaces; blank clears the name."""
 
 
 class SetSessionNameParams(_SetSessionNameParams, total=False):
@@ -2042,6 +2572,42 @@ class SummaryDelta(TypedDict):
     """Text to put behind the pieces before."""
 
 
+class _SystemMessage(TypedDict):
+    role: Literal["system"]
+    """Tells what this is."""
+    content: Content
+    """The instructions."""
+
+
+class SystemMessage(_SystemMessage, total=False):
+    """Instructions for the model."""
+
+    sections: Any
+    """Parts of the instructions."""
+    toolsAdded: Any
+    """Tools that the model has from here on."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+class TextBlock(TypedDict):
+    """A piece of text."""
+
+    type: Literal["text"]
+    """Tells what this is."""
+    text: str
+    """The text."""
+
+
+class ThinkingBlock(TypedDict):
+    """What the model thought."""
+
+    type: Literal["thinking"]
+    """Tells what this is."""
+    thinking: str
+    """The text."""
+
+
 class ThinkingLevelChangeEntry(TypedDict):
     """The thinking level from here on."""
 
@@ -2070,6 +2636,88 @@ class Tokens(TypedDict):
     """Written to the cache."""
 
 
+class _ToolCallBlock(TypedDict):
+    type: Literal["toolCall"]
+    """Tells what this is."""
+    id: str
+    """Unique in the conversation."""
+    name: str
+    """The name of the tool."""
+
+
+class ToolCallBlock(_ToolCallBlock, total=False):
+    """A call of a tool."""
+
+    arguments: Any
+    """What the tool is called with, usually an object."""
+
+
+class _ToolResultMessage(TypedDict):
+    role: Literal["toolResult"]
+    """Tells what this is."""
+    toolCallId: str
+    """The `id` of the tool call that it answers."""
+    content: list[ContentBlock]
+    """Text and images."""
+
+
+class ToolResultMessage(_ToolResultMessage, total=False):
+    """What a tool returned."""
+
+    toolName: str | None
+    """The name of the tool."""
+    details: Any
+    """Anything; not sent to the model."""
+    isError: bool | None
+    """The tool failed."""
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+class _TrashedRow(TypedDict):
+    sessionId: str
+    """Empty if the file does not tell."""
+    path: str
+    """The session file."""
+    cwd: str
+    """Empty if the file does not tell."""
+    created: str
+    """ISO 8601."""
+    modified: str
+    """When the last message of the user or the assistant was sent, else when the session was created; ISO 8601."""
+    messageCount: int
+    """Messages on all branches."""
+    firstMessage: str
+    """The text of the first user message, shortened; empty if there is none."""
+    trashedPath: str
+    """Where the file is now."""
+    deletedAt: str
+    """ISO 8601."""
+
+
+class TrashedRow(_TrashedRow, total=False):
+    """A deleted session."""
+
+    name: str
+    """Left out if it has none."""
+    parentSession: str
+    """The session it comes from, as its header says. Untrusted text."""
+    diagnostic: RowDiagnostic
+    """Why the file cannot be opened."""
+
+
+class _TreeCall(TypedDict):
+    name: str
+    """The tool's name."""
+
+
+class TreeCall(_TreeCall, total=False):
+    """A call of a tool."""
+
+    summary: str
+    """The argument that tells what it does, on one line, at most 120 characters."""
+
+
 class TreeChangedDetails(TypedDict):
     """Of `treeChanged`."""
 
@@ -2085,7 +2733,7 @@ class _TreeNode(TypedDict):
     type: str
     """The entry's type."""
     preview: str
-    """One line, at most 200 characters, without control characters."""
+    """One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`)."""
     timestamp: str
     """ISO 8601, as stored."""
     childCount: int
@@ -2115,6 +2763,10 @@ class TreeNode(_TreeNode, total=False):
     """Of a compaction: the tokens before it."""
     toolName: str
     """Of a tool result."""
+    toolCall: TreeCall
+    """Of a tool result: the call it answers."""
+    match: Match
+    """With a `query`: where the entry holds it."""
     isError: bool
     """Left out if false."""
     prefix: str
@@ -2130,6 +2782,8 @@ class _TreePreparation(TypedDict):
     """Null: before the first entry."""
     commonAncestorId: str | None
     """The deepest entry on both paths; null if there is none."""
+    abandonedCount: int
+    """How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge."""
     userWantsSummary: bool
     """A summary is wanted: an answer may bring one."""
 
@@ -2137,14 +2791,18 @@ class _TreePreparation(TypedDict):
 class TreePreparation(_TreePreparation, total=False):
     """What a navigation is about to do."""
 
-    entriesToSummarize: list[Entry]
-    """The branch that is left, in file order."""
-    entryIds: list[str]
-    """Instead of `entriesToSummarize`, where those are too large."""
-    truncated: bool
-    """True if `entryIds` stands for the entries."""
     previousSummary: str
-    """The summary of the compaction that the branch begins with."""
+    """The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`."""
+    keptEntries: list[Entry]
+    """What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction."""
+    keptEntryIds: list[str]
+    """Instead of `keptEntries`, where the entries are too large."""
+    entriesToSummarize: list[Entry]
+    """The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order."""
+    entryIds: list[str]
+    """Instead of `entriesToSummarize`, where the entries are too large."""
+    truncated: bool
+    """True if ids stand for the entries."""
     model: Model
     """The model at the old leaf."""
     customInstructions: str
@@ -2186,6 +2844,23 @@ class UndoNavigationResult(TypedDict):
     """What the write was given."""
 
 
+class Usage(TypedDict, total=False):
+    """What a model used, in tokens and money."""
+
+    input: float | None
+    """Tokens sent, without those from the cache."""
+    output: float | None
+    """Tokens received."""
+    cacheRead: float | None
+    """Tokens read from the cache."""
+    cacheWrite: float | None
+    """Tokens written to the cache."""
+    totalTokens: float | None
+    """All tokens."""
+    cost: Cost | None
+    """The price, in dollars."""
+
+
 class _UsageEntry(TypedDict):
     type: Literal["usage"]
     """Tells what this is."""
@@ -2201,7 +2876,7 @@ class _UsageEntry(TypedDict):
     """Who served the model."""
     model: str
     """The provider's name for it."""
-    usage: dict[str, Any]
+    usage: Usage
     """The numbers."""
 
 
@@ -2211,6 +2886,23 @@ class UsageEntry(_UsageEntry, total=False):
     note: str
     """For people."""
 
+
+class _UserMessage(TypedDict):
+    role: Literal["user"]
+    """Tells what this is."""
+    content: Content
+    """What is said."""
+
+
+class UserMessage(_UserMessage, total=False):
+    """What the user says."""
+
+    timestamp: float | str | None
+    """Unix milliseconds."""
+
+
+ContentBlock = Union[TextBlock, ThinkingBlock, ImageBlock, ToolCallBlock, OtherBlock]
+"""A piece of content, by its type. Other members are kept."""
 
 Content = Union[str, list[ContentBlock]]
 """A text, or content blocks."""
@@ -2234,10 +2926,42 @@ Entry = Union[
 GetTreeResult = Union[FlatTree, NestedTree]
 """A page of the tree."""
 
+MergeBranchResult = Navigation
+"""As of `navigate_tree`; the leaf has not left, it stands at what was appended."""
+
+Message = Union[
+    UserMessage,
+    AssistantMessage,
+    ToolResultMessage,
+    BashExecutionMessage,
+    CustomMessage,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    SystemMessage,
+    OtherMessage,
+]
+"""A message, by its role. Other members are kept."""
+
 NavigateTreeResult = Union[Navigation, DryRun]
 """The end of a navigation or, for `dryRun`, its preparation."""
 
-PopResult = Navigation
+NewEntry = Union[
+    NewMessageEntry,
+    NewThinkingLevelChangeEntry,
+    NewModelChangeEntry,
+    NewCompactionEntry,
+    NewBranchSummaryEntry,
+    NewContextEditEntry,
+    NewCustomEntry,
+    NewCustomMessageEntry,
+    NewLabelEntry,
+    NewSessionInfoEntry,
+    NewUsageEntry,
+    NewOtherEntry,
+]
+"""An entry to append, by its type. Other members are kept, bytes and order."""
+
+PopResult = NavigateTreeResult
 """As of `navigate_tree`."""
 
 TreeNodes = Union[list[TreeNode], list[NestedNode]]

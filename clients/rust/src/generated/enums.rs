@@ -45,13 +45,15 @@ string_enum! {
 }
 
 string_enum! {
-    /// The roles that a context is made of.
+    /// What a context is made of.
     ///
     /// `agent`: Messages as stored, and summaries and custom messages in roles of their own.
     /// `llm`: Only system, user, assistant and toolResult.
+    /// `entries`: The stored entries that the context is made of, in the order of the context, instead of messages: the latest compaction first, then what it keeps, then what follows. Settings, labels and context edits are among them; the edits are not applied.
     pub enum ContextFormat {
         Agent = "agent",
         Llm = "llm",
+        Entries = "entries",
     }
 }
 
@@ -128,6 +130,44 @@ string_enum! {
 
 string_enum! {
     /// The cause of a failure: the contract of `error.data.kind`.
+    ///
+    /// `parseError`: The message is not JSON. Send one JSON object per line, encoded as UTF-8, without raw line breaks inside.
+    /// `invalidRequest`: The message is JSON, but no request of JSON-RPC 2.0, or it is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` once, before everything else, or never.
+    /// `methodNotFound`: There is no method of that name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
+    /// `invalidParams`: The params do not have the shape that the method asks for. Correct the member that `details.field` names; `details.reason` says what is wrong with it.
+    /// `internalError`: The daemon has failed at something that is no fault of the request. Read the daemon's log on stderr and report it; other requests still work.
+    /// `shuttingDown`: The daemon is ending and takes no more work. Start a new daemon and send the request there.
+    /// `sessionNotFound`: No session of that id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` names those that exist.
+    /// `sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` says what it is, `details.navigationId` which navigation.
+    /// `sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
+    /// `headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
+    /// `versionUnsupported`: The file has a version that this daemon does not write. Update the daemon, or migrate the file with `treelined migrate`.
+    /// `readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+    /// `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
+    /// `sessionReplaced`: Another file stands in the place of the session file. Close the session and open it again to read what is there now.
+    /// `sessionExists`: There is a session of that id already. Open the existing session, or choose another id.
+    /// `entryNotFound`: The session has no entry of that id. Correct `details.entryId`; `get_tree` and `get_entries` name the entries.
+    /// `leafMoved`: The leaf is not where `expectedLeafId` says. Look at `details.entries` and `details.leafId`, decide anew, and send the request with the new leaf.
+    /// `entryInvalid`: An entry does not have the members that its type or role asks for. Correct the member `details.field` of the entry `details.index`; the message lists what is accepted.
+    /// `treeChanged`: The tree has changed since the page that the cursor is of. Begin again with the first page.
+    /// `nestingTooDeep`: The nested form of the tree would be too deep. Ask for the flat form, or for less with `maxDepth` or `rootId`.
+    /// `duplicateEntryId`: Another entry has that id. Choose another id. The same id with the same content is no error: that is a retry.
+    /// `notAUserMessage`: The entry is not a user message, or there is none to go back to. Name a user message; `get_fork_messages` lists them.
+    /// `nothingToUndo`: There is no move to take back. Nothing has to be done; `get_navigation_log` lists the moves.
+    /// `unansweredToolCalls`: The copy would end with tool calls whose results are not part of it. Take the results along, or have the calls closed where the method offers it.
+    /// `summarizerUnavailable`: A summary is wanted, but no summarizer is configured and no client gave one. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
+    /// `summarizerFailed`: The summarizer has failed; nothing was changed. Try again, or go without a summary.
+    /// `nothingToCompact`: The context has no part that could be summarized. Nothing has to be done; try again when the conversation has grown.
+    /// `eventNotPending`: The question is over or never was open. Nothing has to be done: somebody else has answered, or the time is up.
+    /// `storageFull`: The disk or the quota is full. Make room and send the request again; `details.writtenIds` names what was written.
+    /// `storageIo`: The system failed to read or write the file. Check the disk and the file; `details.writtenIds` names what was written.
+    /// `pathDenied`: The system denies access to the file or its directory. Change the rights of the file or the directory, or choose another session directory.
+    /// `durabilityUnknown`: The data is written, but the system could not say that it is on the disk. Check the disk; sending the same entry ids again tells whether they are safe now.
+    /// `batchUnsupported`: The message is a batch. Send the requests one by one; they may be sent without waiting for the answers.
+    /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, such as fewer entries.
+    /// `responseTooLarge`: The answer would be larger than the client or the daemon takes. Ask for less at once: with `limit`, `maxBytes`, or for single entries.
+    /// `overloaded`: Too much is waiting to be done or to be read by the client. Read what the daemon has sent, and try again after `retryAfterMs`.
+    /// `cancelled`: The request was cancelled; nothing was changed. Nothing has to be done; send it again if it is wanted after all.
     pub enum ErrorKind {
         ParseError = "parseError",
         InvalidRequest = "invalidRequest",
@@ -187,6 +227,17 @@ string_enum! {
 }
 
 string_enum! {
+    /// When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+    ///
+    /// `now`: Before the answer: the header, and the name if there is one, synced.
+    /// `first-entry`: With the first entry, which the name is if there is one.
+    pub enum FirstWrite {
+        Now = "now",
+        FirstEntry = "first-entry",
+    }
+}
+
+string_enum! {
     /// Where a fork ends.
     ///
     /// `before`: Without the entry, which must be a user message.
@@ -194,6 +245,17 @@ string_enum! {
     pub enum ForkPosition {
         Before = "before",
         At = "at",
+    }
+}
+
+string_enum! {
+    /// What a fork copies.
+    ///
+    /// `branch`: The path to an entry.
+    /// `tree`: All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor `closeToolCalls`.
+    pub enum ForkScope {
+        Branch = "branch",
+        Tree = "tree",
     }
 }
 
@@ -211,7 +273,7 @@ string_enum! {
 string_enum! {
     /// Why a navigation changed nothing, or made no summary.
     ///
-    /// `alreadyThere`: The leaf stands at the target; not cancelled.
+    /// `alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
     /// `cancelledByClient`: A client answered `cancel`.
     /// `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
     /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
@@ -255,12 +317,25 @@ string_enum! {
 }
 
 string_enum! {
+    /// How a query is understood.
+    ///
+    /// `words`: All words must occur in the entry, whatever their case; `"…"` is one word.
+    /// `literal`: The text must occur in one field of the entry as it stands.
+    /// `regex`: A regular expression must match in one field; `^` and `$` match at lines.
+    pub enum SearchMode {
+        Words = "words",
+        Literal = "literal",
+        Regex = "regex",
+    }
+}
+
+string_enum! {
     /// The order of a session list.
     ///
     /// `recent`: Last activity first.
     /// `created`: Newest first.
     /// `name`: By name, unnamed ones last.
-    /// `threaded`: Forks behind the session they come from.
+    /// `threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
     pub enum SessionSort {
         Recent = "recent",
         Created = "created",

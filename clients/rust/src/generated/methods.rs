@@ -10,14 +10,13 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0";
+    "sha256:5e9cc96062cac03b67b298cc37a766b989b4f7338e031a05303d9070f3b42a00";
 
 impl Client {
-    /// Makes a new session and opens it. Nothing is written before its first entry.
-    /// `create_session`
+    /// Makes a new session and opens it. `create_session`
     ///
-    /// Errors: `invalidParams`, `sessionExists`, `storageFull`, `storageIo`, `pathDenied`,
-    /// `durabilityUnknown`.
+    /// Errors: `invalidParams`, `sessionLocked`, `sessionExists`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `durabilityUnknown`.
     pub fn create_session(&self) -> Call<CreateSessionParams, CreateSessionResult> {
         let params = CreateSessionParams {
             cwd: None,
@@ -25,6 +24,7 @@ impl Client {
             name: None,
             parent_session: None,
             ephemeral: None,
+            write: None,
             durability: None,
         };
         self.call("create_session", params)
@@ -70,12 +70,14 @@ impl Client {
     }
 
     /// Moves a session to the trash folder. Moves the file of a session to the trash folder of the
-    /// session directory. `delete_session`
+    /// session directory, with the originals that migrations have kept and the quarantine of
+    /// repairs. If that fails an open session stays open. `delete_session`
     ///
     /// - `session_id`: The session, open or not. Always to be named.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `storageFull`, `storageIo`,
-    /// `pathDenied`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
     pub fn delete_session(
         &self,
         session_id: impl Into<String>,
@@ -86,9 +88,38 @@ impl Client {
         self.call("delete_session", params)
     }
 
+    /// Lists deleted sessions. Lists the deleted sessions, the last one first. `list_trash`
+    ///
+    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn list_trash(&self) -> Call<ListTrashParams, ListTrashResult> {
+        let params = ListTrashParams {
+            cwd: None,
+            limit: None,
+            cursor: None,
+        };
+        self.call("list_trash", params)
+    }
+
+    /// Moves a deleted session back to the session directory. It is not opened. `restore_session`
+    ///
+    /// - `session_id`: A session in the trash.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `sessionExists`, `storageFull`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn restore_session(
+        &self,
+        session_id: impl Into<String>,
+    ) -> Call<RestoreSessionParams, RestoreSessionResult> {
+        let params = RestoreSessionParams {
+            session_id: session_id.into(),
+            trashed_path: None,
+        };
+        self.call("restore_session", params)
+    }
+
     /// Names a session by appending a session_info entry. `set_session_name`
     ///
-    /// - `name`: Trimmed, line breaks become spaces; empty clears the name.
+    /// - `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
@@ -150,7 +181,6 @@ impl Client {
     /// Labels an entry by appending a label entry. `append_label`
     ///
     /// - `target_id`: The entry to label.
-    /// - `label`: Null or empty clears the label.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
@@ -159,12 +189,11 @@ impl Client {
     pub fn append_label(
         &self,
         target_id: impl Into<String>,
-        label: Option<&str>,
     ) -> Call<AppendLabelParams, AppendLabelResult> {
         let params = AppendLabelParams {
             session_id: self.session_id(),
             target_id: target_id.into(),
-            label: label.map(str::to_owned),
+            label: None,
             entry_id: None,
             expected_leaf_id: None,
         };
@@ -201,16 +230,16 @@ impl Client {
 
     /// Moves the leaf to an entry, optionally leaving a summary of what is left behind. `branch`
     ///
-    /// - `entry_id`: The new leaf.
+    /// - `entry_id`: The new leaf; null, before the first entry, only with a summary.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
-    pub fn branch(&self, entry_id: impl Into<String>) -> Call<BranchParams, BranchResult> {
+    /// `entryNotFound`, `leafMoved`, `entryInvalid`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
+    pub fn branch(&self, entry_id: Option<&str>) -> Call<BranchParams, BranchResult> {
         let params = BranchParams {
             session_id: self.session_id(),
-            entry_id: entry_id.into(),
+            entry_id: entry_id.map(str::to_owned),
             summary: None,
             expected_leaf_id: None,
         };
@@ -302,7 +331,7 @@ impl Client {
     ///
     /// - `event_id`: As in the event.
     ///
-    /// Errors: `invalidParams`, `eventNotPending`.
+    /// Errors: `invalidParams`, `entryInvalid`, `eventNotPending`.
     pub fn answer_event(
         &self,
         event_id: impl Into<String>,
@@ -327,6 +356,7 @@ impl Client {
             max_depth: None,
             filter: None,
             query: None,
+            mode: None,
             order: None,
             fold: None,
             render: None,
@@ -444,8 +474,8 @@ impl Client {
         self.call("get_stats", params)
     }
 
-    /// Copies a path into a new session. Copies the path to an entry into a new session and opens
-    /// that. `fork_session`
+    /// Copies a path into a new session. Copies the path to an entry, or the whole tree, into a new
+    /// session and opens that. `fork_session`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`,
@@ -453,6 +483,8 @@ impl Client {
     pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
         let params = ForkSessionParams {
             session_id: self.session_id(),
+            scope: None,
+            cwd: None,
             entry_id: None,
             position: None,
             close_tool_calls: None,
@@ -505,18 +537,26 @@ impl Client {
         self.call("compact", params)
     }
 
-    /// Goes back before a user message, which comes back for editing. `pop`
+    /// Goes back, before the last user message unless told where. Goes back to an entry as
+    /// `navigate_tree` does, with a summary unless told otherwise. `pop`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
     /// `entryNotFound`, `leafMoved`, `notAUserMessage`, `summarizerUnavailable`,
     /// `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
     /// `cancelled`.
-    pub fn pop(&self) -> Call<PopParams, PopResult> {
+    pub fn pop(&self) -> Call<PopParams, Navigation> {
         let params = PopParams {
             session_id: self.session_id(),
             entry_id: None,
             summarize: None,
+            custom_instructions: None,
+            replace_instructions: None,
+            label: None,
+            navigation_id: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
+            dry_run: None,
             expected_leaf_id: None,
         };
         self.call("pop", params)

@@ -55,8 +55,9 @@ pub struct AppendLabelParams {
     pub session_id: Option<String>,
     /// The entry to label.
     pub target_id: String,
-    /// Null or empty clears the label.
-    pub label: Option<String>,
+    /// Stored trimmed and on one line. Left out, null or blank clears the label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<Option<String>>,
     /// The id of the new entry; makes retries safe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
@@ -101,8 +102,8 @@ pub struct BranchParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The new leaf.
-    pub entry_id: String,
+    /// The new leaf; null, before the first entry, only with a summary.
+    pub entry_id: Option<String>,
     /// Appended there as a branch_summary, as given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
@@ -161,7 +162,7 @@ pub struct CompactParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Makes a new session and opens it. Nothing is written before its first entry.
+/// Makes a new session and opens it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSessionParams {
@@ -171,7 +172,7 @@ pub struct CreateSessionParams {
     /// The id of the new session; made by the daemon if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Its name, written at once as the first entry.
+    /// Its name, written at once as the first entry; blank is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The session it comes from, as its header shall say. Never opened.
@@ -180,12 +181,15 @@ pub struct CreateSessionParams {
     /// Never written to disk; nor are its forks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
+    /// When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<FirstWrite>,
     /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Moves the file of a session to the trash folder of the session directory.
+/// Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteSessionParams {
@@ -207,13 +211,19 @@ pub struct EndTurnParams {
     pub session_id: Option<String>,
 }
 
-/// Copies the path to an entry into a new session and opens that.
+/// Copies the path to an entry, or the whole tree, into a new session and opens that.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkSessionParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// `branch` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ForkScope>,
+    /// The working directory of the new session; the source's if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
     /// Where to fork; the leaf if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
@@ -361,9 +371,12 @@ pub struct GetTreeParams {
     /// `default` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<TreeFilter>,
-    /// Only rows in which all of these words occur, in label, role, tool names or preview.
+    /// Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// How `query` is understood; `words` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SearchMode>,
     /// `time` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<TreeOrder>,
@@ -403,7 +416,7 @@ pub struct ListBranchesParams {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListSessionsParams {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// True: only sessions with a name; false: only those without.
@@ -415,6 +428,21 @@ pub struct ListSessionsParams {
     /// `recent` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sort: Option<SessionSort>,
+    /// Most rows of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// `nextCursor` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Lists the deleted sessions, the last one first.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTrashParams {
+    /// Only sessions of this working directory; all if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -458,7 +486,7 @@ pub struct NavigateTreeParams {
     /// `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Label for the summary entry if there is one, else for the target.
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
@@ -470,7 +498,7 @@ pub struct NavigateTreeParams {
     /// What silence means; `proceed` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
-    /// Treat the leaf like any other target: a user message goes back to its parent.
+    /// Go back before a user message or custom_message even if it is the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewind: Option<bool>,
     /// Only tell what would be summarized.
@@ -499,19 +527,40 @@ pub struct OpenSessionParams {
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Goes back before a user message, which comes back for editing.
+/// Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PopParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The user message; the previous one if left out.
+    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
     /// Leave a summary of what is left; true if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarize: Option<bool>,
+    /// What the summary shall dwell on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_instructions: Option<String>,
+    /// `customInstructions` replace the usual structure of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_instructions: Option<bool>,
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub navigation_id: Option<String>,
+    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_timeout_ms: Option<u64>,
+    /// What silence means; `proceed` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_no_answer: Option<OnNoAnswer>,
+    /// Only tell what would be summarized.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
     /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
@@ -544,6 +593,17 @@ pub struct RedoNavigationParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
+/// Moves a deleted session back to the session directory. It is not opened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreSessionParams {
+    /// A session in the trash.
+    pub session_id: String,
+    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trashed_path: Option<String>,
+}
+
 /// Appends a custom_message, during a turn when it ends.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -560,7 +620,7 @@ pub struct SendMessageParams {
     /// Anything; stored byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Ask for a turn if none is running; false if left out.
+    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_turn: Option<bool>,
     /// The id of the new entry; makes retries safe.
@@ -592,7 +652,7 @@ pub struct SetSessionNameParams {
     /// The session; may be left out while exactly one is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Trimmed, line breaks become spaces; empty clears the name.
+    /// Stored trimmed, line breaks and control characters as spaces; blank clears the name.
     pub name: String,
     /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -85,6 +85,9 @@ pub struct BranchResult {
     /// The branch_summary, if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,
+    /// True, there if `summary` was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_hook: Option<bool>,
     /// `none` if the leaf stood there already.
     pub durability: Durability,
 }
@@ -174,6 +177,9 @@ pub struct ForkSessionResult {
     /// The text of the user message that was forked before, for the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
+    /// Its images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub editor_images: Option<Vec<Json>>,
     /// Nothing was made, for the `reason` given.
     pub cancelled: bool,
     /// Why nothing was made.
@@ -200,13 +206,17 @@ pub struct GetChildrenResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetContextResult {
-    /// In order.
-    pub messages: Vec<Message>,
+    /// In order; left out with `format:"entries"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
+    /// In order; only with `format:"entries"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<Vec<Entry>>,
     /// `off` if none was ever set.
     pub thinking_level: String,
     /// Null if neither a model change nor an assistant message tells.
     pub model: Option<Model>,
-    /// The entry that each message comes from.
+    /// The entry that each message comes from, or the id of each entry.
     pub entry_ids: Vec<String>,
 }
 
@@ -344,30 +354,25 @@ pub struct ListBranchesResult {
 pub struct ListSessionsResult {
     /// The rows of this page.
     pub sessions: Vec<SessionRow>,
+    /// There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// The result of `list_trash`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ListTrashResult {
+    /// The rows of this page.
+    pub sessions: Vec<TrashedRow>,
     /// There are more rows: `cursor` of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// The result of `merge_branch`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-#[serde(rename_all = "camelCase")]
-pub struct MergeBranchResult {
-    /// Nothing was changed, for the `reason` given.
-    pub cancelled: bool,
-    /// Why nothing changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<NavigationReason>,
-    /// The hook that failed, if that is the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Left out if cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_entry: Option<Entry>,
-    /// What the write was given.
-    pub durability: Durability,
-}
+/// As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+pub type MergeBranchResult = Navigation;
 
 /// The result of `open_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -379,9 +384,6 @@ pub struct OpenSessionResult {
     /// What was found wrong in the file.
     pub diagnostics: Vec<Diagnostic>,
 }
-
-/// As of `navigate_tree`.
-pub type PopResult = Navigation;
 
 /// The result of `prepare_compaction`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -403,6 +405,17 @@ pub struct RedoNavigationResult {
     pub new_leaf_id: Option<String>,
     /// What the write was given.
     pub durability: Durability,
+}
+
+/// The result of `restore_session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreSessionResult {
+    /// The session.
+    pub session_id: String,
+    /// Where its file is now.
+    pub path: String,
 }
 
 /// The result of `send_message`.

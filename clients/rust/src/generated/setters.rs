@@ -18,7 +18,7 @@ impl<R> Call<CreateSessionParams, R> {
         self
     }
 
-    /// Its name, written at once as the first entry.
+    /// Its name, written at once as the first entry; blank is none.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.params.name = Some(name.into());
         self
@@ -33,6 +33,12 @@ impl<R> Call<CreateSessionParams, R> {
     /// Never written to disk; nor are its forks.
     pub fn ephemeral(mut self, ephemeral: bool) -> Self {
         self.params.ephemeral = Some(ephemeral);
+        self
+    }
+
+    /// When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    pub fn write(mut self, write: FirstWrite) -> Self {
+        self.params.write = Some(write);
         self
     }
 
@@ -78,7 +84,7 @@ impl<R> Call<CloseSessionParams, R> {
 }
 
 impl<R> Call<ListSessionsParams, R> {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
         self
@@ -111,6 +117,34 @@ impl<R> Call<ListSessionsParams, R> {
     /// `nextCursor` of the page before.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.params.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl<R> Call<ListTrashParams, R> {
+    /// Only sessions of this working directory; all if left out.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Most rows of a page.
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.params.limit = Some(limit);
+        self
+    }
+
+    /// `nextCursor` of the page before.
+    pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.params.cursor = Some(cursor.into());
+        self
+    }
+}
+
+impl<R> Call<RestoreSessionParams, R> {
+    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    pub fn trashed_path(mut self, trashed_path: impl Into<String>) -> Self {
+        self.params.trashed_path = Some(trashed_path.into());
         self
     }
 }
@@ -173,6 +207,12 @@ impl<R> Call<AppendLabelParams, R> {
     /// The session; may be left out while exactly one is open.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Stored trimmed and on one line. Left out, null or blank clears the label.
+    pub fn label(mut self, label: Option<&str>) -> Self {
+        self.params.label = Some(label.map(str::to_owned));
         self
     }
 
@@ -256,7 +296,7 @@ impl<R> Call<NavigateTreeParams, R> {
         self
     }
 
-    /// Label for the summary entry if there is one, else for the target.
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.params.label = Some(label.into());
         self
@@ -280,7 +320,7 @@ impl<R> Call<NavigateTreeParams, R> {
         self
     }
 
-    /// Treat the leaf like any other target: a user message goes back to its parent.
+    /// Go back before a user message or custom_message even if it is the leaf.
     pub fn rewind(mut self, rewind: bool) -> Self {
         self.params.rewind = Some(rewind);
         self
@@ -388,9 +428,15 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
-    /// Only rows in which all of these words occur, in label, role, tool names or preview.
+    /// Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
+        self
+    }
+
+    /// How `query` is understood; `words` if left out.
+    pub fn mode(mut self, mode: SearchMode) -> Self {
+        self.params.mode = Some(mode);
         self
     }
 
@@ -550,6 +596,18 @@ impl<R> Call<ForkSessionParams, R> {
         self
     }
 
+    /// `branch` if left out.
+    pub fn scope(mut self, scope: ForkScope) -> Self {
+        self.params.scope = Some(scope);
+        self
+    }
+
+    /// The working directory of the new session; the source's if left out.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
     /// Where to fork; the leaf if left out.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
@@ -648,7 +706,7 @@ impl<R> Call<PopParams, R> {
         self
     }
 
-    /// The user message; the previous one if left out.
+    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
@@ -657,6 +715,42 @@ impl<R> Call<PopParams, R> {
     /// Leave a summary of what is left; true if left out.
     pub fn summarize(mut self, summarize: bool) -> Self {
         self.params.summarize = Some(summarize);
+        self
+    }
+
+    /// What the summary shall dwell on.
+    pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
+        self.params.custom_instructions = Some(custom_instructions.into());
+        self
+    }
+
+    /// `customInstructions` replace the usual structure of a summary.
+    pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
+        self.params.replace_instructions = Some(replace_instructions);
+        self
+    }
+
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.params.label = Some(label.into());
+        self
+    }
+
+    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
+        self.params.navigation_id = Some(navigation_id.into());
+        self
+    }
+
+    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
+        self.params.answer_timeout_ms = Some(answer_timeout_ms);
+        self
+    }
+
+    /// What silence means; `proceed` if left out.
+    pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
+        self.params.on_no_answer = Some(on_no_answer);
         self
     }
 
@@ -730,7 +824,7 @@ impl<R> Call<SendMessageParams, R> {
         self
     }
 
-    /// Ask for a turn if none is running; false if left out.
+    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
     pub fn trigger_turn(mut self, trigger_turn: bool) -> Self {
         self.params.trigger_turn = Some(trigger_turn);
         self

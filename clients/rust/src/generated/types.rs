@@ -188,7 +188,7 @@ pub struct EventAnswer {
     /// To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// To `session_before_tree`: in place of the label given.
+    /// To `session_before_tree`: in place of the label given; blank is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// To `session_before_compact`: the compaction.
@@ -291,12 +291,18 @@ pub struct ForkMessage {
 pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
-    /// As prepared if left out.
+    /// An entry on the path to the leaf; null keeps nothing; as prepared if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_kept_entry_id: Option<String>,
+    /// Tokens of the context before; as prepared if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
     /// Anything; stored byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
+    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Json>,
 }
 
 /// A summary that a client made itself.
@@ -308,6 +314,9 @@ pub struct GivenSummary {
     /// Anything; stored byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
+    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Json>,
 }
 
 /// Of `invalidParams`.
@@ -345,6 +354,17 @@ pub struct Limits {
     pub max_answer_ms: u64,
     /// Bytes of unread output above which the daemon stops reading.
     pub max_queued_bytes: u64,
+}
+
+/// Where an entry holds what was looked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct Match {
+    /// A part of the entry's text on one line, at most 200 characters.
+    pub snippet: String,
+    /// Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+    pub ranges: Vec<Vec<u64>>,
 }
 
 /// A model, as the conversation names it.
@@ -402,7 +422,7 @@ pub struct Navigation {
     /// The label, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_entry: Option<Entry>,
-    /// The summary came from a client.
+    /// Whether a client wrote the summary; there if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
     /// `none` if nothing was written.
@@ -519,6 +539,13 @@ pub struct Session {
     /// The session file; left out for ephemeral sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+    pub version: u64,
+    /// The time in the header, ISO 8601; left out if the header has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// The header as it is stored, or will be, with all its members. Untrusted.
+    pub header: Json,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
     /// Left out if it has none.
@@ -633,9 +660,8 @@ pub struct SessionCompact {
     pub seq: u64,
     /// The new entry.
     pub compaction_entry: Entry,
-    /// The summary came from a client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_hook: Option<bool>,
+    /// Whether a client wrote the summary.
+    pub from_hook: bool,
 }
 
 /// A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
@@ -708,7 +734,7 @@ pub struct SessionRow {
     pub name: Option<String>,
     /// ISO 8601.
     pub created: String,
-    /// The last activity, ISO 8601.
+    /// When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
     pub modified: String,
     /// Messages on all branches.
     pub message_count: u64,
@@ -746,7 +772,7 @@ pub struct SessionTree {
     /// The label, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_entry: Option<Entry>,
-    /// The summary came from a client.
+    /// Whether a client wrote the summary; there if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
@@ -781,6 +807,52 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
+/// A deleted session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct TrashedRow {
+    /// Empty if the file does not tell.
+    pub session_id: String,
+    /// The session file.
+    pub path: String,
+    /// Empty if the file does not tell.
+    pub cwd: String,
+    /// Left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// ISO 8601.
+    pub created: String,
+    /// When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+    pub modified: String,
+    /// Messages on all branches.
+    pub message_count: u64,
+    /// The text of the first user message, shortened; empty if there is none.
+    pub first_message: String,
+    /// The session it comes from, as its header says. Untrusted text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+    /// Why the file cannot be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostic: Option<RowDiagnostic>,
+    /// Where the file is now.
+    pub trashed_path: String,
+    /// ISO 8601.
+    pub deleted_at: String,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct TreeCall {
+    /// The tool's name.
+    pub name: String,
+    /// The argument that tells what it does, on one line, at most 120 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
 /// Of `treeChanged`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -804,7 +876,7 @@ pub struct TreeNode {
     /// Of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// One line, at most 200 characters, without control characters.
+    /// One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
     pub preview: String,
     /// ISO 8601, as stored.
     pub timestamp: String,
@@ -832,6 +904,12 @@ pub struct TreeNode {
     /// Of a tool result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
+    /// Of a tool result: the call it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<TreeCall>,
+    /// With a `query`: where the entry holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#match: Option<Match>,
     /// Left out if false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
@@ -854,20 +932,28 @@ pub struct TreePreparation {
     pub old_leaf_id: Option<String>,
     /// The deepest entry on both paths; null if there is none.
     pub common_ancestor_id: Option<String>,
-    /// The branch that is left, in file order.
+    /// How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
+    pub abandoned_count: u64,
+    /// The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_summary: Option<String>,
+    /// What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_entries: Option<Vec<Entry>>,
+    /// Instead of `keptEntries`, where the entries are too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_entry_ids: Option<Vec<String>>,
+    /// The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries_to_summarize: Option<Vec<Entry>>,
-    /// Instead of `entriesToSummarize`, where those are too large.
+    /// Instead of `entriesToSummarize`, where the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<String>>,
-    /// True if `entryIds` stands for the entries.
+    /// True if ids stand for the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// A summary is wanted: an answer may bring one.
     pub user_wants_summary: bool,
-    /// The summary of the compaction that the branch begins with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub previous_summary: Option<String>,
     /// The model at the old leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,

@@ -67,6 +67,8 @@ import type {
   ListBranchesResult,
   ListSessionsParams,
   ListSessionsResult,
+  ListTrashParams,
+  ListTrashResult,
   MergeBranchParams,
   MergeBranchResult,
   NavigateTreeParams,
@@ -82,6 +84,8 @@ import type {
   Progress,
   RedoNavigationParams,
   RedoNavigationResult,
+  RestoreSessionParams,
+  RestoreSessionResult,
   SendMessageParams,
   SendMessageResult,
   SessionBeforeCompact,
@@ -113,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The schema they were made from; a daemon made from the same one tells the same hash. */
-export const SCHEMA_HASH = 'sha256:050dc40b2d2913a41e48c25201c0ac085d1b99f22fbb81930f5e84f3b03940c0';
+export const SCHEMA_HASH = 'sha256:5e9cc96062cac03b67b298cc37a766b989b4f7338e031a05303d9070f3b42a00';
 
 /** Params and result by method. */
 export interface Methods {
@@ -122,6 +126,8 @@ export interface Methods {
   'close_session': { params: CloseSessionParams; result: CloseSessionResult };
   'list_sessions': { params: ListSessionsParams; result: ListSessionsResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
+  'list_trash': { params: ListTrashParams; result: ListTrashResult };
+  'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
   'append_message': { params: AppendMessageParams; result: AppendMessageResult };
   'append_entries': { params: AppendEntriesParams; result: AppendEntriesResult };
@@ -235,6 +241,22 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<DeleteSessionResult> {
     return this.call('delete_session', params, options);
+  }
+
+  /** Lists deleted sessions. `list_trash` */
+  listTrash(
+    params: ListTrashParams = {},
+    options?: CallOptions,
+  ): Promise<ListTrashResult> {
+    return this.call('list_trash', params, options);
+  }
+
+  /** Moves a deleted session back. `restore_session` */
+  restoreSession(
+    params: RestoreSessionParams,
+    options?: CallOptions,
+  ): Promise<RestoreSessionResult> {
+    return this.call('restore_session', params, options);
   }
 
   /** Names a session. `set_session_name` */
@@ -451,7 +473,10 @@ export abstract class MethodCalls {
     return this.call('compact', params, options);
   }
 
-  /** Goes back before a user message. `pop` */
+  /** Goes back, before the last user message unless told where. `pop` */
+  pop(params?: PopParams & { dryRun?: false | null }, options?: CallOptions): Promise<Navigation>;
+  pop(params?: PopParams & { dryRun: true }, options?: CallOptions): Promise<DryRun>;
+  pop(params?: PopParams, options?: CallOptions): Promise<PopResult>;
   pop(
     params: PopParams = {},
     options?: CallOptions,

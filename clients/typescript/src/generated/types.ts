@@ -3,6 +3,43 @@
 import type {OtherType} from '../entry.js';
 
 /**
+ * An entry to append, by its type. Other members are kept, bytes and order.
+ */
+export type NewEntry =
+  | NewMessageEntry
+  | NewThinkingLevelChangeEntry
+  | NewModelChangeEntry
+  | NewCompactionEntry
+  | NewBranchSummaryEntry
+  | NewContextEditEntry
+  | NewCustomEntry
+  | NewCustomMessageEntry
+  | NewLabelEntry
+  | NewSessionInfoEntry
+  | NewUsageEntry
+  | NewOtherEntry;
+/**
+ * A message, by its role. Other members are kept.
+ */
+export type Message =
+  | UserMessage
+  | AssistantMessage
+  | ToolResultMessage
+  | BashExecutionMessage
+  | CustomMessage
+  | BranchSummaryMessage
+  | CompactionSummaryMessage
+  | SystemMessage
+  | OtherMessage;
+/**
+ * A text, or content blocks.
+ */
+export type Content = string | ContentBlock[];
+/**
+ * A piece of content, by its type. Other members are kept.
+ */
+export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBlock | OtherBlock;
+/**
  * How safe what was written is at the time of the answer.
  *
  * `none`: Nothing was written.
@@ -11,10 +48,6 @@ import type {OtherType} from '../entry.js';
  * `always`: Is on the disk.
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always';
-/**
- * A text, or content blocks.
- */
-export type Content = string | ContentBlock[];
 /**
  * An event that clients are asked about.
  */
@@ -62,12 +95,20 @@ export type OnNoAnswer = 'proceed' | 'cancel';
  */
 export type CompactionReason = 'manual';
 /**
- * The roles that a context is made of.
+ * What a context is made of.
  *
  * `agent`: Messages as stored, and summaries and custom messages in roles of their own.
  * `llm`: Only system, user, assistant and toolResult.
+ * `entries`: The stored entries that the context is made of, in the order of the context, instead of messages: the latest compaction first, then what it keeps, then what follows. Settings, labels and context edits are among them; the edits are not applied.
  */
-export type ContextFormat = 'agent' | 'llm';
+export type ContextFormat = 'agent' | 'llm' | 'entries';
+/**
+ * When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+ *
+ * `now`: Before the answer: the header, and the name if there is one, synced.
+ * `first-entry`: With the first entry, which the name is if there is one.
+ */
+export type FirstWrite = 'now' | 'first-entry';
 /**
  * When what is appended to a session is synced.
  *
@@ -121,6 +162,44 @@ export type Disposition = 'appended' | 'queued' | 'turnRequested';
 export type Origin = 'self' | 'other';
 /**
  * The cause of a failure: the contract of `error.data.kind`.
+ *
+ * `parseError`: The message is not JSON. Send one JSON object per line, encoded as UTF-8, without raw line breaks inside.
+ * `invalidRequest`: The message is JSON, but no request of JSON-RPC 2.0, or it is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` once, before everything else, or never.
+ * `methodNotFound`: There is no method of that name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
+ * `invalidParams`: The params do not have the shape that the method asks for. Correct the member that `details.field` names; `details.reason` says what is wrong with it.
+ * `internalError`: The daemon has failed at something that is no fault of the request. Read the daemon's log on stderr and report it; other requests still work.
+ * `shuttingDown`: The daemon is ending and takes no more work. Start a new daemon and send the request there.
+ * `sessionNotFound`: No session of that id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` names those that exist.
+ * `sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` says what it is, `details.navigationId` which navigation.
+ * `sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
+ * `headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
+ * `versionUnsupported`: The file has a version that this daemon does not write. Update the daemon, or migrate the file with `treelined migrate`.
+ * `readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+ * `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
+ * `sessionReplaced`: Another file stands in the place of the session file. Close the session and open it again to read what is there now.
+ * `sessionExists`: There is a session of that id already. Open the existing session, or choose another id.
+ * `entryNotFound`: The session has no entry of that id. Correct `details.entryId`; `get_tree` and `get_entries` name the entries.
+ * `leafMoved`: The leaf is not where `expectedLeafId` says. Look at `details.entries` and `details.leafId`, decide anew, and send the request with the new leaf.
+ * `entryInvalid`: An entry does not have the members that its type or role asks for. Correct the member `details.field` of the entry `details.index`; the message lists what is accepted.
+ * `treeChanged`: The tree has changed since the page that the cursor is of. Begin again with the first page.
+ * `nestingTooDeep`: The nested form of the tree would be too deep. Ask for the flat form, or for less with `maxDepth` or `rootId`.
+ * `duplicateEntryId`: Another entry has that id. Choose another id. The same id with the same content is no error: that is a retry.
+ * `notAUserMessage`: The entry is not a user message, or there is none to go back to. Name a user message; `get_fork_messages` lists them.
+ * `nothingToUndo`: There is no move to take back. Nothing has to be done; `get_navigation_log` lists the moves.
+ * `unansweredToolCalls`: The copy would end with tool calls whose results are not part of it. Take the results along, or have the calls closed where the method offers it.
+ * `summarizerUnavailable`: A summary is wanted, but no summarizer is configured and no client gave one. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
+ * `summarizerFailed`: The summarizer has failed; nothing was changed. Try again, or go without a summary.
+ * `nothingToCompact`: The context has no part that could be summarized. Nothing has to be done; try again when the conversation has grown.
+ * `eventNotPending`: The question is over or never was open. Nothing has to be done: somebody else has answered, or the time is up.
+ * `storageFull`: The disk or the quota is full. Make room and send the request again; `details.writtenIds` names what was written.
+ * `storageIo`: The system failed to read or write the file. Check the disk and the file; `details.writtenIds` names what was written.
+ * `pathDenied`: The system denies access to the file or its directory. Change the rights of the file or the directory, or choose another session directory.
+ * `durabilityUnknown`: The data is written, but the system could not say that it is on the disk. Check the disk; sending the same entry ids again tells whether they are safe now.
+ * `batchUnsupported`: The message is a batch. Send the requests one by one; they may be sent without waiting for the answers.
+ * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, such as fewer entries.
+ * `responseTooLarge`: The answer would be larger than the client or the daemon takes. Ask for less at once: with `limit`, `maxBytes`, or for single entries.
+ * `overloaded`: Too much is waiting to be done or to be read by the client. Read what the daemon has sent, and try again after `retryAfterMs`.
+ * `cancelled`: The request was cancelled; nothing was changed. Nothing has to be done; send it again if it is wanted after all.
  */
 export type ErrorKind =
   | 'parseError'
@@ -178,6 +257,13 @@ export type EventOutcome = 'cancelled' | 'summary' | 'proceed' | 'timeout' | 'ab
  */
 export type ForkPosition = 'before' | 'at';
 /**
+ * What a fork copies.
+ *
+ * `branch`: The path to an entry.
+ * `tree`: All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor `closeToolCalls`.
+ */
+export type ForkScope = 'branch' | 'tree';
+/**
  * What moved the leaf.
  */
 export type MoveCause = 'set_leaf' | 'branch' | 'navigate_tree' | 'undo' | 'redo';
@@ -199,6 +285,14 @@ export type TreeFormat = 'flat' | 'nested';
  */
 export type TreeFilter = 'default' | 'no-tools' | 'user-only' | 'labeled-only' | 'all';
 /**
+ * How a query is understood.
+ *
+ * `words`: All words must occur in the entry, whatever their case; `"…"` is one word.
+ * `literal`: The text must occur in one field of the entry as it stands.
+ * `regex`: A regular expression must match in one field; `^` and `$` match at lines.
+ */
+export type SearchMode = 'words' | 'literal' | 'regex';
+/**
  * The order of siblings.
  *
  * `time`: Oldest first.
@@ -219,13 +313,17 @@ export type TreeNodes = TreeNode[] | NestedNode[];
  * `recent`: Last activity first.
  * `created`: Newest first.
  * `name`: By name, unnamed ones last.
- * `threaded`: Forks behind the session they come from.
+ * `threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
  */
 export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
 /**
+ * As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+ */
+export type MergeBranchResult = Navigation;
+/**
  * Why a navigation changed nothing, or made no summary.
  *
- * `alreadyThere`: The leaf stands at the target; not cancelled.
+ * `alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
  * `cancelledByClient`: A client answered `cancel`.
  * `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
  * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
@@ -250,7 +348,7 @@ export type OpenMode = 'write' | 'read';
 /**
  * As of `navigate_tree`.
  */
-export type PopResult = Navigation;
+export type PopResult = NavigateTreeResult;
 
 /**
  * Ends a running navigation; leaf and file stay as they were.
@@ -312,7 +410,7 @@ export interface EventAnswer {
    */
   replaceInstructions?: boolean | null;
   /**
-   * To `session_before_tree`: in place of the label given.
+   * To `session_before_tree`: in place of the label given; blank is none.
    */
   label?: string | null;
   /**
@@ -338,6 +436,12 @@ export interface GivenSummary {
   details?: {
     [k: string]: unknown;
   };
+  /**
+   * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+   */
+  usage?: {
+    [k: string]: unknown;
+  } | null;
 }
 /**
  * A compaction that a client made itself.
@@ -348,15 +452,25 @@ export interface GivenCompaction {
    */
   summary: string;
   /**
-   * As prepared if left out.
+   * An entry on the path to the leaf; null keeps nothing; as prepared if left out.
    */
   firstKeptEntryId?: string | null;
+  /**
+   * Tokens of the context before; as prepared if left out.
+   */
+  tokensBefore?: number | null;
   /**
    * Anything; stored byte for byte.
    */
   details?: {
     [k: string]: unknown;
   };
+  /**
+   * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+   */
+  usage?: {
+    [k: string]: unknown;
+  } | null;
 }
 /**
  * The result of `answer_event`.
@@ -408,17 +522,17 @@ export interface AppendEntriesParams {
   expectedLeafId?: string | null;
 }
 /**
- * An entry to append. Besides these, the members of its type as in `session-file.v3.json`; others are kept, bytes and order.
+ * A message of the conversation.
  */
-export interface NewEntry {
+export interface NewMessageEntry {
   /**
-   * Any type but `session`.
+   * Tells what this is.
    */
-  type: string;
+  type: 'message';
   /**
    * Made by the daemon if left out.
    */
-  id?: string | null;
+  id?: string;
   /**
    * The entry before it in the batch if left out, for the first one the leaf; null: a root.
    */
@@ -426,7 +540,788 @@ export interface NewEntry {
   /**
    * ISO 8601; now if left out.
    */
-  timestamp?: string | null;
+  timestamp?: string;
+  /**
+   * The message.
+   */
+  message: Message;
+  [k: string]: unknown;
+}
+/**
+ * What the user says.
+ */
+export interface UserMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'user';
+  /**
+   * What is said.
+   */
+  content: Content;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * A piece of text.
+ */
+export interface TextBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'text';
+  /**
+   * The text.
+   */
+  text: string;
+  [k: string]: unknown;
+}
+/**
+ * What the model thought.
+ */
+export interface ThinkingBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'thinking';
+  /**
+   * The text.
+   */
+  thinking: string;
+  [k: string]: unknown;
+}
+/**
+ * An image.
+ */
+export interface ImageBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'image';
+  /**
+   * The bytes, as base64.
+   */
+  data: string;
+  /**
+   * Such as `image/png`.
+   */
+  mimeType: string;
+  [k: string]: unknown;
+}
+/**
+ * A call of a tool.
+ */
+export interface ToolCallBlock {
+  /**
+   * Tells what this is.
+   */
+  type: 'toolCall';
+  /**
+   * Unique in the conversation.
+   */
+  id: string;
+  /**
+   * The name of the tool.
+   */
+  name: string;
+  /**
+   * What the tool is called with, usually an object.
+   */
+  arguments?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+/**
+ * Any other type.
+ */
+export interface OtherBlock {
+  /**
+   * None of the known ones.
+   */
+  type: OtherType;
+  [k: string]: unknown;
+}
+/**
+ * What the model answers.
+ */
+export interface AssistantMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'assistant';
+  /**
+   * Text, thinking and tool calls.
+   */
+  content: ContentBlock[];
+  /**
+   * The provider's programming interface.
+   */
+  api?: string | null;
+  /**
+   * Who serves the model.
+   */
+  provider?: string | null;
+  /**
+   * The provider's name for the model.
+   */
+  model?: string | null;
+  /**
+   * What the answer used.
+   */
+  usage?: Usage | null;
+  /**
+   * `stop`, `length`, `toolUse`, `error`, `aborted`, or another.
+   */
+  stopReason?: string | null;
+  /**
+   * Why it failed, if `stopReason` is `error`.
+   */
+  errorMessage?: string | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * What a model used, in tokens and money.
+ */
+export interface Usage {
+  /**
+   * Tokens sent, without those from the cache.
+   */
+  input?: number | null;
+  /**
+   * Tokens received.
+   */
+  output?: number | null;
+  /**
+   * Tokens read from the cache.
+   */
+  cacheRead?: number | null;
+  /**
+   * Tokens written to the cache.
+   */
+  cacheWrite?: number | null;
+  /**
+   * All tokens.
+   */
+  totalTokens?: number | null;
+  /**
+   * The price, in dollars.
+   */
+  cost?: Cost | null;
+}
+/**
+ * A price, in dollars.
+ */
+export interface Cost {
+  /**
+   * Of the tokens sent.
+   */
+  input?: number | null;
+  /**
+   * Of the tokens received.
+   */
+  output?: number | null;
+  /**
+   * Of the tokens read from the cache.
+   */
+  cacheRead?: number | null;
+  /**
+   * Of the tokens written to the cache.
+   */
+  cacheWrite?: number | null;
+  /**
+   * In all.
+   */
+  total?: number | null;
+}
+/**
+ * What a tool returned.
+ */
+export interface ToolResultMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'toolResult';
+  /**
+   * The `id` of the tool call that it answers.
+   */
+  toolCallId: string;
+  /**
+   * The name of the tool.
+   */
+  toolName?: string | null;
+  /**
+   * Text and images.
+   */
+  content: ContentBlock[];
+  /**
+   * Anything; not sent to the model.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * The tool failed.
+   */
+  isError?: boolean | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * A command that the user ran.
+ */
+export interface BashExecutionMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'bashExecution';
+  /**
+   * The command.
+   */
+  command: string;
+  /**
+   * What it wrote.
+   */
+  output: string;
+  /**
+   * Left out if it did not exit.
+   */
+  exitCode?: number | null;
+  /**
+   * The user ended it.
+   */
+  cancelled?: boolean | null;
+  /**
+   * `output` is a part only.
+   */
+  truncated?: boolean | null;
+  /**
+   * A file with the whole output.
+   */
+  fullOutputPath?: string | null;
+  /**
+   * The model does not see it.
+   */
+  excludeFromContext?: boolean | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * A message of a plugin.
+ */
+export interface CustomMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'custom';
+  /**
+   * What it is, in the plugin's own terms.
+   */
+  customType?: string | null;
+  /**
+   * What is said.
+   */
+  content: Content;
+  /**
+   * Show it to the user.
+   */
+  display?: boolean | null;
+  /**
+   * Anything; not sent to the model.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * The summary of a branch that was left.
+ */
+export interface BranchSummaryMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'branchSummary';
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * The leaf that was left; `root` if there was none.
+   */
+  fromId?: string | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * The summary of the older part of the context.
+ */
+export interface CompactionSummaryMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'compactionSummary';
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * Tokens of the context before, estimated.
+   */
+  tokensBefore?: number | null;
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * Instructions for the model.
+ */
+export interface SystemMessage {
+  /**
+   * Tells what this is.
+   */
+  role: 'system';
+  /**
+   * The instructions.
+   */
+  content: Content;
+  /**
+   * Parts of the instructions.
+   */
+  sections?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Tools that the model has from here on.
+   */
+  toolsAdded?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Unix milliseconds.
+   */
+  timestamp?: (number | string) | null;
+  [k: string]: unknown;
+}
+/**
+ * Any other role.
+ */
+export interface OtherMessage {
+  /**
+   * None of the known ones.
+   */
+  role: OtherType;
+  [k: string]: unknown;
+}
+/**
+ * The thinking level from here on.
+ */
+export interface NewThinkingLevelChangeEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'thinking_level_change';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The level, such as `off` or `high`.
+   */
+  thinkingLevel: string;
+  [k: string]: unknown;
+}
+/**
+ * The model from here on.
+ */
+export interface NewModelChangeEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'model_change';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * Who serves it.
+   */
+  provider: string;
+  /**
+   * The provider's name for it.
+   */
+  modelId: string;
+  [k: string]: unknown;
+}
+/**
+ * A summary in place of what stands before `firstKeptEntryId` on the path.
+ */
+export interface NewCompactionEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'compaction';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * The first entry that stays in the context; null if none does.
+   */
+  firstKeptEntryId: string | null;
+  /**
+   * Tokens of the context before, estimated.
+   */
+  tokensBefore: number;
+  /**
+   * Of whoever made the summary, such as the files it is about.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Tokens the summary took.
+   */
+  usage?: Usage | null;
+  /**
+   * Stands before the summary in the context.
+   */
+  systemMessage?: {
+    [k: string]: unknown;
+  } | null;
+  /**
+   * The summary came from a client.
+   */
+  fromHook?: boolean | null;
+  [k: string]: unknown;
+}
+/**
+ * A summary of a branch that was left.
+ */
+export interface NewBranchSummaryEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'branch_summary';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The leaf that was left; `root` if there was none.
+   */
+  fromId: string;
+  /**
+   * The text of the summary.
+   */
+  summary: string;
+  /**
+   * Of whoever made the summary, such as the files it is about.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Tokens the summary took.
+   */
+  usage?: Usage | null;
+  /**
+   * The summary came from a client.
+   */
+  fromHook?: boolean | null;
+  /**
+   * Made by `merge_branch`: the branch was not left, but taken in.
+   */
+  merge?: boolean | null;
+  [k: string]: unknown;
+}
+/**
+ * Changes what the context shows of an earlier entry.
+ */
+export interface NewContextEditEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'context_edit';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The entry it is about.
+   */
+  targetId: string;
+  /**
+   * Null leaves the target out of the context.
+   */
+  replacement: Replacement | null;
+  [k: string]: unknown;
+}
+/**
+ * What a context_edit shows instead.
+ */
+export interface Replacement {
+  /**
+   * In place of the content of the target.
+   */
+  content: Content;
+}
+/**
+ * State of a plugin; not in the context.
+ */
+export interface NewCustomEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'custom';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * What it is, in the plugin's own terms.
+   */
+  customType: string;
+  /**
+   * Anything.
+   */
+  data?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+/**
+ * A message of a plugin, in the context.
+ */
+export interface NewCustomMessageEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'custom_message';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * What it is, in the plugin's own terms.
+   */
+  customType: string;
+  /**
+   * The text, or content blocks.
+   */
+  content: Content;
+  /**
+   * Show it to the user.
+   */
+  display: boolean;
+  /**
+   * Anything.
+   */
+  details?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+/**
+ * A label for an entry; the latest one counts.
+ */
+export interface NewLabelEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'label';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * The entry it is for.
+   */
+  targetId: string;
+  /**
+   * Left out, null or empty: no label.
+   */
+  label?: string | null;
+  [k: string]: unknown;
+}
+/**
+ * The name of the session; the latest one counts.
+ */
+export interface NewSessionInfoEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'session_info';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * Left out, null or empty: no name.
+   */
+  name?: string | null;
+  [k: string]: unknown;
+}
+/**
+ * Tokens used outside the conversation.
+ */
+export interface NewUsageEntry {
+  /**
+   * Tells what this is.
+   */
+  type: 'usage';
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
+  /**
+   * What they were used for.
+   */
+  kind: string;
+  /**
+   * Who served the model.
+   */
+  provider: string;
+  /**
+   * The provider's name for it.
+   */
+  model: string;
+  /**
+   * The numbers.
+   */
+  usage: Usage;
+  /**
+   * For people.
+   */
+  note?: string | null;
+  [k: string]: unknown;
+}
+/**
+ * An entry of a type that is none of the others.
+ */
+export interface NewOtherEntry {
+  /**
+   * Any other type.
+   */
+  type: OtherType;
+  /**
+   * Made by the daemon if left out.
+   */
+  id?: string;
+  /**
+   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   */
+  parentId?: string | null;
+  /**
+   * ISO 8601; now if left out.
+   */
+  timestamp?: string;
   [k: string]: unknown;
 }
 /**
@@ -459,9 +1354,9 @@ export interface AppendLabelParams {
    */
   targetId: string;
   /**
-   * Null or empty clears the label.
+   * Stored trimmed and on one line. Left out, null or blank clears the label.
    */
-  label: string | null;
+  label?: string | null;
   /**
    * The id of the new entry; makes retries safe.
    */
@@ -512,30 +1407,6 @@ export interface AppendMessageParams {
    * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
    */
   expectedLeafId?: string | null;
-}
-/**
- * A message. Members beside these are kept, and depend on the role.
- */
-export interface Message {
-  /**
-   * `user`, `assistant`, `toolResult`, `system`, `bashExecution`, `custom`, `branchSummary`, `compactionSummary`, or another.
-   */
-  role: string;
-  /**
-   * By role; null is as empty.
-   */
-  content?: Content | null;
-  [k: string]: unknown;
-}
-/**
- * A piece of content. Members beside its type depend on that.
- */
-export interface ContentBlock {
-  /**
-   * `text`, `image`, `thinking`, `toolCall`, or another.
-   */
-  type: string;
-  [k: string]: unknown;
 }
 /**
  * The result of `append_message`.
@@ -609,9 +1480,9 @@ export interface BranchParams {
    */
   sessionId?: string | null;
   /**
-   * The new leaf.
+   * The new leaf; null, before the first entry, only with a summary.
    */
-  entryId: string;
+  entryId: string | null;
   /**
    * Appended there as a branch_summary, as given.
    */
@@ -637,6 +1508,10 @@ export interface BranchResult {
    * The branch_summary, if `summary` was given.
    */
   summaryEntry?: Entry;
+  /**
+   * True, there if `summary` was given.
+   */
+  fromHook?: boolean;
   /**
    * `none` if the leaf stood there already.
    */
@@ -765,9 +1640,7 @@ export interface CompactionEntry {
   /**
    * Tokens the summary took.
    */
-  usage?: {
-    [k: string]: unknown;
-  };
+  usage?: Usage;
   /**
    * Stands before the summary in the context.
    */
@@ -817,9 +1690,7 @@ export interface BranchSummaryEntry {
   /**
    * Tokens the summary took.
    */
-  usage?: {
-    [k: string]: unknown;
-  };
+  usage?: Usage;
   /**
    * The summary came from a client.
    */
@@ -859,15 +1730,6 @@ export interface ContextEditEntry {
    */
   replacement: Replacement | null;
   [k: string]: unknown;
-}
-/**
- * What a context_edit shows instead.
- */
-export interface Replacement {
-  /**
-   * In place of the content of the target.
-   */
-  content: Content;
 }
 /**
  * State of a plugin; not in the context.
@@ -1032,9 +1894,7 @@ export interface UsageEntry {
   /**
    * The numbers.
    */
-  usage: {
-    [k: string]: unknown;
-  };
+  usage: Usage;
   /**
    * For people.
    */
@@ -1309,7 +2169,7 @@ export interface FileOps {
   modifiedFiles: string[];
 }
 /**
- * Makes a new session and opens it. Nothing is written before its first entry.
+ * Makes a new session and opens it.
  */
 export interface CreateSessionParams {
   /**
@@ -1321,7 +2181,7 @@ export interface CreateSessionParams {
    */
   sessionId?: string | null;
   /**
-   * Its name, written at once as the first entry.
+   * Its name, written at once as the first entry; blank is none.
    */
   name?: string | null;
   /**
@@ -1332,6 +2192,10 @@ export interface CreateSessionParams {
    * Never written to disk; nor are its forks.
    */
   ephemeral?: boolean | null;
+  /**
+   * When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+   */
+  write?: FirstWrite | null;
   /**
    * What its appends are given, and those of its forks; the daemon's `--durability` if left out.
    */
@@ -1362,6 +2226,18 @@ export interface Session {
    * The session file; left out for ephemeral sessions.
    */
   path?: string;
+  /**
+   * Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+   */
+  version: number;
+  /**
+   * The time in the header, ISO 8601; left out if the header has none.
+   */
+  created?: string;
+  /**
+   * The header as it is stored, or will be, with all its members. Untrusted.
+   */
+  header: {};
   /**
    * The working directory in the header. Untrusted text.
    */
@@ -1396,7 +2272,7 @@ export interface Session {
   parentSession?: string;
 }
 /**
- * Moves the file of a session to the trash folder of the session directory.
+ * Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
  */
 export interface DeleteSessionParams {
   /**
@@ -1466,7 +2342,7 @@ export interface DiscoverResult {
  */
 export interface DryRun {
   /**
-   * As `session_before_tree` would carry it.
+   * As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes` has no room for.
    */
   preparation: TreePreparation;
 }
@@ -1487,25 +2363,37 @@ export interface TreePreparation {
    */
   commonAncestorId: string | null;
   /**
-   * The branch that is left, in file order.
+   * How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
+   */
+  abandonedCount: number;
+  /**
+   * The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
+   */
+  previousSummary?: string;
+  /**
+   * What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+   */
+  keptEntries?: Entry[];
+  /**
+   * Instead of `keptEntries`, where the entries are too large.
+   */
+  keptEntryIds?: string[];
+  /**
+   * The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
    */
   entriesToSummarize?: Entry[];
   /**
-   * Instead of `entriesToSummarize`, where those are too large.
+   * Instead of `entriesToSummarize`, where the entries are too large.
    */
   entryIds?: string[];
   /**
-   * True if `entryIds` stands for the entries.
+   * True if ids stand for the entries.
    */
   truncated?: boolean;
   /**
    * A summary is wanted: an answer may bring one.
    */
   userWantsSummary: boolean;
-  /**
-   * The summary of the compaction that the branch begins with.
-   */
-  previousSummary?: string;
   /**
    * The model at the old leaf.
    */
@@ -1697,15 +2585,24 @@ export interface ForkMessage {
    * Between the root and the leaf, both included.
    */
   onActivePath: boolean;
+  [k: string]: unknown;
 }
 /**
- * Copies the path to an entry into a new session and opens that.
+ * Copies the path to an entry, or the whole tree, into a new session and opens that.
  */
 export interface ForkSessionParams {
   /**
    * The session; may be left out while exactly one is open.
    */
   sessionId?: string | null;
+  /**
+   * `branch` if left out.
+   */
+  scope?: ForkScope | null;
+  /**
+   * The working directory of the new session; the source's if left out.
+   */
+  cwd?: string | null;
   /**
    * Where to fork; the leaf if left out.
    */
@@ -1731,6 +2628,10 @@ export interface ForkSessionResult {
    * The text of the user message that was forked before, for the editor.
    */
   editorText?: string;
+  /**
+   * Its images.
+   */
+  editorImages?: ContentBlock[];
   /**
    * Nothing was made, for the `reason` given.
    */
@@ -1792,9 +2693,13 @@ export interface GetContextParams {
  */
 export interface GetContextResult {
   /**
-   * In order.
+   * In order; left out with `format:"entries"`.
    */
-  messages: Message[];
+  messages?: Message[];
+  /**
+   * In order; only with `format:"entries"`.
+   */
+  entries?: Entry[];
   /**
    * `off` if none was ever set.
    */
@@ -1804,7 +2709,7 @@ export interface GetContextResult {
    */
   model: Model | null;
   /**
-   * The entry that each message comes from.
+   * The entry that each message comes from, or the id of each entry.
    */
   entryIds: string[];
 }
@@ -2093,9 +2998,13 @@ export interface GetTreeParams {
    */
   filter?: TreeFilter | null;
   /**
-   * Only rows in which all of these words occur, in label, role, tool names or preview.
+   * Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
    */
   query?: string | null;
+  /**
+   * How `query` is understood; `words` if left out.
+   */
+  mode?: SearchMode | null;
   /**
    * `time` if left out.
    */
@@ -2191,7 +3100,7 @@ export interface TreeNode {
    */
   role?: string;
   /**
-   * One line, at most 200 characters, without control characters.
+   * One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
    */
   preview: string;
   /**
@@ -2239,6 +3148,14 @@ export interface TreeNode {
    */
   toolName?: string;
   /**
+   * Of a tool result: the call it answers.
+   */
+  toolCall?: TreeCall;
+  /**
+   * With a `query`: where the entry holds it.
+   */
+  match?: Match;
+  /**
    * Left out if false.
    */
   isError?: boolean;
@@ -2250,6 +3167,32 @@ export interface TreeNode {
    * What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
    */
   flags?: string[];
+}
+/**
+ * A call of a tool.
+ */
+export interface TreeCall {
+  /**
+   * The tool's name.
+   */
+  name: string;
+  /**
+   * The argument that tells what it does, on one line, at most 120 characters.
+   */
+  summary?: string;
+}
+/**
+ * Where an entry holds what was looked for.
+ */
+export interface Match {
+  /**
+   * A part of the entry's text on one line, at most 200 characters.
+   */
+  snippet: string;
+  /**
+   * Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+   */
+  ranges: [number, number][];
 }
 /**
  * A node of the nested form.
@@ -2414,7 +3357,7 @@ export interface ListBranchesResult {
  */
 export interface ListSessionsParams {
   /**
-   * Only sessions of this working directory; all if left out.
+   * Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
    */
   cwd?: string | null;
   /**
@@ -2447,7 +3390,7 @@ export interface ListSessionsResult {
    */
   sessions: SessionRow[];
   /**
-   * There are more rows: `cursor` of the next page.
+   * There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`.
    */
   nextCursor?: string;
 }
@@ -2476,7 +3419,7 @@ export interface SessionRow {
    */
   created: string;
   /**
-   * The last activity, ISO 8601.
+   * When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
    */
   modified: string;
   /**
@@ -2510,6 +3453,89 @@ export interface RowDiagnostic {
   message: string;
 }
 /**
+ * Lists the deleted sessions, the last one first.
+ */
+export interface ListTrashParams {
+  /**
+   * Only sessions of this working directory; all if left out.
+   */
+  cwd?: string | null;
+  /**
+   * Most rows of a page.
+   */
+  limit?: number | null;
+  /**
+   * `nextCursor` of the page before.
+   */
+  cursor?: string | null;
+}
+/**
+ * The result of `list_trash`.
+ */
+export interface ListTrashResult {
+  /**
+   * The rows of this page.
+   */
+  sessions: TrashedRow[];
+  /**
+   * There are more rows: `cursor` of the next page.
+   */
+  nextCursor?: string;
+}
+/**
+ * A deleted session.
+ */
+export interface TrashedRow {
+  /**
+   * Empty if the file does not tell.
+   */
+  sessionId: string;
+  /**
+   * The session file.
+   */
+  path: string;
+  /**
+   * Empty if the file does not tell.
+   */
+  cwd: string;
+  /**
+   * Left out if it has none.
+   */
+  name?: string;
+  /**
+   * ISO 8601.
+   */
+  created: string;
+  /**
+   * When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+   */
+  modified: string;
+  /**
+   * Messages on all branches.
+   */
+  messageCount: number;
+  /**
+   * The text of the first user message, shortened; empty if there is none.
+   */
+  firstMessage: string;
+  /**
+   * The session it comes from, as its header says. Untrusted text.
+   */
+  parentSession?: string;
+  /**
+   * Why the file cannot be opened.
+   */
+  diagnostic?: RowDiagnostic;
+  /**
+   * Where the file is now.
+   */
+  trashedPath: string;
+  /**
+   * ISO 8601.
+   */
+  deletedAt: string;
+}
+/**
  * `$/cancel_request` as language servers spell it.
  */
 export interface LspCancelRequestParams {
@@ -2534,84 +3560,6 @@ export interface MergeBranchParams {
    * What the summary shall dwell on.
    */
   customInstructions?: string | null;
-  /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-   */
-  expectedLeafId?: string | null;
-}
-/**
- * The result of `merge_branch`.
- */
-export interface MergeBranchResult {
-  /**
-   * Nothing was changed, for the `reason` given.
-   */
-  cancelled: boolean;
-  /**
-   * Why nothing changed.
-   */
-  reason?: NavigationReason;
-  /**
-   * The hook that failed, if that is the reason.
-   */
-  by?: string;
-  /**
-   * Left out if cancelled.
-   */
-  summaryEntry?: Entry;
-  /**
-   * What the write was given.
-   */
-  durability: Durability;
-}
-/**
- * Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
- */
-export interface NavigateTreeParams {
-  /**
-   * The session; may be left out while exactly one is open.
-   */
-  sessionId?: string | null;
-  /**
-   * Where to go. A user message goes to its parent and comes back for editing.
-   */
-  targetId: string;
-  /**
-   * Leave a summary of the branch that is left; false if left out.
-   */
-  summarize?: boolean | null;
-  /**
-   * What the summary shall dwell on.
-   */
-  customInstructions?: string | null;
-  /**
-   * `customInstructions` replace the usual structure of a summary.
-   */
-  replaceInstructions?: boolean | null;
-  /**
-   * Label for the summary entry if there is one, else for the target.
-   */
-  label?: string | null;
-  /**
-   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-   */
-  navigationId?: string | null;
-  /**
-   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-   */
-  answerTimeoutMs?: number | null;
-  /**
-   * What silence means; `proceed` if left out.
-   */
-  onNoAnswer?: OnNoAnswer | null;
-  /**
-   * Treat the leaf like any other target: a user message goes back to its parent.
-   */
-  rewind?: boolean | null;
-  /**
-   * Only tell what would be summarized.
-   */
-  dryRun?: boolean | null;
   /**
    * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
    */
@@ -2658,13 +3606,66 @@ export interface Navigation {
    */
   labelEntry?: Entry;
   /**
-   * The summary came from a client.
+   * Whether a client wrote the summary; there if one was made.
    */
   fromHook?: boolean;
   /**
    * `none` if nothing was written.
    */
   durability: Durability;
+}
+/**
+ * Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+ */
+export interface NavigateTreeParams {
+  /**
+   * The session; may be left out while exactly one is open.
+   */
+  sessionId?: string | null;
+  /**
+   * Where to go. A user message goes to its parent and comes back for editing.
+   */
+  targetId: string;
+  /**
+   * Leave a summary of the branch that is left; false if left out.
+   */
+  summarize?: boolean | null;
+  /**
+   * What the summary shall dwell on.
+   */
+  customInstructions?: string | null;
+  /**
+   * `customInstructions` replace the usual structure of a summary.
+   */
+  replaceInstructions?: boolean | null;
+  /**
+   * Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+   */
+  label?: string | null;
+  /**
+   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+   */
+  navigationId?: string | null;
+  /**
+   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * What silence means; `proceed` if left out.
+   */
+  onNoAnswer?: OnNoAnswer | null;
+  /**
+   * Go back before a user message or custom_message even if it is the leaf.
+   */
+  rewind?: boolean | null;
+  /**
+   * Only tell what would be summarized.
+   */
+  dryRun?: boolean | null;
+  /**
+   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   */
+  expectedLeafId?: string | null;
 }
 /**
  * Opens a session by its id or by the path of its file: one of the two.
@@ -2710,7 +3711,7 @@ export interface PartialWriteDetails {
   writtenIds: string[];
 }
 /**
- * Goes back before a user message, which comes back for editing.
+ * Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
  */
 export interface PopParams {
   /**
@@ -2718,13 +3719,41 @@ export interface PopParams {
    */
   sessionId?: string | null;
   /**
-   * The user message; the previous one if left out.
+   * Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
    */
   entryId?: string | null;
   /**
    * Leave a summary of what is left; true if left out.
    */
   summarize?: boolean | null;
+  /**
+   * What the summary shall dwell on.
+   */
+  customInstructions?: string | null;
+  /**
+   * `customInstructions` replace the usual structure of a summary.
+   */
+  replaceInstructions?: boolean | null;
+  /**
+   * Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+   */
+  label?: string | null;
+  /**
+   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+   */
+  navigationId?: string | null;
+  /**
+   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+   */
+  answerTimeoutMs?: number | null;
+  /**
+   * What silence means; `proceed` if left out.
+   */
+  onNoAnswer?: OnNoAnswer | null;
+  /**
+   * Only tell what would be summarized.
+   */
+  dryRun?: boolean | null;
   /**
    * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
    */
@@ -2808,6 +3837,32 @@ export interface RedoNavigationResult {
   durability: Durability;
 }
 /**
+ * Moves a deleted session back to the session directory. It is not opened.
+ */
+export interface RestoreSessionParams {
+  /**
+   * A session in the trash.
+   */
+  sessionId: string;
+  /**
+   * Which file, where several in the trash have this id; the last one deleted if left out.
+   */
+  trashedPath?: string | null;
+}
+/**
+ * The result of `restore_session`.
+ */
+export interface RestoreSessionResult {
+  /**
+   * The session.
+   */
+  sessionId: string;
+  /**
+   * Where its file is now.
+   */
+  path: string;
+}
+/**
  * Appends a custom_message, during a turn when it ends.
  */
 export interface SendMessageParams {
@@ -2834,7 +3889,7 @@ export interface SendMessageParams {
     [k: string]: unknown;
   };
   /**
-   * Ask for a turn if none is running; false if left out.
+   * Ask for a turn if none is running; false if left out. A message that is queued never does.
    */
   triggerTurn?: boolean | null;
   /**
@@ -2997,9 +4052,9 @@ export interface SessionCompact {
    */
   compactionEntry: Entry;
   /**
-   * The summary came from a client.
+   * Whether a client wrote the summary.
    */
-  fromHook?: boolean;
+  fromHook: boolean;
 }
 /**
  * A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
@@ -3110,7 +4165,7 @@ export interface SessionTree {
    */
   labelEntry?: Entry;
   /**
-   * The summary came from a client.
+   * Whether a client wrote the summary; there if one was made.
    */
   fromHook?: boolean;
 }
@@ -3157,7 +4212,7 @@ export interface SetSessionNameParams {
    */
   sessionId?: string | null;
   /**
-   * Trimmed, line breaks become spaces; empty clears the name.
+   * Stored trimmed, line breaks and control characters as spaces; blank clears the name.
    */
   name: string;
   /**
