@@ -80,7 +80,7 @@ enum Store {
 struct FileLog {
     at: Location,
     /// `None` until the first entry is written.
-    open: Option<OpenFile>,
+    open: Option<Box<OpenFile>>,
     /// Asked before the file is made.
     claim: Option<Claim>,
     /// The first line as it stands in the file, or as it will be written.
@@ -110,14 +110,14 @@ struct OpenFile {
 }
 
 impl OpenFile {
-    fn new(handle: Handle, identity: Identity) -> Self {
-        Self {
+    fn new(handle: Handle, identity: Identity) -> Box<Self> {
+        Box::new(Self {
             seen: Cell::new(None),
             handle,
             identity,
             stale: Arc::default(),
             extracts: Arc::default(),
-        }
+        })
     }
 }
 
