@@ -28,6 +28,8 @@ pub const TAGS: &[Tag] = &[
             "close_session",
             "list_sessions",
             "delete_session",
+            "list_trash",
+            "restore_session",
             "set_session_name",
             "fork_session",
             "get_fork_messages",

@@ -1,8 +1,8 @@
 /* Preloaded into the daemon by tests/it/faults.rs: makes writes and syncs of session files fail as the
    file named by SHIM_ACTIONS says. Each of its lines is one action, "<call> <what> <number>", and counts
    for one call: "write error 28", "write short 10" (that many bytes are written), "sync error 5",
-   "sync pause 300" (milliseconds, then the sync is made; "write pause" likewise), "write pass 0". Calls for which the first line
-   says nothing pass. What was synced is written into the file named by SHIM_SYNCED, if there is one. */
+   "sync pause 300" (milliseconds, then the sync is made; "write pause" likewise), "write pass 0",
+   "read pause 300" (of a read behind the first MiB of a file). Calls for which the first line says nothing pass. What was synced is written into the file named by SHIM_SYNCED, if there is one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +45,13 @@ static int action(int fd, const char *call, char *what, long *number) {
 static void pause_for(long milliseconds) {
     struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
     nanosleep(&pause, NULL);
+}
+
+ssize_t pread64(int fd, void *buffer, size_t size, off64_t at) {
+    char what[32];
+    long number;
+    if (at >= 1 << 20 && action(fd, "read", what, &number)) pause_for(number);
+    return syscall(SYS_pread64, fd, buffer, size, at);
 }
 
 ssize_t write(int fd, const void *buffer, size_t size) {

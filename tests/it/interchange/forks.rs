@@ -31,7 +31,7 @@ fn source() -> Option<Both> {
         "append_label",
         json!({"targetId": "u1", "label": "start again", "entryId": "l3"}),
     );
-    both.append(json!({"type": "compaction", "id": "c1", "summary": "S1", "firstKeptEntryId": "l1", "tokensBefore": 1}));
+    both.append(json!({"type": "compaction", "id": "c1", "summary": "S1", "firstKeptEntryId": "a1", "tokensBefore": 1}));
     both.live.chain(&["u4"]);
     both.append(json!({"type": "compaction", "id": "c2", "summary": "S2", "firstKeptEntryId": "l3", "tokensBefore": 1}));
     both.append(json!({"type": "label", "id": "l5", "targetId": "c2", "label": "edge"}));

@@ -278,6 +278,11 @@ impl View {
         {
             labels = latest_labels(&entries);
         }
+        // pi shows a label as it is stored; here it is normalized, and a blank one is none.
+        labels.retain(|_, (label, _)| {
+            *label = shown_name(label);
+            !label.is_null()
+        });
         let mut context = dump["context"].clone();
         for message in context["messages"].as_array_mut().unwrap() {
             // Taken from the entry as stored.

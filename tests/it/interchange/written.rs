@@ -151,10 +151,13 @@ fn a_session_written_here_opens_in_pi_at_the_same_place() {
     );
     both.agree_on_the_leaf("compaction that keeps nothing");
     both.ok("append_message", json!({"message": user("six")}));
-    both.append(
-        json!({"type": "compaction", "summary": "", "firstKeptEntryId": "r2", "tokensBefore": 0}),
-    );
-    both.agree_on_the_leaf("compaction from an entry of another branch");
+    let error = both
+        .call(
+            "append_entries",
+            json!({"entries": [{"type": "compaction", "summary": "", "firstKeptEntryId": "r2", "tokensBefore": 0}]}),
+        )
+        .unwrap_err();
+    assert_eq!(error.kind, "entryNotFound", "r2 is on another branch");
     both.append(json!({"type": "branch_summary", "fromId": "root", "summary": "a client's own"}));
     both.append(json!({"type": "branch_summary", "fromId": "r2", "summary": ""}));
     both.agree_on_the_leaf("summaries by append_entries");
