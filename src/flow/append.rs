@@ -1,10 +1,8 @@
 //! Appending what a client sends: entries as they come, checked, linked and given what they lack
 //! (protocol.md §3, §9).
 
-use super::paths::Paths;
-use super::{
-    Minter, context_edit, line, push_one_line, push_raw_member, push_text_member, validate,
-};
+use super::path_rules::PathRules;
+use super::{Minter, line, push_one_line, push_raw_member, push_text_member, validate};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, EntryId, Source};
 use crate::json::{self, Members};
@@ -93,6 +91,13 @@ impl NewEntry {
         }
         object.push(b'}');
         object
+    }
+
+    /// A text member.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let object = self.object();
+        let text = json::get(&object, name).and_then(json::string);
+        text.map(std::borrow::Cow::into_owned)
     }
 
     /// Normalized; `None` and blank clear.
@@ -268,13 +273,10 @@ impl<'a> Planner<'a> {
         {
             return Ok(None);
         }
-        let has_edits = entries.iter().any(is_edit);
-        let keeps = entries.iter().any(|entry| first_kept(entry).is_some());
-        if (has_edits || keeps) && !self.ahead.is_empty() {
+        let mut rules = PathRules::of(tree, entries, stored);
+        if rules.is_some() && !self.ahead.is_empty() {
             return Ok(None);
         }
-        let mut ahead = has_edits.then(context_edit::Ahead::default);
-        let mut paths = keeps.then(|| Paths::new(tree));
         for id in ids() {
             self.minter.keep_off(id);
         }
@@ -308,24 +310,15 @@ impl<'a> Planner<'a> {
                     continue;
                 }
             }
-            if let Some(id) = target(entry) {
-                if !new.contains_key(&*id) && !self.is_known(&id) {
+            match target(entry) {
+                Some(id) if !new.contains_key(&*id) && !self.is_known(&id) => {
                     return Err(Error::entry_not_found(&id));
                 }
-                if let Some(ahead) = ahead.as_ref().filter(|_| is_edit(entry)) {
-                    let path = context_edit::Path {
-                        tree,
-                        entries,
-                        ahead,
-                        stored,
-                    };
-                    path.check(index, &id, parent_id.as_deref())?;
-                }
+                _ => {}
             }
             let id = entry.id.clone().unwrap_or_else(|| self.minter.id());
-            if let Some(paths) = &mut paths {
-                check_first_kept(paths, entry, &id, parent_id.as_deref())?;
-                paths.add(id.as_str(), parent_id.as_deref());
+            if let Some(rules) = &mut rules {
+                rules.add(index, &id, parent_id.as_deref())?;
             }
             let timestamp = entry.timestamp.as_deref().unwrap_or(self.minter.now());
             let mut members = entry.members.clone();
@@ -340,9 +333,6 @@ impl<'a> Planner<'a> {
                 &members,
             );
             planned.lines.push(entry_line);
-            if let Some(ahead) = &mut ahead {
-                ahead.insert(index, &id, parent_id.as_deref());
-            }
             previous = Some(id.as_str().to_owned());
             planned.entry_ids.push(id);
         }
@@ -368,47 +358,12 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn is_edit(entry: &NewEntry) -> bool {
-    entry.type_name == "context_edit"
-}
-
 /// What a label or an edit is of: one of nothing would be lost without a word.
 fn target(entry: &NewEntry) -> Option<String> {
     if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
         return None;
     }
-    member(entry, "targetId")
-}
-
-/// A text member of the entry.
-fn member(entry: &NewEntry, name: &str) -> Option<String> {
-    let object = entry.object();
-    let text = json::get(&object, name).and_then(json::string);
-    text.map(std::borrow::Cow::into_owned)
-}
-
-/// The id of the entry that a compaction names as the first one it keeps.
-fn first_kept(entry: &NewEntry) -> Option<String> {
-    if entry.type_name != "compaction" || entry.keeps_nothing {
-        return None;
-    }
-    member(entry, "firstKeptEntryId")
-}
-
-/// Refuses a compaction that keeps what is not on its path: it would keep nothing, without a word. One
-/// that names itself keeps nothing, as its client says.
-fn check_first_kept(
-    paths: &mut Paths<'_>,
-    entry: &NewEntry,
-    id: &EntryId,
-    parent_id: Option<&str>,
-) -> Result<()> {
-    match first_kept(entry) {
-        Some(kept) if *kept != *id.as_str() && !paths.is_on_path(&kept, parent_id) => {
-            Err(Error::entry_not_found(&kept))
-        }
-        _ => Ok(()),
-    }
+    entry.text("targetId")
 }
 
 /// Whether the stored entry is what the client is sending now: then this is a retry.

@@ -5,11 +5,11 @@
 
 pub mod append;
 pub mod compact;
-mod context_edit;
 pub mod fork;
 pub mod leaf;
 pub mod navigate;
-pub mod paths;
+pub mod path_rules;
+mod paths;
 pub mod pick;
 pub mod summarize;
 pub mod validate;
