@@ -2,6 +2,7 @@
 //! resolved; otherwise byte for byte as stored (protocol.md §3, storage.md §1, §4).
 
 use super::extracts;
+use super::file::{self, Status};
 use super::migrate::{self, Boundaries, Given};
 use super::scan::{self, Kind, Line, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -33,6 +34,8 @@ enum Source {
         /// Set when something else is found in it than was read before.
         stale: Arc<AtomicBool>,
         extracts: Arc<extracts::Slot>,
+        /// What the file was like when every line of it was checked, if that is told from any later edit.
+        checked: Option<Arc<Status>>,
     },
     /// It could not be opened again.
     Closed(Error),
@@ -94,6 +97,7 @@ impl Bodies {
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
         extracts: Arc<extracts::Slot>,
+        checked: Option<Arc<Status>>,
         version: u64,
         boundaries: Boundaries,
     ) -> Self {
@@ -103,6 +107,7 @@ impl Bodies {
                     file,
                     stale,
                     extracts,
+                    checked,
                 },
                 Err(error) => Source::Closed(error),
             },
@@ -125,6 +130,19 @@ impl Bodies {
             source,
             version: super::ingest::CURRENT_VERSION,
             boundaries: Boundaries::default(),
+        }
+    }
+
+    /// Whether the file is as it was when every line of it was checked.
+    fn is_as_checked(&self) -> bool {
+        match &self.source {
+            Source::File {
+                file,
+                checked: Some(checked),
+                ..
+            } => file::status_of(file).is_ok_and(|now| now == **checked),
+            Source::Memory(_) => true,
+            _ => false,
         }
     }
 
@@ -252,6 +270,7 @@ impl Bodies {
             bodies: self,
             window: Vec::new(),
             start: 0,
+            is_checked: false,
         }
     }
 
@@ -313,6 +332,8 @@ pub struct Reader<'b> {
     window: Vec<u8>,
     /// Where the window starts in the file.
     start: u64,
+    /// Whether the file was as it was checked when the window had been read: then its lines are JSON.
+    is_checked: bool,
 }
 
 /// Bytes read ahead when bodies are asked for in file order.
@@ -350,9 +371,13 @@ impl Reader<'_> {
 
     /// Appends the entry as clients get it, on one line. Most need no edit, and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
-        self.see(fetch, Fetch::check_object, |entry| {
-            json::push_raw(out, entry);
-        })
+        // Reads it, so that it is known which check it needs.
+        self.stored(fetch.place, usize::MAX)?;
+        let check = match self.is_checked {
+            true => Fetch::check,
+            false => Fetch::check_object,
+        };
+        self.see(fetch, check, |entry| json::push_raw(out, entry))
     }
 
     /// Shows the entry as clients get it. Most need no edit, and are not copied. The bytes may be no
@@ -390,6 +415,8 @@ impl Reader<'_> {
             }
         }
         self.start = offset;
+        // After reading, so that an edit that came before it is seen.
+        self.is_checked = self.bodies.is_as_checked();
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// 0600.
 pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -49,6 +49,21 @@ pub struct Status {
     /// Last change of anything, its times too: an edited file can be given its old time of modification
     /// again, but not this one.
     pub changed: (i64, i64),
+}
+
+/// Longer than the clock that file systems take their times from stands still, in nanoseconds.
+const TICK: i128 = 50_000_000;
+
+impl Status {
+    /// Whether any later change gives the file another status: its times are older than now by more than a
+    /// tick of their clock.
+    pub fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_nanos() as i128);
+        let nanos =
+            |(seconds, nanos): (i64, i64)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        now.saturating_sub(nanos(self.changed)) > TICK
+    }
 }
 
 // The field types of `stat` differ between platforms.

@@ -183,6 +183,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
     if file::status_of(&file).ok()? != status {
         return None;
     }
+    let settled = status.is_settled().then_some(status);
     let (head, tree) = cache.read(&name_of(status), FORMAT, |contents| {
         let head_len = Cursor::new(&contents.take(8)?).u64()?;
         let head = Head::read(&contents.take(head_len)?, &file, status)?;
@@ -211,7 +212,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
     if status.size > head.end && !is_still_there(&file, &tree) {
         return None;
     }
-    let log = FileLog {
+    let mut log = FileLog {
         at: at.clone(),
         open: Some(OpenFile::new(
             Handle::new(file, Access::Read),
@@ -225,6 +226,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
         torn_at: None,
         tail_to: 0,
     };
+    log.note_checked(settled);
     let mut ingest = Ingest::of_new(head.header, head.lines);
     ingest.diagnostics = head.diagnostics;
     Some(Restored { log, ingest, tree })

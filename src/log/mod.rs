@@ -107,6 +107,8 @@ struct OpenFile {
     /// Set by whoever finds another body than expected.
     stale: Arc<AtomicBool>,
     extracts: Arc<extracts::Slot>,
+    /// The file's status when every line of it was checked; `None` if a later edit might not show in it.
+    checked: Option<Arc<Status>>,
 }
 
 impl OpenFile {
@@ -117,6 +119,7 @@ impl OpenFile {
             identity,
             stale: Arc::default(),
             extracts: Arc::default(),
+            checked: None,
         })
     }
 }
@@ -151,6 +154,7 @@ impl Log {
         let file = at.folder.file(&at.name, Access::Read)?;
         let status = file::status_of(&file)
             .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
+        let settled = status.is_settled().then_some(status);
         let mut log = FileLog {
             at,
             open: Some(OpenFile::new(
@@ -176,6 +180,7 @@ impl Log {
         };
         log.header_line = log.read_header(header)?;
         log.header_at = header.place.offset;
+        log.note_checked(settled);
         Ok(log.opened(ingest, tree))
     }
 
@@ -362,6 +367,7 @@ impl FileLog {
                 self.file(open, Access::Read),
                 Arc::clone(&open.stale),
                 Arc::clone(&open.extracts),
+                open.checked.clone(),
                 ingest.version(),
                 Arc::clone(ingest.boundaries()),
             ),
@@ -491,6 +497,15 @@ impl FileLog {
         if !self.ends_in_break && file.read_at(&mut next, self.end).is_ok() && next == *b"\n" {
             self.end += 1;
             self.ends_in_break = true;
+        }
+    }
+
+    /// Every line has been checked, all of them after the file had this status, which was settled then.
+    fn note_checked(&mut self, settled: Option<Status>) {
+        let (end, is_local) = (self.end, self.at.folder.is_multi_writer());
+        if let Some(open) = &mut self.open {
+            let whole = settled.filter(|status| is_local && status.size == end);
+            open.checked = whole.map(Arc::new);
         }
     }
 

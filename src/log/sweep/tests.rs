@@ -167,6 +167,7 @@ fn the_tree_is_the_same() {
             Ok(file),
             Default::default(),
             Default::default(),
+            None,
             3,
             Default::default(),
         )
