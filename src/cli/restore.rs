@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -75,14 +76,20 @@ fn list(daemon: &mut Daemon) -> anyhow::Result<()> {
     if trashed.is_empty() {
         writeln!(screen, "the trash is empty")?;
     }
-    for session in trashed {
+    let mut seen = HashSet::new();
+    for session in &trashed {
         let shown = title(session.name.as_deref(), &session.first_message);
         let shown = terminal::cut(&terminal::line(shown), screen.columns, "…").into_owned();
         writeln!(screen, "{}", screen.style(Style::Bold, &shown))?;
         let about = format!("{}  deleted {}", session.cwd, session.deleted_at);
         let about = terminal::line(&about);
         writeln!(screen, "  {}", screen.style(Style::Dim, &about))?;
-        let command = format!("treelined restore {}", session.session_id);
+        // An id alone brings back what was deleted last.
+        let which = match seen.insert(&session.session_id) {
+            true => &session.session_id,
+            false => &session.trashed_path,
+        };
+        let command = format!("treelined restore {which}");
         let command = terminal::line(&command);
         writeln!(screen, "  {}", screen.style(Style::Dim, &command))?;
     }

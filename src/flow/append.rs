@@ -6,6 +6,7 @@ use super::{Minter, line, push_one_line, push_raw_member, push_text_member, vali
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, EntryId, Source};
 use crate::json::{self, Members};
+use crate::log::migrate::literal;
 use crate::name;
 use crate::session::Planned;
 use crate::timestamp;
@@ -393,20 +394,27 @@ fn is_repetition(
     for name in ["type", "id", "parentId", "timestamp"] {
         known = json::without_member(&known, name);
     }
-    let mut sent = entry.members.clone();
+    let mut sent = entry.object();
     if entry.keeps_nothing {
-        push_text_member(&mut sent, "firstKeptEntryId", tree.id(taken));
+        let id = literal(tree.id(taken));
+        sent = json::with_member(&sent, "firstKeptEntryId", &id);
     }
-    match sent.first_mut() {
-        Some(first) => *first = b'{',
-        None => sent.push(b'{'),
+    if entry.type_name == "label" {
+        (known, sent) = (without_blank_label(known), without_blank_label(sent));
     }
-    sent.push(b'}');
     if known == sent {
         return Ok(true);
     }
     let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
     Ok(parsed(&known).is_some_and(|known| Some(known) == parsed(&sent)))
+}
+
+/// A blank label clears, as one that is left out does.
+fn without_blank_label(object: Vec<u8>) -> Vec<u8> {
+    match json::get(&object, "label") {
+        Some(b"null" | b"\"\"") => json::without_member(&object, "label"),
+        _ => object,
+    }
 }
 
 fn duplicate(id: &EntryId) -> Error {

@@ -98,6 +98,21 @@ pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
     }
 }
 
+/// Checks what a client's summary brings besides its text; `path` names the summary.
+pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Result<()> {
+    if let Some(details) = details {
+        nesting(0, &format!("{path}.details"), details)?;
+    }
+    let Some(usage) = usage else {
+        return Ok(());
+    };
+    nesting(0, &format!("{path}.usage"), usage)?;
+    shape::check(Shape::Object(&shape::USAGE), usage).map_err(|Fault { member, reason }| {
+        let dot = if member.is_empty() { "" } else { "." };
+        Error::entry_invalid(0, format!("{path}.usage{dot}{member}"), &reason)
+    })
+}
+
 /// A message needs a role; known roles need their members.
 pub fn message(index: usize, message: &[u8]) -> Result<()> {
     shape::check_message(message).map_err(|Fault { member, reason }| {

@@ -37,20 +37,19 @@ enum Lines {
 impl Whole {
     /// `versionUnsupported` where the lines are of a later version: a header of ours would be wrong.
     pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
-        let header = log.header();
-        let behind = header.map_or(0, |header| {
-            header.place.offset + u64::from(header.place.len)
-        });
         let lines = match &log.store {
             Store::File(
                 file_log @ FileLog {
                     open: Some(open), ..
                 },
-            ) => match log.version() {
-                ..CURRENT_VERSION => Lines::Made(log.migrated(tree, behind)?),
-                CURRENT_VERSION => stored(file_log, open, behind)?,
-                _ => return Err(of_newer_version()),
-            },
+            ) => {
+                let behind = file_log.header_at + file_log.header_line.len() as u64;
+                match log.version() {
+                    ..CURRENT_VERSION => Lines::Made(log.migrated(tree, behind)?),
+                    CURRENT_VERSION => stored(file_log, open, behind)?,
+                    _ => return Err(of_newer_version()),
+                }
+            }
             _ => {
                 let bodies = log.bodies();
                 let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));

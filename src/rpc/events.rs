@@ -16,7 +16,7 @@ pub async fn answer_event(call: Arc<Call>, params: wire::AnswerEventParams) -> R
     let (event_id, reply) = params.reply()?;
     let timeout_ms = match reply {
         EventReply::Answer(answer) => {
-            check_nesting(&answer, "result.")?;
+            check_stored(&answer, "result.")?;
             let given = Given {
                 answer: *answer,
                 is_failure: false,
@@ -35,22 +35,16 @@ pub async fn answer_event(call: Arc<Call>, params: wire::AnswerEventParams) -> R
     })
 }
 
-/// Refuses an answer that brings what could not be read back from an entry.
-pub(super) fn check_nesting(answer: &wire::EventAnswer, path: &str) -> Result<()> {
+/// Refuses an answer whose members could not stand in an entry: nested too deeply, or of another shape.
+pub(super) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
+    let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
     let summary = answer.summary.as_ref();
+    let summary = summary.map(|given| ("summary", raw(&given.details), raw(&given.usage)));
     let compaction = answer.compaction.as_ref();
-    let details = [
-        ("summary", summary.and_then(|given| given.details.as_ref())),
-        (
-            "compaction",
-            compaction.and_then(|given| given.details.as_ref()),
-        ),
-    ];
-    for (member, details) in details {
-        if let Some(details) = details {
-            let field = format!("{path}{member}.details");
-            validate::nesting(0, &field, details.get().as_bytes())?;
-        }
+    let compaction = compaction.map(|given| ("compaction", raw(&given.details), raw(&given.usage)));
+    for (member, details, usage) in summary.into_iter().chain(compaction) {
+        let path = format!("{path}{member}");
+        validate::summary(&path, details.as_deref(), usage.as_deref())?;
     }
     Ok(())
 }

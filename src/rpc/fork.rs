@@ -326,7 +326,7 @@ fn copied_whole(
     }
     let location = server.store.place(&header)?;
     let log = Log::create(location.clone(), header);
-    if whole.is_empty() {
+    if whole.is_empty() && !server.writes_files_at_once() {
         let opened = Opened {
             log,
             tree: Tree::new(),

@@ -40,9 +40,13 @@ pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Re
 }
 
 pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply> {
-    let given = params.summary.as_ref();
-    if let Some(details) = given.and_then(|given| given.details.as_ref()) {
-        validate::nesting(0, "summary.details", details.get().as_bytes())?;
+    if let Some(given) = &params.summary {
+        let raw = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
+        let (details, usage) = (
+            given.details.as_ref().map(raw),
+            given.usage.as_ref().map(raw),
+        );
+        validate::summary("summary", details.as_deref(), usage.as_deref())?;
     }
     if params.entry_id.is_none() && params.summary.is_none() {
         let reason = "may be null only with a summary; set_leaf moves before the first entry";

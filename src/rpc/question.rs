@@ -236,7 +236,7 @@ async fn answer_of(
             column: error.column(),
         })?;
     answer.check(event).map_err(Failure::Refused)?;
-    events::check_nesting(&answer, "").map_err(Failure::Refused)?;
+    events::check_stored(&answer, "").map_err(Failure::Refused)?;
     Ok(answer)
 }
 

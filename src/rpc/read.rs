@@ -282,7 +282,9 @@ async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Repl
     let format = match params.format.unwrap_or_default() {
         wire::ContextFormat::Agent => context::Format::Agent,
         wire::ContextFormat::Llm => context::Format::Llm,
-        wire::ContextFormat::Entries => return context_entries(turn, &path, kept).await,
+        wire::ContextFormat::Entries => {
+            return context_entries(turn, &path, kept, max_bytes).await;
+        }
     };
     let entries = ContextEntries::new(&turn, kept, &path)?;
     drop(turn);
@@ -296,9 +298,10 @@ async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Repl
 }
 
 /// The entries that the context is made of, as stored (`format:"entries"`).
-async fn context_entries(turn: Turn, path: &[Step], kept: Kept) -> Result<Reply> {
+async fn context_entries(turn: Turn, path: &[Step], kept: Kept, max_bytes: usize) -> Result<Reply> {
     let settings = context::settings(path, kept, &mut |node| turn.entry(node))?;
     let nodes: Vec<Node> = context::entries(path, kept).map(|step| step.node).collect();
+    check_fits(&turn, &nodes, max_bytes)?;
     let size = size_of(&turn, &nodes);
     let ids: Vec<Vec<u8>> = nodes
         .iter()

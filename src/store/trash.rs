@@ -111,11 +111,11 @@ impl Store {
                 format!("there is no session {id:?} in the trash: list_trash tells what is there"),
             )
         };
+        let _claimed = self.claim(id)?;
         let trashed = self.trashed()?.into_iter().find(is_meant);
         let trashed = trashed.ok_or_else(not_found)?;
         let listing = &trashed.row.listing;
         let header = listing.header.as_ref().ok_or_else(not_found)?;
-        let _claimed = self.claim(id)?;
         let (_, trash) = self.trash_folder()?.ok_or_else(not_found)?;
         let name = listing.path.file_name().ok_or_else(not_found)?;
         let from = Location {

@@ -9,7 +9,7 @@ use super::read::Model;
 use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Answers a *before* event, or asks for more time: `result` or `extendMs`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -130,7 +130,7 @@ pub struct GivenCompaction {
     /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte,
     /// and counted by `get_stats`.
     #[serde(default, deserialize_with = "object_option")]
-    #[schemars(with = "Option<Map<String, Value>>")]
+    #[schemars(with = "Option<super::message::Usage>")]
     pub usage: Option<Raw>,
 }
 

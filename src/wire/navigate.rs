@@ -8,7 +8,7 @@ use super::message::ContentBlock;
 use super::params::{Count, Nullable, Raw, count, nullable, object_option, optional_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 mutation_params! {
     /// Moves the leaf, without asking anybody.
@@ -62,7 +62,7 @@ pub struct GivenSummary {
         deserialize_with = "object_option",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "Option<Map<String, Value>>")]
+    #[schemars(with = "Option<super::message::Usage>")]
     pub usage: Option<Raw>,
 }
 

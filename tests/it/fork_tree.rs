@@ -67,6 +67,49 @@ fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     assert_eq!(d.ok("get_leaf", json!({"sessionId": "s1"}))["leafId"], "a1");
 }
 
+/// The header of a session made by the same daemon was copied behind the new one.
+#[test]
+fn a_copy_of_a_session_made_here_has_one_header() {
+    let home = Home::new();
+    for (write, ids) in [
+        ("now", vec!["u1", "u2"]),
+        ("first-entry", vec!["u1"]),
+        ("now", vec![]),
+    ] {
+        let mut d = daemon(&home);
+        let id = d.fresh_id().to_string().replace('"', "");
+        let id = format!("made-{write}-{}-{id}", ids.len());
+        let params = json!({"sessionId": id, "write": write});
+        let made = d.ok("create_session", params)["session"].clone();
+        d.chain(&ids);
+        let session =
+            d.ok("fork_session", json!({"sessionId": id, "scope": "tree"}))["session"].clone();
+        assert_eq!(session["entryCount"], ids.len());
+        let (path, source) = (path_of(&session), path_of(&made));
+        if ids.is_empty() {
+            assert!(
+                !path.exists(),
+                "nothing to copy, and a client with a handshake"
+            );
+            continue;
+        }
+        assert_eq!(behind_the_header(&path), behind_the_header(&source));
+        let mut other = Daemon::quiet_in(&home);
+        assert_eq!(other.open(&path)["diagnostics"], json!([]));
+    }
+}
+
+#[test]
+fn an_empty_copy_of_the_tree_is_written_as_a_new_session_is() {
+    let lines = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"create_session","params":{"sessionId":"s1"}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"fork_session","params":{"sessionId":"s1","scope":"tree"}}"#,
+    ];
+    let answers = Daemon::script(&lines.map(str::to_owned));
+    let fork = answers.iter().find(|answer| answer["id"] == 2).unwrap();
+    assert_eq!(fork["result"]["durability"], "interval", "{fork}");
+}
+
 #[test]
 fn a_copy_of_the_tree_takes_no_entry_position_or_closing_of_calls() {
     let home = Home::new();

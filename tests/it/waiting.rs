@@ -293,6 +293,8 @@ fn nesting_over_256_is_refused_wherever_a_client_gives_what_is_stored() {
         assert_eq!(error.kind, "entryInvalid", "{method}: {error:?}");
         assert_eq!(error.details("field"), field, "{method}");
     };
+    let usage = json!({"entryId": "a1", "summary": {"summary": "s", "usage": {"input": "many"}}});
+    refused(&mut d, "branch", &usage.to_string(), "summary.usage.input");
     for (levels, is_refused) in [(257, true), (5_000_000, true), (256, false)] {
         let details = nested(levels);
         let leaf = d.leaf();

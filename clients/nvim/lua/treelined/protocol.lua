@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:5e9cc96062cac03b67b298cc37a766b989b4f7338e031a05303d9070f3b42a00',
+  schema_hash = 'sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6',
   --- By the name of the function that calls it.
   methods = {
     create_session = 'create_session',

@@ -617,13 +617,13 @@
 ---@field firstKeptEntryId? string An entry on the path to the leaf; null keeps nothing; as prepared if left out.
 ---@field summary string The text of the summary.
 ---@field tokensBefore? integer Tokens of the context before; as prepared if left out.
----@field usage? table Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+---@field usage? treelined.Usage Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
 
 --- A summary that a client made itself.
 ---@class treelined.GivenSummary
 ---@field details? table Anything; stored byte for byte.
 ---@field summary string The text of the summary.
----@field usage? table Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+---@field usage? treelined.Usage Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
 
 --- An image.
 ---@class treelined.ImageBlock

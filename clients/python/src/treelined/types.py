@@ -1419,7 +1419,7 @@ class GivenCompaction(_GivenCompaction, total=False):
     """Tokens of the context before; as prepared if left out."""
     details: Any
     """Anything; stored byte for byte."""
-    usage: dict[str, Any] | None
+    usage: Usage | None
     """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
 
 
@@ -1433,7 +1433,7 @@ class GivenSummary(_GivenSummary, total=False):
 
     details: Any
     """Anything; stored byte for byte."""
-    usage: dict[str, Any] | None
+    usage: Usage | None
     """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
 
 

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The schema they were made from: the `schema_hash` of a daemon of the same one.
 pub const SCHEMA_HASH: &str =
-    "sha256:5e9cc96062cac03b67b298cc37a766b989b4f7338e031a05303d9070f3b42a00";
+    "sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6";
 
 impl Client {
     /// Makes a new session and opens it. `create_session`

@@ -439,9 +439,61 @@ export interface GivenSummary {
   /**
    * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
    */
-  usage?: {
-    [k: string]: unknown;
-  } | null;
+  usage?: Usage | null;
+}
+/**
+ * What a model used, in tokens and money.
+ */
+export interface Usage {
+  /**
+   * Tokens sent, without those from the cache.
+   */
+  input?: number | null;
+  /**
+   * Tokens received.
+   */
+  output?: number | null;
+  /**
+   * Tokens read from the cache.
+   */
+  cacheRead?: number | null;
+  /**
+   * Tokens written to the cache.
+   */
+  cacheWrite?: number | null;
+  /**
+   * All tokens.
+   */
+  totalTokens?: number | null;
+  /**
+   * The price, in dollars.
+   */
+  cost?: Cost | null;
+}
+/**
+ * A price, in dollars.
+ */
+export interface Cost {
+  /**
+   * Of the tokens sent.
+   */
+  input?: number | null;
+  /**
+   * Of the tokens received.
+   */
+  output?: number | null;
+  /**
+   * Of the tokens read from the cache.
+   */
+  cacheRead?: number | null;
+  /**
+   * Of the tokens written to the cache.
+   */
+  cacheWrite?: number | null;
+  /**
+   * In all.
+   */
+  total?: number | null;
 }
 /**
  * A compaction that a client made itself.
@@ -468,9 +520,7 @@ export interface GivenCompaction {
   /**
    * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
    */
-  usage?: {
-    [k: string]: unknown;
-  } | null;
+  usage?: Usage | null;
 }
 /**
  * The result of `answer_event`.
@@ -686,60 +736,6 @@ export interface AssistantMessage {
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
-}
-/**
- * What a model used, in tokens and money.
- */
-export interface Usage {
-  /**
-   * Tokens sent, without those from the cache.
-   */
-  input?: number | null;
-  /**
-   * Tokens received.
-   */
-  output?: number | null;
-  /**
-   * Tokens read from the cache.
-   */
-  cacheRead?: number | null;
-  /**
-   * Tokens written to the cache.
-   */
-  cacheWrite?: number | null;
-  /**
-   * All tokens.
-   */
-  totalTokens?: number | null;
-  /**
-   * The price, in dollars.
-   */
-  cost?: Cost | null;
-}
-/**
- * A price, in dollars.
- */
-export interface Cost {
-  /**
-   * Of the tokens sent.
-   */
-  input?: number | null;
-  /**
-   * Of the tokens received.
-   */
-  output?: number | null;
-  /**
-   * Of the tokens read from the cache.
-   */
-  cacheRead?: number | null;
-  /**
-   * Of the tokens written to the cache.
-   */
-  cacheWrite?: number | null;
-  /**
-   * In all.
-   */
-  total?: number | null;
 }
 /**
  * What a tool returned.
