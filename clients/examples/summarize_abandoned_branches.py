@@ -86,7 +86,7 @@ def summarized(client: Client, session: str) -> set[str]:
         page = client.get_entries(session_id=session, since=since)
         for entry in page["entries"]:
             if entry["type"] == "branch_summary":
-                tips.add(entry["fromId"])  # type: ignore[typeddict-item]
+                tips.add(entry["fromId"])
         since = page.get("nextCursor")
         if since is None:
             return tips

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from treelined import Client, types
@@ -49,20 +49,40 @@ def run(env: dict[str, str], *command: str | Path, cwd: Path = HERE) -> str:
     return ran.stdout
 
 
-def text(role: str, said: str) -> types.Message:
-    return {"role": role, "content": [{"type": "text", "text": said}]}
+def text(role: Literal["user", "assistant"], said: str) -> types.Message:
+    content: list[types.ContentBlock] = [{"type": "text", "text": said}]
+    if role == "user":
+        return {"role": "user", "content": content}
+    return {"role": "assistant", "content": content}
 
 
-def call(call_id: str, command: str) -> types.Message:
+def call(call_id: str, command: str) -> types.AssistantMessage:
     arguments = {"command": command}
-    block = {"type": "toolCall", "id": call_id, "name": "bash", "arguments": arguments}
-    return {"role": "assistant", "content": [block]}
+    return {
+        "role": "assistant",
+        "content": [{"type": "toolCall", "id": call_id, "name": "bash", "arguments": arguments}],
+    }
 
 
-def result(call_id: str, *, failed: bool, said: str = "what it printed") -> types.Message:
-    block = {"type": "text", "text": said}
-    known = {"role": "toolResult", "toolCallId": call_id, "toolName": "bash", "isError": failed}
-    return {**known, "content": [block]}
+def result(call_id: str, *, failed: bool, said: str = "what it printed") -> types.ToolResultMessage:
+    return {
+        "role": "toolResult",
+        "toolCallId": call_id,
+        "toolName": "bash",
+        "isError": failed,
+        "content": [{"type": "text", "text": said}],
+    }
+
+
+def shell(command: str, *, cancelled: bool = False) -> types.BashExecutionMessage:
+    """Give a command of the user's that failed."""
+    return {
+        "role": "bashExecution",
+        "command": command,
+        "output": "",
+        "exitCode": 1,
+        "cancelled": cancelled,
+    }
 
 
 def append(client: Client, **messages: types.Message) -> None:
@@ -157,12 +177,7 @@ def test_only_test_runs_that_failed_are_bookmarked(env: dict[str, str], client: 
         append(client, **{f"r{number}": result(f"k{number}", failed=failed, said=said)})
         if run_of_tests is not None:
             expected += f"r{number}  failed: {run_of_tests}\n"
-    shell = {"role": "bashExecution", "output": "", "exitCode": 1}
-    append(
-        client,
-        grep={**shell, "command": "grep -rn pytest ."},
-        cancelled={**shell, "command": "pytest", "cancelled": True},
-    )
+    append(client, grep=shell("grep -rn pytest ."), cancelled=shell("pytest", cancelled=True))
     client.close_session()
     assert run(env, HERE / "bookmark-failing-tests.sh", session) == expected
 

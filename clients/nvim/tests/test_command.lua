@@ -164,7 +164,7 @@ return {
       child:sees('0 rows')
       child:type('phello<C-s>')
       child:sees('hello ← active')
-      child:type('<Esc><C-w>k<CR>1<CR>')
+      child:type('<Esc><C-w>k<CR>')
       child:gives('notes', { 'treelined: the move was refused' })
     end,
   },

@@ -65,6 +65,56 @@ return {
     end,
   },
   {
+    -- The question named no number: people could not tell a step of two entries from one of two hundred.
+    'the question before a move says how many entries are left behind',
+    function(t)
+      local child = shown(t)
+      child:lua([[
+        asked = {}
+        vim.ui.select = function(_, options)
+          table.insert(asked, options.prompt)
+        end
+      ]])
+      child:type('gg<CR>')
+      child:gives('asked', {
+        '3 entries are left behind; they stay in the tree. Summarize them?',
+      })
+      child:type('jj<CR>')
+      child:gives('asked[2]', '1 entry is left behind; it stays in the tree. Summarize it?')
+      child:type('G<CR>')
+      child:gives('notes[1]', 'treelined: the conversation stands here already')
+      equal(child:lua('return #asked'), 2)
+    end,
+  },
+  {
+    -- There is nothing to summarize then, so there is nothing to ask.
+    'a move that leaves nothing behind is made without a question',
+    function(t)
+      local child = shown(t)
+      child:type('ggj<CR>1<CR>')
+      child:gives(LINE, '◉  assistant  says a1 ← active')
+      child:lua('vim.ui.select = function(_, options) asked = options.prompt end')
+      child:type('G<CR>')
+      child:gives(LINE, '◉  assistant  says a2 ← active')
+      equal(child:lua('return asked == nil'), true)
+    end,
+  },
+  {
+    'the question before a move is asked without a number if the number is late',
+    function(t)
+      local child = shown(t)
+      child:lua([[
+        local client = require('treelined').client()
+        client.request_sync = function()
+          return nil, { kind = 'timeout' }
+        end
+        vim.ui.select = function(_, options) asked = options.prompt end
+      ]])
+      child:type('gg<CR>')
+      child:gives('asked', 'Summarize what is left behind?')
+    end,
+  },
+  {
     'a user message comes back into the prompt, and is sent from there as a new one',
     function(t)
       local child = shown(t)
@@ -91,7 +141,7 @@ return {
       local child = shown(t)
       child:type('phasty<C-s>')
       child:sees('hasty ← active')
-      child:type('<Esc><C-w>kG<CR>1<CR>')
+      child:type('<Esc><C-w>kG<CR>')
       child:gives(ALL, { 'hasty' })
       child:sees('says a2 ← active')
     end,
@@ -222,6 +272,33 @@ return {
     end,
   },
   {
+    -- Neovim sent every query as words, so a regular expression found nothing.
+    'a query or a search between slashes is a regular expression',
+    function(t)
+      local child = shown(t)
+      child:type('gg//u[2-9]$/<CR>')
+      child:gives(LINE, '•  user       says u2')
+      child:sees('//u[2-9]$/ 1 of 1')
+      child:command('Treelined query /^says a\\d$/')
+      child:gives(ALL, { '•  assistant  says a1', '◉  assistant  says a2 ← active' })
+      child:command('Treelined search /a1/')
+      child:gives('notes', {
+        'treelined: a pattern cannot be searched for among rows that match a query; '
+          .. '`s` changes the query',
+      })
+      -- What is no pattern is refused once, and all rows come back.
+      child:command('Treelined query /[/')
+      child:gives('#notes', 2)
+      f.matches(child:lua('return notes[2]'), 'is no regular expression')
+      child:gives('vim.api.nvim_buf_line_count(0)', 4)
+      -- A slash alone, or two, are words.
+      child:command('Treelined query //')
+      child:sees('No rows')
+      child:type('s<C-u><CR>')
+      child:gives('vim.api.nvim_buf_line_count(0)', 4)
+    end,
+  },
+  {
     'an entry is shown in full beside the prompt',
     function(t)
       local child = shown(t)
@@ -266,7 +343,7 @@ return {
       for _, line in ipairs(lines) do
         assert(not line:find('[%z\1-\31\127]') and not line:find('\226\128\174', 1, true), line)
       end
-      f.matches(lines[2], '%[x␛%[2J')
+      f.matches(lines[2], '%[x %[2J')
       child:sees('n%{execute("quit")}')
       child:type('ggj')
       child:type('K')
@@ -301,7 +378,7 @@ return {
       child:sees('← active')
       child:type('ggLy<CR>')
       child:gives("vim.fn.getline(1):match('y%] says u1$')", 'y] says u1')
-      f.matches(child:lines()[1], '%[x␆ggdGi␜e␒=execute')
+      f.matches(child:lines()[1], '%[x ggdGi e =execute')
       equal(child:lua('return vim.g.ran == nil'), true)
       equal(vim.fn.filereadable(child.session_dir .. '/ran'), 0)
     end,
@@ -353,7 +430,7 @@ return {
       local pid = child:lua("return require('treelined').client().pid")
       vim.loop.kill(pid, 'sigkill')
       child:sees('talk · the daemon has ended by signal 9')
-      child:type('<CR>1<CR>')
+      child:type('<CR>')
       child:gives('#notes', 1)
       f.matches(child:lua('return notes[1]'), 'the daemon has ended by signal 9')
       equal(child:lines()[1], '•  user       says u1')
@@ -400,7 +477,7 @@ return {
       assert(client:request_sync('append_message', said))
       child:command('Treelined open ' .. id)
       child:sees('look')
-      child:type('<CR>1<CR>')
+      child:type('<CR>')
       child:sees('1 image goes with it')
       child:type('<C-s>')
       child:gives('vim.bo.modified', false)

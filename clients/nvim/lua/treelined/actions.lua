@@ -7,6 +7,7 @@ local draw = require('treelined.draw')
 local entry = require('treelined.entry')
 local keys = require('treelined.keys')
 local prompt = require('treelined.prompt')
+local queries = require('treelined.query')
 local sessions = require('treelined.session')
 
 local M = {}
@@ -91,7 +92,22 @@ function M.move(tree, params, callback)
   end)
 end
 
---- Asks whether to summarize what is left behind, then moves to the entry under the cursor.
+--- How long a move waits to know what it leaves behind before it asks without, in milliseconds. Neovim waits
+--- too, so that keys typed meanwhile answer the question.
+local PREPARATION_MS = 2000
+
+--- The question before a move that leaves so many entries behind; nil if their number is not known.
+local function question(count)
+  if not count then
+    return 'Summarize what is left behind?'
+  elseif count == 1 then
+    return '1 entry is left behind; it stays in the tree. Summarize it?'
+  end
+  return ('%d entries are left behind; they stay in the tree. Summarize them?'):format(count)
+end
+
+--- Says what a move leaves behind and asks whether to summarize it, then moves to the entry under the cursor.
+--- A move that leaves nothing behind is made without a question.
 function M.navigate(tree)
   local node = tree:current()
   if not node then
@@ -99,10 +115,19 @@ function M.navigate(tree)
   end
   -- Only a message of the user's has somewhere to go from where it is: back before it, to be written anew.
   local params = { targetId = node.id, rewind = node.role == 'user' and node.isLeaf or nil }
-  if node.isLeaf and node.id == tree.session.leaf_id and not params.rewind then
-    return say(REASONS.alreadyThere)
+  local dry_run = vim.tbl_extend('force', params, { dryRun = true })
+  local options = { timeout_ms = PREPARATION_MS }
+  local result, err = tree.session:request_sync('navigate_tree', dry_run, options)
+  if err and err.kind ~= 'timeout' then
+    return report(err)
+  elseif result and result.reason then
+    return say(REASONS[result.reason] or result.reason)
   end
-  local choice = { prompt = 'Summarize what is left behind?', kind = 'treelined.summarize' }
+  local count = result and result.preparation.abandonedCount
+  if count == 0 then
+    return M.move(tree, params)
+  end
+  local choice = { prompt = question(count), kind = 'treelined.summarize' }
   vim.ui.select({ WITHOUT, WITH, FOCUS }, choice, function(chosen)
     if chosen == WITHOUT then
       M.move(tree, params)
@@ -216,16 +241,16 @@ function M.filter(tree, filter)
   vim.ui.select(config.filters, { prompt = 'Rows:', kind = 'treelined.filter' }, set)
 end
 
---- Leaves only rows in which all words of the query occur; an empty one brings all back.
+--- Leaves only rows that match the query, as `query.parse` reads it; an empty one brings all back.
 ---@param tree treelined.Tree
----@param query? string asked for if left out
-function M.query(tree, query)
-  local function set(words)
-    tree.query = vim.trim(words) ~= '' and words or nil
+---@param given? string asked for if left out
+function M.query(tree, given)
+  local function set(text)
+    tree.query = vim.trim(text) ~= '' and text or nil
     tree:refresh()
   end
-  if query then
-    return set(query)
+  if given then
+    return set(given)
   end
   ask.input({ prompt = 'Only rows with: ', default = tree.query or '' }, set)
 end
@@ -236,10 +261,17 @@ end
 ---@param place {around?: string, offset?: integer} of `get_tree`
 ---@param from? string the entry that the search begins after
 local function go_to_match(tree, query, place, from)
+  local text, mode = queries.both(tree.query, query)
+  if not text then
+    return say(
+      'a pattern cannot be searched for among rows that match a query; `s` changes the query'
+    )
+  end
   local params = {
     filter = tree.filter,
     order = config.get().order,
-    query = tree.query and (tree.query .. ' ' .. query) or query,
+    query = text,
+    mode = mode,
     limit = 1,
   }
   tree.session:request('get_tree', vim.tbl_extend('force', params, place), function(err, result)
@@ -259,16 +291,16 @@ local function go_to_match(tree, query, place, from)
   end)
 end
 
---- Searches all rows for words, from the cursor on.
+--- Searches all rows, from the cursor on.
 ---@param tree treelined.Tree
----@param query? string asked for if left out
+---@param query? string as `query.parse` reads it; asked for if left out
 function M.search(tree, query)
-  local function search(words)
-    if vim.trim(words) == '' then
+  local function search(text)
+    if vim.trim(text) == '' then
       return
     end
     local node = tree:current()
-    go_to_match(tree, words, node and { around = node.id } or {}, node and node.id)
+    go_to_match(tree, text, node and { around = node.id } or {}, node and node.id)
   end
   if query then
     return search(query)

@@ -72,6 +72,20 @@ function Session:request(method, params, callback, options)
   self.client:request(method, params, callback, options)
 end
 
+--- Calls a method on this session and waits for the answer.
+---@param method string
+---@param params? table
+---@param options? treelined.CallOptions
+---@return any result nil if it failed
+---@return treelined.Error|nil
+function Session:request_sync(method, params, options)
+  if self.over then
+    return nil, self.over
+  end
+  params = vim.tbl_extend('force', params or {}, { sessionId = self.id })
+  return self.client:request_sync(method, params, options)
+end
+
 --- What it is called for people.
 function Session:title()
   return self.name or self.id

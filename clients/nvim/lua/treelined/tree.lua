@@ -7,6 +7,7 @@
 local Rows = require('treelined.rows')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
+local queries = require('treelined.query')
 local windows = require('treelined.windows')
 
 local M = {}
@@ -18,7 +19,7 @@ local SETTLE_MS = 20
 ---@field buf integer
 ---@field session treelined.OpenSession
 ---@field filter treelined.TreeFilter
----@field query? string only rows in which all of these words occur
+---@field query? string only rows that match this, as it was typed
 ---@field search? {query: string, index: integer, total: integer} what `n` goes on with
 ---@field private fold table<string, true>
 ---@field private rows treelined.Rows
@@ -168,10 +169,15 @@ end
 function Tree:params()
   local fold = vim.tbl_keys(self.fold)
   table.sort(fold)
+  local query, mode
+  if self.query then
+    query, mode = queries.parse(self.query)
+  end
   return {
     filter = self.filter,
     order = self.settings.order,
-    query = self.query,
+    query = query,
+    mode = mode,
     fold = fold,
     render = self.settings.render,
   }
@@ -371,6 +377,12 @@ function Tree:reload_failed(err)
     self.has_retried = true
     self.fold, self.search = {}, nil
     self.rows = Rows.new(self.session, self.settings.page_size)
+    return self:refresh()
+  end
+  -- A pattern that the daemon refuses would be refused on every change of the tree.
+  if err.kind == 'invalidParams' and self.query then
+    self.query = nil
+    report(err)
     return self:refresh()
   end
   -- That the daemon is gone is told once, by the header.

@@ -68,7 +68,7 @@ fn choose_head(model: &Model, choose: &Choose, columns: u16) -> Vec<Line<'static
     )];
     let left = match choose.abandoned {
         None => "…".to_owned(),
-        Some(0) => "Nothing is left behind that a summary could tell of.".to_owned(),
+        Some(0) => "Nothing is left behind.".to_owned(),
         Some(1) => "1 entry is left behind; it stays in the tree.".to_owned(),
         Some(count) => format!("{count} entries are left behind; they stay in the tree."),
     };

@@ -113,7 +113,7 @@ fn a_summary_that_takes_too_long_is_aborted() {
     }
     let tmux = tour(80, 24);
     let config = tmux.folder.path().join("config.toml");
-    let text = "[summarizer]\nuse = \"command\"\n[summarizer.command]\nargv = [\"sh\", \"-c\", \"sleep 600\"]\n";
+    let text = "[summarizer]\nuse = \"command\"\n[summarizer.command]\nargv = [\"/bin/sh\", \"-c\", \"sleep 600\"]\n";
     std::fs::write(&config, text).unwrap();
     let settings = tmux.folder.path().join("tui.toml");
     let argv = format!("daemon = [{:?}, \"--config\", {:?}]", daemon(), config);
