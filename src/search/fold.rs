@@ -1,5 +1,7 @@
 //! Case folding: by it two texts are the same if they differ in case only.
 
+use std::sync::LazyLock;
+
 /// Appends `text`, folded character by character, by way of upper case: that is where "ß" becomes "ss",
 /// and both small sigmas the same.
 pub fn push_folded(out: &mut Vec<u8>, text: &str) {
@@ -37,9 +39,43 @@ pub const FOLDED_TO_ASCII: [char; 20] = [
     'ﬄ', 'ﬅ', 'ﬆ',
 ];
 
+/// No character from here on is folded to another one.
+const LAST_CASED: char = '\u{1f000}';
+
+/// The characters whose folded form holds `char`, which is no ASCII; ascending.
+pub fn folded_to(char: char) -> Vec<char> {
+    /// Folded, and what was folded; those that are their own folded form left out.
+    static MOVED: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
+        let chars = ('\u{80}'..LAST_CASED).filter(|char| !folded(*char).eq([*char]));
+        let moved = chars.flat_map(|char| folded(char).map(move |to| (to, char)));
+        let mut moved: Vec<_> = moved.collect();
+        moved.sort_unstable();
+        moved.dedup();
+        moved
+    });
+    let from = MOVED.partition_point(|(to, _)| *to < char);
+    let moved = MOVED.iter().skip(from).take_while(|(to, _)| *to == char);
+    let own = folded(char).eq([char]).then_some(char);
+    let mut all: Vec<_> = moved.map(|(_, from)| *from).chain(own).collect();
+    all.sort_unstable();
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A prefilter passes over whatever holds none of these: one that is missing would be text that is
+    /// not found.
+    #[test]
+    fn all_that_is_folded_to_a_character_is_known() {
+        assert!((LAST_CASED..=char::MAX).all(|char| folded(char).eq([char])));
+        assert_eq!(folded_to('é'), ['É', 'é']);
+        assert_eq!(folded_to('日'), ['日']);
+        assert_eq!(folded_to('σ'), ['Σ', 'ς', 'σ']);
+        assert!(folded_to('ι').contains(&'ᾳ'));
+        assert!(folded_to('å').contains(&'\u{212b}'));
+    }
 
     #[test]
     fn no_other_character_is_folded_to_ascii() {

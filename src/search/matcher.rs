@@ -1,6 +1,7 @@
 //! Whether what is looked for is in one entry.
 
 use super::fold::push_folded;
+use super::prefilter::Told;
 use super::query::{Needles, Query};
 use crate::json;
 use crate::log::scan::Kind;
@@ -57,10 +58,26 @@ impl<'q> Matcher<'q> {
     /// Looks into all fields of a stored line.
     pub fn see_line(&mut self, line: &[u8], kind: Kind) {
         if !self.is_match() && self.may_add(line) {
-            super::each_field(line, kind, |raw| match self.may_add(raw) {
-                true => self.see(&decoded(raw)),
-                false => ControlFlow::Continue(()),
-            });
+            super::each_field(line, kind, |raw| self.see_raw(raw));
+        }
+    }
+
+    /// Looks into a field as it is stored. Most need not be decoded to know what they hold.
+    fn see_raw(&mut self, raw: &[u8]) -> ControlFlow<()> {
+        let mut is_open = false;
+        for (at, prefilter) in self.query.prefilters.iter().enumerate() {
+            if self.found & 1 << at == 0 {
+                match prefilter.tell(raw) {
+                    Told::Yes => self.found |= 1 << at,
+                    Told::Maybe => is_open = true,
+                    Told::No => {}
+                }
+            }
+        }
+        match (self.is_match(), is_open) {
+            (true, _) => ControlFlow::Break(()),
+            (false, true) => self.see(&decoded(raw)),
+            (false, false) => ControlFlow::Continue(()),
         }
     }
 

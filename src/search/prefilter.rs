@@ -4,8 +4,8 @@
 //! where any character may be an escape; so a needle is looked for by a run of characters that stand in a
 //! literal as they read, and a line with escapes that stand for such characters is never passed over.
 
-use super::fold::FOLDED_TO_ASCII;
-use aho_corasick::{AhoCorasick, packed};
+use super::fold::{FOLDED_TO_ASCII, folded, folded_to};
+use aho_corasick::{AhoCorasick, Input, packed};
 use memchr::memmem::Finder;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use std::sync::LazyLock;
@@ -14,11 +14,34 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub struct Prefilter(Option<Search>);
 
+/// What the bytes of a field say of a needle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It is not in the field.
+    No,
+    /// The decoded text decides.
+    Maybe,
+    /// It is in the field.
+    Yes,
+}
+
 #[derive(Debug)]
 struct Search {
     how: How,
-    /// Whether letters outside of ASCII may be folded to what is looked for.
-    is_folded: bool,
+    /// What stands around what is found, if that is more.
+    run: Option<Run>,
+    /// Whether it is the whole needle that is found.
+    is_whole: bool,
+    /// The other characters that may be folded to a part of what is looked for.
+    others: Option<How>,
+}
+
+/// A part of a word in ASCII, whose case does not matter.
+#[derive(Debug)]
+struct Run {
+    text: Vec<u8>,
+    /// Where in it stands what is looked for first.
+    at: usize,
 }
 
 #[derive(Debug)]
@@ -31,37 +54,29 @@ enum How {
 /// Bytes of a word by which it is looked for: in all cases these may have, they are as many patterns
 /// as the quickest search takes.
 const WINDOW: usize = 3;
+/// Such patterns.
+const MOST_PATTERNS: usize = 8;
 /// Fewer bytes occur nearly everywhere.
 const SHORTEST: usize = 2;
-
-static FOLDED: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
-    let texts = FOLDED_TO_ASCII.iter().map(char::to_string);
-    texts.map(|text| Finder::new(&text).into_owned()).collect()
-});
+/// Bytes of a word that are compared before and behind the window.
+const AROUND: usize = 16;
+/// Bytes of the longest escape, without its last.
+const ESCAPE: usize = 5;
 
 impl Prefilter {
     /// Of a word, folded.
     pub fn folded(word: &[u8]) -> Self {
-        let is_plain = |byte: &u8| byte.is_ascii() && is_unescaped(char::from(*byte));
-        let windows = (SHORTEST..=WINDOW).rev().find_map(|len| {
-            let windows = word
-                .windows(len)
-                .filter(|window| window.iter().all(is_plain));
-            windows.min_by_key(|window| window.iter().map(|byte| commonness(*byte)).sum::<u32>())
-        });
-        let search = windows.and_then(|window| {
-            let how = How::of(&cases(window))?;
-            Some(Search {
-                how,
-                is_folded: true,
-            })
-        });
+        let search = Search::ascii(word, WINDOW)
+            .or_else(|| Search::beyond_ascii(word))
+            .or_else(|| Search::ascii(word, SHORTEST));
         Self(search)
     }
 
     /// Of a text as it stands.
     pub fn literal(text: &str) -> Self {
-        Self::any_of(longest_run(text.as_bytes()).into_iter().collect())
+        let run = longest_run(text.as_bytes());
+        let is_whole = run.as_ref().is_some_and(|run| run.len() == text.len());
+        Self::any_of(run.into_iter().collect(), is_whole)
     }
 
     /// Of a valid pattern: what each match begins or ends with, if that can be told.
@@ -79,22 +94,132 @@ impl Prefilter {
         let mut extractor = Extractor::new();
         let prefixes = runs(extractor.extract(&hir));
         let either = prefixes.or_else(|| runs(extractor.kind(ExtractKind::Suffix).extract(&hir)));
-        Self::any_of(either.unwrap_or_default())
+        Self::any_of(either.unwrap_or_default(), false)
     }
 
-    fn any_of(runs: Vec<Vec<u8>>) -> Self {
+    fn any_of(runs: Vec<Vec<u8>>, is_whole: bool) -> Self {
         Self(How::of(&runs).map(|how| Search {
             how,
-            is_folded: false,
+            run: None,
+            is_whole,
+            others: None,
         }))
     }
 
     /// Whether the needle may be in the text of this line.
     pub fn passes(&self, line: &[u8]) -> bool {
         let Some(search) = &self.0 else { return true };
-        search.how.finds(line)
-            || has_plain_escape(line)
-            || (search.is_folded && !line.is_ascii() && has_folded(line))
+        search.next(line, 0).is_some() || search.may_hide(line)
+    }
+
+    /// Whether the needle is in this field, which is raw JSON.
+    pub fn tell(&self, raw: &[u8]) -> Told {
+        let Some(search) = &self.0 else {
+            return Told::Maybe;
+        };
+        let mut from = 0;
+        while let Some(at) = search.next(raw, from) {
+            // Its first bytes may belong to an escape.
+            let before = raw.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
+            match search.is_whole {
+                true if !may_be_in_escape(before) => return Told::Yes,
+                true => from = at + 1,
+                false => return Told::Maybe,
+            }
+        }
+        match from > 0 || search.may_hide(raw) {
+            true => Told::Maybe,
+            false => Told::No,
+        }
+    }
+}
+
+impl Search {
+    /// By the rarest `len` bytes of ASCII of a word that stand together.
+    fn ascii(word: &[u8], len: usize) -> Option<Self> {
+        let is_plain = |byte: &u8| byte.is_ascii() && is_unescaped(char::from(*byte));
+        let windows = word.windows(len).enumerate();
+        let windows = windows.filter(|(_, window)| window.iter().all(is_plain));
+        let rarity = |window: &[u8]| window.iter().map(|byte| commonness(*byte)).sum::<u32>();
+        let (at, window) = windows.min_by_key(|(_, window)| rarity(window))?;
+        let (before, rest) = word.split_at_checked(at)?;
+        let behind = rest.get(len..)?;
+        let before = before.iter().rev().take(AROUND);
+        let before = before.take_while(|byte| is_plain(byte)).count();
+        let behind = behind.iter().take(AROUND);
+        let behind = behind.take_while(|byte| is_plain(byte)).count();
+        let text = word.get(at - before..at + len + behind)?;
+        Some(Self {
+            how: How::of(&cases(window))?,
+            run: (text.len() > len).then(|| Run {
+                text: text.to_vec(),
+                at: before,
+            }),
+            is_whole: text.len() == word.len(),
+            others: How::of(&folded_into(text)),
+        })
+    }
+
+    /// By characters outside of ASCII that stand together, in all cases.
+    fn beyond_ascii(word: &[u8]) -> Option<Self> {
+        let word = str::from_utf8(word).ok()?;
+        let is_plain = |char: &char| !char.is_ascii() && is_unescaped(*char);
+        let mut best: (usize, Vec<String>) = (0, Vec::new());
+        for (start, _) in word.char_indices().filter(|(_, char)| is_plain(char)) {
+            let (mut len, mut patterns) = (0, vec![String::new()]);
+            let rest = word.get(start..).unwrap_or_default().chars();
+            for char in rest.take(AROUND).take_while(is_plain) {
+                let from = folded_to(char);
+                let is_alone = from.iter().all(|from| folded(*from).count() == 1);
+                if !is_alone || patterns.len() * from.len() > MOST_PATTERNS {
+                    break;
+                }
+                let with = |before: &String| {
+                    let with = from.iter().map(|char| format!("{before}{char}"));
+                    with.collect::<Vec<_>>()
+                };
+                patterns = patterns.iter().flat_map(with).collect();
+                len += char.len_utf8();
+            }
+            if len > best.0 {
+                best = (len, patterns);
+            }
+        }
+        let (len, mut patterns) = best;
+        if len == 0 {
+            let char = word.chars().find(is_plain)?;
+            patterns = folded_to(char).iter().map(char::to_string).collect();
+        }
+        let patterns: Vec<_> = patterns.into_iter().map(String::into_bytes).collect();
+        Some(Self {
+            how: How::of(&patterns)?,
+            run: None,
+            is_whole: len == word.len(),
+            others: None,
+        })
+    }
+
+    /// Where the next one begins, from `from` on.
+    fn next(&self, line: &[u8], mut from: usize) -> Option<usize> {
+        let Some(run) = &self.run else {
+            return self.how.next(line, from);
+        };
+        // Where a run has begun already, its window stands further behind.
+        from += run.at;
+        loop {
+            let at = self.how.next(line, from)?.checked_sub(run.at)?;
+            let text = line.get(at..at + run.text.len());
+            if text.is_some_and(|text| text.eq_ignore_ascii_case(&run.text)) {
+                return Some(at);
+            }
+            from = at + run.at + 1;
+        }
+    }
+
+    /// Whether what is looked for may stand there otherwise than it reads.
+    fn may_hide(&self, line: &[u8]) -> bool {
+        let has_other = |others: &How| !line.is_ascii() && others.next(line, 0).is_some();
+        has_plain_escape(line) || self.others.as_ref().is_some_and(has_other)
     }
 }
 
@@ -110,13 +235,43 @@ impl How {
         }
     }
 
-    fn finds(&self, line: &[u8]) -> bool {
+    /// Where the next match begins, from `from` on.
+    fn next(&self, line: &[u8], from: usize) -> Option<usize> {
         match self {
-            Self::One(finder) => finder.find(line).is_some(),
-            Self::Packed(searcher) => searcher.find(line).is_some(),
-            Self::Any(searcher) => searcher.is_match(line),
+            Self::One(finder) => Some(from + finder.find(line.get(from..)?)?),
+            Self::Packed(searcher) => Some(from + searcher.find(line.get(from..)?)?.start()),
+            Self::Any(searcher) => {
+                let rest = line.get(from..)?;
+                Some(from + searcher.find(Input::new(rest))?.start())
+            }
         }
     }
+}
+
+/// The characters outside of ASCII whose folded form may be a part of this text, or have a part of it at
+/// an end.
+fn folded_into(text: &[u8]) -> Vec<Vec<u8>> {
+    let may_be = |char: &&char| {
+        let form: String = folded(**char).collect();
+        let form = form.as_bytes();
+        // `form` begins at `shift - form.len()` of the text.
+        (1..form.len() + text.len()).any(|shift| {
+            let in_form = form.get(form.len().saturating_sub(shift)..);
+            let in_text = text.get(shift.saturating_sub(form.len())..);
+            let mut both = in_form
+                .into_iter()
+                .flatten()
+                .zip(in_text.into_iter().flatten());
+            both.all(|(one, other)| one == other)
+        })
+    };
+    let chars = FOLDED_TO_ASCII.iter().filter(may_be);
+    chars.map(|char| char.to_string().into_bytes()).collect()
+}
+
+/// Whether the byte behind these may belong to an escape.
+fn may_be_in_escape(before: &[u8]) -> bool {
+    before.ends_with(b"\\") || before.windows(2).any(|two| two == br"\u")
 }
 
 /// Whether a character stands in a literal as it reads, unless it is written as `\u…`.
@@ -168,8 +323,4 @@ fn has_plain_escape(line: &[u8]) -> bool {
         let digits = line.get(at + 2..at + 6).unwrap_or_default();
         !matches!(digits, [b'0', b'0', b'0' | b'1', _])
     })
-}
-
-fn has_folded(line: &[u8]) -> bool {
-    FOLDED.iter().any(|folded| folded.find(line).is_some())
 }

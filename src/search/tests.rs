@@ -288,4 +288,53 @@ proptest! {
             prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Words), all);
         }
     }
+    /// Fields are told by their raw bytes where these suffice. An escape may end where a match seems to
+    /// begin, and a letter outside of ASCII may stand for two in it: then the decoded text has to decide.
+    #[test]
+    fn raw_bytes_tell_what_the_decoded_text_does(
+        text in "[abnuſsSß0İiﬁf\n\\\\éÉσςΣ日本]{0,24}",
+        escaped in prop::collection::vec(prop::bool::weighted(0.05), 1..6),
+        needle in "[abnusi0fß]{3,5}|[éÉσΣ日本]{1,3}|[abns日é]{1,4}",
+        cut in prop::option::of((0..24usize, 1..20usize)),
+    ) {
+        let part = cut.map(|(from, len)| text.chars().skip(from).take(len).collect::<String>());
+        let needle = part.filter(|part| !part.trim().is_empty()).unwrap_or(needle);
+        let literal = literal(&text, &escaped);
+        let entry = format!(r#"{{"type":"message","message":{{"role":"user","content":{literal}}}}}"#);
+        let expected = text.contains(&needle);
+        prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Literal), expected);
+        let words: Vec<_> = needle.split_whitespace().map(folded).collect();
+        let expected = words.iter().all(|word| folded(&text).contains(word));
+        prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Words), expected);
+    }
+}
+
+/// Whether a word is in a field without escapes is told without decoding it, in either case and whatever
+/// the alphabet: decoding and folding all text took most of a search.
+#[test]
+fn plain_fields_are_told_by_their_bytes() {
+    use super::prefilter::{Prefilter, Told};
+    let check = |word: &str, raw: &str, expected: Told| {
+        let told = Prefilter::folded(word.as_bytes()).tell(raw.as_bytes());
+        assert_eq!(told, expected, "{word} in {raw}");
+    };
+    check("cargo", "\"a CarGo b\"", Told::Yes);
+    check("cargo", "\"a CarGi b → “ﬁ” straße\"", Told::No);
+    check("verbatim", r#""a\nb verBatim""#, Told::Yes);
+    check("the needle", "\"THE Needle\"", Told::Yes);
+    check("the needle", "\"the need of needles\"", Told::No);
+    check("café", "\"care\"", Told::No);
+    check("café", "\"CAFÉ\"", Told::Maybe);
+    check("é", "\"É\"", Told::Yes);
+    check("é", "\"e → ü\"", Told::No);
+    check("日本", "\"日 本\"", Told::No);
+    check("日本", "\"日本\"", Told::Yes);
+    check("привет", "\"ПРИВЕТ\"", Told::Maybe);
+    check("привет", "\"Проза\"", Told::No);
+    // The last of an escape is no text; and what may be folded to the word is not told by bytes.
+    check("note", r#""a\note""#, Told::Maybe);
+    check("beef", r#""a\u001beef""#, Told::Maybe);
+    check("cargo", r#""\u0063argo""#, Told::Maybe);
+    check("fine", "\"ﬁne\"", Told::Maybe);
+    check("strasse", "\"Straße\"", Told::Maybe);
 }
