@@ -103,7 +103,8 @@ fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     assert_eq!(d.ok("get_label", json!({"entryId": "u1"}))["label"], "a b");
-    let blank = json!({"entries": [{"type": "label", "id": "b1", "targetId": "u1", "label": " \n"}]});
+    let blank =
+        json!({"entries": [{"type": "label", "id": "b1", "targetId": "u1", "label": " \n"}]});
     d.ok("append_entries", blank);
     // The same with a label that is left out, or null, is a retry.
     for label in [None, Some(Json::Null), Some(json!(""))] {
