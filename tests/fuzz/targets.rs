@@ -124,7 +124,8 @@ fn mended(bytes: &[u8], folder: &Path, opened: &Opened) {
     fs::write(&path, bytes).expect("a temporary file");
     let at = Location::of_path(&path).expect("a path");
     let mut copy = Log::open(at.clone()).expect("as the first one");
-    if copy.log.version() < 3 {
+    let is_migrated = copy.log.version() < 3;
+    if is_migrated {
         let Ok(TryLock::Locked(lock)) = copy.log.try_lock() else {
             panic!("nobody else has it");
         };
@@ -137,7 +138,13 @@ fn mended(bytes: &[u8], folder: &Path, opened: &Opened) {
     let again = Log::open(at).expect("it is a session still");
     let id = |opened: &Opened| opened.log.header().map(|header| header.id.clone());
     assert_eq!(again.log.version(), 3);
-    assert_eq!((id(&again), ids(&again)), (id(opened), ids(opened)));
+    assert_eq!(id(&again), id(opened));
+    let (before, mut after) = (ids(opened), ids(&again));
+    if is_migrated {
+        // On lines of their own more can be found in pieces that stood on the header's damaged line.
+        after.retain(|entry| before.contains(entry));
+    }
+    assert_eq!(after, before);
     assert_eq!(again.tree.name(), opened.tree.name());
     read_all(&again);
 }

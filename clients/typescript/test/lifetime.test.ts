@@ -116,7 +116,7 @@ test('a missing program is told with where it was looked for and how to get it',
 // Bun names no async functions in stacks, and its pipes keep a program alive.
 const isBun = 'bun' in process.versions;
 
-test('the stack of a failure holds the frame that called', async (t) => {
+test('the stack of a failure holds the frame that called', { skip: isBun }, async (t) => {
   const client = await start(t);
   const asks = async (): Promise<void> => {
     await client.getEntry({ entryId: 'nothing' });
@@ -131,14 +131,13 @@ test('the stack of a failure holds the frame that called', async (t) => {
       (error: unknown) => (error as Error).stack ?? '',
     );
   assert.match(await stackOf(asks), /^TreelinedError: get_entry: [^]*lifetime\.test[^]*/);
-  const [inAsks, inWaits] = isBun ? [/lifetime\.test/, /lifetime\.test/] : [/asks/, /waits/];
-  assert.match(await stackOf(asks), inAsks);
+  assert.match(await stackOf(asks), /asks/);
   assert(client.pid);
   process.kill(client.pid, 'SIGSTOP');
-  assert.match(await stackOf(waits), inWaits);
+  assert.match(await stackOf(waits), /waits/);
   process.kill(client.pid, 'SIGCONT');
   await client.close();
-  assert.match(await stackOf(asks), inAsks);
+  assert.match(await stackOf(asks), /asks/);
 });
 
 // A program that forgot to close its client never ended: the daemon's pipes kept it alive.
