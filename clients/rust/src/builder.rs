@@ -24,7 +24,7 @@ use tokio::process::Command;
 /// How long a daemon may take to introduce itself.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
-/// What a daemon is started with. Nothing has to be told.
+/// Starts a daemon. Every setting is optional.
 ///
 /// A builder can be used again: after the daemon has died, `spawn` once more and open the sessions again.
 #[derive(Clone)]
@@ -91,7 +91,7 @@ impl Builder {
         self
     }
 
-    /// Who writes summaries when no client does, such as `outline`.
+    /// Sets the summarizer that is used when no client gives a summary, such as `outline`.
     pub fn summarizer(mut self, summarizer: impl Into<String>) -> Self {
         self.summarizer = Some(summarizer.into());
         self
@@ -115,7 +115,7 @@ impl Builder {
         self
     }
 
-    /// Who is calling: the name and version of the program.
+    /// Sets the name and version that the program sends to the daemon.
     pub fn client_info(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self.version = Some(version.into());

@@ -87,7 +87,7 @@ impl<P, R> Call<P, R> {
     }
 }
 
-/// What a navigation would summarize (protocol.md §4).
+/// The preparation of a navigation that a dry run returns (protocol.md §4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DryRun {

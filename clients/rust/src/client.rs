@@ -27,7 +27,7 @@ pub struct Client {
     session: Option<Arc<str>>,
 }
 
-/// What ends the connection when it is dropped.
+/// Ends the connection when it is dropped.
 pub(crate) struct Life {
     pub connection: Arc<Connection>,
     /// Reads and writes for as long as it lives.
@@ -87,13 +87,13 @@ impl Client {
         }
     }
 
-    /// What the daemon says from now on. What it said before it answered a call is in the stream when the
-    /// call returns.
+    /// Streams the notifications that arrive from now on. When a call returns, the stream holds every
+    /// notification that the daemon sent before the response.
     pub fn notifications(&self) -> Notifications {
         Notifications::new(self.connection().subscribe())
     }
 
-    /// What the daemon told about itself.
+    /// Returns the daemon's answer to `initialize`.
     pub fn server(&self) -> &InitializeResult {
         &self.server
     }

@@ -37,10 +37,10 @@ pub(crate) struct Said {
     pub params: Json,
 }
 
-/// What makes a call be cancelled: the daemon is asked to, and has the last word.
+/// Cancels a call: asks the daemon to cancel it, and the daemon decides.
 pub(crate) type CancelOn = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What all handles of a client share. Does not keep the daemon alive.
+/// State that all handles of a client share. It does not keep the daemon alive.
 pub(crate) struct Connection {
     rpc: OnceLock<RpcService>,
     runtime: Handle,
@@ -237,7 +237,7 @@ impl Connection {
             .unwrap_or_else(|| Disconnected::because("the connection has ended"))
     }
 
-    /// What is said from now on; none if nothing more will be.
+    /// Subscribes to later notifications; `None` if the connection has ended.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Arc<Said>>> {
         lock(&self.feed).as_ref().map(broadcast::Sender::subscribe)
     }
@@ -295,7 +295,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// What a panic elsewhere has left is whole: every lock here is held for one operation.
+/// Ignores poisoning: each lock is held for one operation, so a panic leaves the data whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,7 +12,7 @@ pub struct Entry {
     json: Json,
 }
 
-/// What every entry has. Damaged files may lack anything but the id.
+/// The members of every entry. In a damaged file any of them but the id may be missing.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head {

@@ -1,4 +1,4 @@
-//! What can go wrong with a call.
+//! The errors of a call.
 
 use crate::generated::ErrorKind;
 use crate::json::Json;
@@ -18,7 +18,7 @@ pub enum Error {
     /// The daemon refused, or failed.
     #[error("{method}: {error}")]
     Refused {
-        /// What was called.
+        /// The method that was called.
         method: String,
         /// Why.
         error: Refusal,
@@ -31,7 +31,7 @@ pub enum Error {
     /// No answer came in time. The daemon was asked to cancel the call; what it had done stays done.
     #[error("{method}: no answer within {after:?}")]
     Timeout {
-        /// What was called.
+        /// The method that was called.
         method: String,
         /// How long it was waited for.
         after: Duration,
@@ -49,9 +49,9 @@ pub enum Error {
     /// The daemon could not be started.
     #[error("cannot start {program}: {source}{}", remedy(program, source))]
     CannotStart {
-        /// What was to be started.
+        /// The program that the client tried to start.
         program: String,
-        /// What the system said; `NotFound` if there is no such program.
+        /// The error of the operating system; `NotFound` if there is no such program.
         source: Arc<io::Error>,
     },
 
@@ -59,18 +59,18 @@ pub enum Error {
     /// `nested` trees).
     #[error("{method}: unexpected answer: {message}")]
     Unexpected {
-        /// What was called.
+        /// The method that was called.
         method: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
 
     /// The params have no JSON.
     #[error("{method}: {message}")]
     InvalidCall {
-        /// What was to be called.
+        /// The method that the client tried to call.
         method: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
 }
@@ -189,7 +189,7 @@ impl std::error::Error for Refusal {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disconnected {
-    /// What happened, for people.
+    /// A description of the error for people.
     pub reason: String,
     /// How the process ended, if it is this client's and has ended.
     pub status: Option<ExitStatus>,

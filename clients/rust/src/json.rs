@@ -150,18 +150,18 @@ impl Message {
         Message(Json::new(&Parts { role, content }).unwrap_or_default())
     }
 
-    /// What the user says.
+    /// The user's text.
     pub fn user(text: impl Into<String>) -> Message {
         Message::new("user", text.into())
     }
 
-    /// What the model says, in one text block.
+    /// The model's text, in one text block.
     pub fn assistant(text: impl Into<String>) -> Message {
         let block = serde_json::json!([{ "type": "text", "text": text.into() }]);
         Message::new("assistant", block)
     }
 
-    /// Who speaks; empty if the message does not say.
+    /// The role of the message; empty if it has none.
     pub fn role(&self) -> String {
         self.parts().role.parse().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the daemon says unasked, as a stream.
+//! A stream of the daemon's notifications.
 
 use crate::connection::Said;
 use crate::generated::Notification;
@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
-/// What the daemon says from the moment this was made, in order; it ends when the connection does.
+/// The notifications since this stream was made, in order. The stream ends with the connection.
 ///
 /// A stream that is not read holds the builder's `capacity` of notifications. When more come, the oldest
 /// are dropped, and [`Notification::Missed`] says how many, in their place. Neither the daemon nor other

@@ -159,7 +159,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> TransportReceiverT for Receiver<R> {
     }
 }
 
-/// What a message is.
+/// The kind of a message.
 enum Envelope {
     Notification {
         method: String,

@@ -86,7 +86,7 @@ impl std::fmt::Debug for Question {
     }
 }
 
-/// Who answers what, and what is being answered.
+/// The answerers by event, and the questions that are being answered.
 #[derive(Default)]
 pub(crate) struct Questions {
     answerers: BTreeMap<&'static str, Answerer>,
@@ -94,7 +94,7 @@ pub(crate) struct Questions {
     open: Mutex<HashMap<String, CancellationToken>>,
 }
 
-/// What the builder keeps of them.
+/// The answerers that the builder keeps.
 #[derive(Clone, Default)]
 pub(crate) struct Answerers(BTreeMap<&'static str, Answerer>);
 
@@ -159,7 +159,7 @@ impl Questions {
     }
 }
 
-/// What questions and their ends say.
+/// The params of questions and of `event_resolved`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct About {
