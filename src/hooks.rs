@@ -3,7 +3,7 @@
 //! time, as they came. What an answer means is `rpc`'s.
 
 use crate::budget::HOOK_QUEUE_BYTES;
-use crate::program::{Failure, Program};
+use crate::os::program::{Failure, Program};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;

@@ -10,16 +10,16 @@ use super::tree::{LastView, ViewBytes};
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::hooks::{Hook, Hooks};
 use crate::id::{self, SessionId, Source};
-use crate::session::{Session, Turn};
+use crate::session::{Session, SessionGuard};
 use crate::stats::LastCount;
 use crate::stdio::Outbox;
 use crate::store::Store;
+use crate::store::watch::Watcher;
 use crate::summarizer::Summarizer;
-use crate::sync::Durability;
-use crate::watch::Watcher;
 use crate::wire;
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -186,7 +186,7 @@ impl Server {
         self: &Arc<Self>,
         id: Option<&str>,
         cancel: &Cancel,
-    ) -> Result<(Arc<OpenSession>, Turn)> {
+    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
         let (open, ahead) = self.find_in_order(id, cancel).await?;
         let session = Arc::clone(&open.session);
         let mut turn = pin!(session.turn(cancel));
@@ -390,7 +390,10 @@ impl Call {
     }
 
     /// The session the params mean, and its turn, with what others have appended taken in.
-    pub async fn fresh(&self, params: &impl wire::OnSession) -> Result<(Arc<OpenSession>, Turn)> {
+    pub async fn fresh(
+        &self,
+        params: &impl wire::OnSession,
+    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
         let turn = self.server.caught_up(&open, turn).await?;
         Ok((open, turn))
@@ -398,7 +401,10 @@ impl Call {
 
     /// The session a mutation means and its turn; the leaf is where the client expects it. A commit
     /// takes in what others have appended itself, so that is not done here.
-    pub async fn mutable(&self, params: &impl wire::Mutation) -> Result<(Arc<OpenSession>, Turn)> {
+    pub async fn mutable(
+        &self,
+        params: &impl wire::Mutation,
+    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
         open.session.check_writable()?;
         Ok((open, turn))

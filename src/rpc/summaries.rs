@@ -6,7 +6,7 @@ use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::flow::summarize;
 use crate::id::EntryId;
-use crate::session::{Core, blocking};
+use crate::session::{SessionState, blocking};
 use crate::summarizer::{FileLists, ModelName, Request, Summarizer, Summary};
 use crate::wire::{self, BeforeEvent, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -171,7 +171,7 @@ pub(super) fn id_text(id: &Option<EntryId>) -> Option<String> {
 }
 
 /// The model in use at the leaf.
-pub(super) fn model(core: &Core) -> Result<Option<ModelName>> {
+pub(super) fn model(core: &SessionState) -> Result<Option<ModelName>> {
     let above = core.tree.ancestors(core.leaf());
     let above = above.map(|node| super::read::step(core, node));
     let model = crate::context::current_model(above, &mut |node| core.entry(node))?;

@@ -11,7 +11,7 @@ use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::id::EntryId;
-use crate::session::{Activity, Busy, Turn};
+use crate::session::{Activity, Busy, SessionGuard};
 use crate::wire::{self, Disposition, Mutation, notification};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ const MAX_QUEUED: usize = 64 << 20;
 
 pub async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
     let (open, _turn) = call.fresh(&params).await?;
-    let busy = open.session.begin(Activity::Turn)?;
+    let busy = open.session.begin(Activity::AgentTurn)?;
     open.client_turn().running = Some(busy);
     Reply::of(&wire::BeginTurnResult {})
 }
@@ -152,7 +152,7 @@ impl ClientTurn {
     }
 
     /// Takes what waits. An id that somebody else has taken meanwhile is given up, not the message.
-    fn take(&mut self, turn: &Turn) -> Vec<NewEntry> {
+    fn take(&mut self, turn: &SessionGuard) -> Vec<NewEntry> {
         self.places.clear();
         self.bytes = 0;
         let mut queue = std::mem::take(&mut self.queue);
@@ -176,7 +176,7 @@ impl ClientTurn {
     }
 }
 
-async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: Turn) -> Result<()> {
+async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: SessionGuard) -> Result<()> {
     let queue = {
         let mut state = open.client_turn();
         state.running = None;
@@ -193,7 +193,7 @@ async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: Turn) -> Result<()
 async fn flush(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
-    turn: Turn,
+    turn: SessionGuard,
     queue: Vec<NewEntry>,
     last: Option<NewEntry>,
     expected: Option<Option<String>>,

@@ -4,12 +4,12 @@
 //! the quarantine of repairs.
 
 use super::{Store, exists, folder_name, is_hidden};
-use crate::catalogue::{Files, Row};
 use crate::error::{Error, Kind, Result};
-use crate::log::file::{self, Folder, Location};
-use crate::log::handle::Access;
-use crate::log::temporary::Temporary;
-use crate::log::{Log, extracts, index};
+use crate::log::{Log, index, preview_cache};
+use crate::os::file::{self, Folder, Location};
+use crate::os::handle::Access;
+use crate::os::temporary::Temporary;
+use crate::store::catalogue::{Files, Row};
 use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -39,7 +39,7 @@ impl Store {
         let trash = Arc::new(trash.map_err(failed)?);
         if let Some(cache) = self.cache() {
             index::forget(location, &cache);
-            extracts::forget(location, &cache);
+            preview_cache::forget(location, &cache);
         }
         let suffixes = belongings(location).map_err(failed)?;
         let mut name = location.name.clone();

@@ -4,7 +4,7 @@
 use super::{Request, Summary, Told, failed, prompt};
 use crate::error::Error;
 use crate::json;
-use crate::program::{Failure, Program};
+use crate::os::program::{Failure, Program};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 

@@ -9,10 +9,11 @@
 //! they are again once the open file is edited in place.
 
 use super::body::Bodies;
-use super::covered::Covered;
-use super::file::{self, Location, Status};
-use super::handle::{Access, Handle};
-use crate::cache::{Cache, Cursor, Draft, Fields};
+use super::fingerprint::Covered;
+use crate::bytes::{Cursor, Fields};
+use crate::cache::{Cache, Draft};
+use crate::os::file::{self, Location, Status};
+use crate::os::handle::{Access, Handle};
 use crate::tree::Place;
 use std::fs::File;
 use std::io;

@@ -1,17 +1,21 @@
 //! The session directory: where sessions are, how they are found, listed, forked into and thrown
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
+pub mod catalogue;
+pub mod listing;
 pub mod trash;
+pub mod watch;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
-use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
-use crate::log::file::{Folder, FolderLock, Location, Status};
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened, temporary};
+use crate::log::{Log, OpenedLog};
+use crate::os::file::{Folder, FolderLock, Location, Status};
+use crate::os::temporary;
 use crate::terminal::is_control;
+use catalogue::{Catalogue, Files, Row};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -27,7 +31,7 @@ const EXTENSION: &str = ".jsonl";
 /// The session directory.
 pub struct Store {
     path: PathBuf,
-    /// Opened once; everything below is reached through it.
+    /// OpenedLog once; everything below is reached through it.
     root: OnceLock<Arc<Folder>>,
     /// Folders in use, shared by the sessions in them.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
@@ -140,7 +144,7 @@ impl Store {
         if let Some(id) = known(&self.headers()) {
             return id;
         }
-        let id = crate::listing::header_id(location);
+        let id = crate::store::listing::header_id(location);
         self.headers().insert(path, (status, id.clone()));
         id
     }
@@ -151,7 +155,7 @@ impl Store {
 
     /// Opens a session's file, from the cache as far as that knows it. The file is only read; what has
     /// been learned of it is kept in the cache, later.
-    pub fn open(&self, location: Location, cancel: &Cancel) -> Result<Opened> {
+    pub fn open(&self, location: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let Some(cache) = self.cache() else {
             return Log::open_unless(location, cancel);
         };
@@ -404,7 +408,7 @@ pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::Listing;
+    use crate::store::listing::Listing;
     use std::path::Path;
 
     #[test]

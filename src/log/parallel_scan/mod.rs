@@ -12,7 +12,7 @@
 
 use super::ingest::trimmed;
 use super::lines;
-use super::scan::{self, Line, Parent};
+use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
 use crate::tree::{Copied, IdHash, IdHasher};
 use memchr::{memchr, memchr_iter, memrchr};
