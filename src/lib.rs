@@ -7,7 +7,7 @@
 //!   how many bytes of it. [`id`]: ids, and the seam to clock and randomness. [`timestamp`]: instants.
 //!   [`shape`]: what a message looks like, by role. [`json`]: raw JSON, read and edited without being
 //!   re-serialized. [`terminal`]: text made safe to show. [`name`]: labels and session names on one line.
-//!   [`entry`]: one line of a session as plain data. [`bytes`]: plain fields of cache files.
+//!   [`entry`]: one line of a session as plain data. [`bytes`]: plain fields of cache files. [`lock`]: mutexes.
 //! - **The file.** [`os`]: files, descriptors and processes, safely. [`cache`]: files kept only for speed.
 //!   [`log`]: one session's file: reading, diagnostics, appending, migrating. [`durability`]: how much of a
 //!   failure an append survives. [`store`]: the directory of all sessions, its rows, its trash and its watcher.
@@ -43,6 +43,7 @@ pub mod flow;
 pub mod hooks;
 pub mod id;
 pub mod json;
+pub mod lock;
 pub mod log;
 pub mod name;
 pub mod os;

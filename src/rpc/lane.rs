@@ -13,6 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, Source};
+use crate::lock::lock;
 use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
 use crate::session::sync::Repeated;
 use crate::session::{Changes, SessionGuard, SessionState};
@@ -20,7 +21,7 @@ use futures_util::FutureExt;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -484,8 +485,4 @@ impl Batch {
         }
         written
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,6 +4,7 @@
 use super::convert::{diagnostics, push_id_member, push_number_member, raw};
 use super::server::{OpenSession, Server};
 use crate::json;
+use crate::lock::lock;
 use crate::session::{Changes, SessionState};
 use crate::stdio::Class;
 use crate::tree::Node;
@@ -11,7 +12,7 @@ use crate::wire::notification::{self, Origin};
 use crate::wire::{BeforeEvent, RequestId};
 use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Bodies of others' entries go along while they are together no larger than this, in bytes.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
@@ -58,7 +59,7 @@ impl OpenSession {
     }
 
     pub(super) fn notices(&self) -> MutexGuard<'_, Notices> {
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.notices)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::hooks::{Hook, Hooks};
 use crate::id::{self, SessionId, Source};
+use crate::lock::lock;
 use crate::session::{Session, SessionGuard};
 use crate::stats::LastCount;
 use crate::stdio::Outbox;
@@ -26,7 +27,7 @@ use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -247,9 +248,7 @@ impl Server {
 
     /// Requests that wait for something, by their ids.
     pub fn in_flight(&self) -> MutexGuard<'_, HashMap<wire::RequestId, Arc<Call>>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.in_flight)
     }
 
     /// Cancels whatever waits.
@@ -309,7 +308,7 @@ impl Server {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 
     /// Gives up the views of all sessions.
@@ -320,9 +319,7 @@ impl Server {
     }
 
     pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {
-        self.following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.following)
     }
 
     /// Makes durable what `interval` has not synced yet.
@@ -412,7 +409,7 @@ impl Call {
 
     /// Says something once the response is on its way.
     pub fn after(&self, say: impl FnOnce() + Send + 'static) {
-        let mut after = self.after.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut after = lock(&self.after);
         after.push(Box::new(say));
     }
 }

@@ -10,6 +10,7 @@ use super::server::{Call, OpenSession, Server};
 use crate::budget::VIEW_BYTES;
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::search::{Mode, Query};
 use crate::session::{SessionGuard, SessionState, blocking};
@@ -23,7 +24,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a response has besides its rows, in bytes.
 const ENVELOPE_BYTES: usize = 4096;
@@ -45,10 +46,6 @@ struct Found {
     origin: u64,
     query: AskedQuery,
     known: Known,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LastView {

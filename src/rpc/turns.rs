@@ -11,10 +11,11 @@ use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::id::EntryId;
+use crate::lock::lock;
 use crate::session::{Activity, Busy, SessionGuard};
 use crate::wire::{self, Disposition, Mutation, notification};
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// The turn of a session's client.
 #[derive(Default)]
@@ -97,7 +98,7 @@ impl OpenSession {
     }
 
     fn client_turn(&self) -> MutexGuard<'_, ClientTurn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turn)
     }
 }
 

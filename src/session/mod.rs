@@ -18,6 +18,7 @@ use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::id::{EntryId, SessionId};
+use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::diagnostic::Diagnostic;
@@ -33,7 +34,7 @@ use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
@@ -271,7 +272,7 @@ impl Session {
     }
 
     fn activity_slot(&self) -> std::sync::MutexGuard<'_, Option<Activity>> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.activity)
     }
 }
 

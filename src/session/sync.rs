@@ -4,13 +4,14 @@
 
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
 use crate::os::file::{self, Folder, Identity};
 use crate::os::handle;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -326,10 +327,6 @@ pub fn failed(cause: &io::Error) -> Error {
         Kind::DurabilityUnknown,
         format!("the entry is written, but syncing it failed: {cause}"),
     )
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
+use crate::lock::lock;
 use crate::log::ingest::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::{Folder, FolderLock, Location, Status};
@@ -20,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 /// How long the end of the process waits for what is being kept in the cache.
@@ -150,7 +151,7 @@ impl Store {
     }
 
     fn headers(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Status, Option<String>)>> {
-        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.headers)
     }
 
     /// Opens a session's file, from the cache as far as that knows it. The file is only read; what has
@@ -186,7 +187,7 @@ impl Store {
 
     /// As [`Store::tidy`], once for each folder.
     pub fn tidy_once(&self, folder: &Arc<Folder>) {
-        let mut tidied = self.tidied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tidied = lock(&self.tidied);
         let is_first = tidied.insert(folder.path().to_owned());
         drop(tidied);
         if is_first {
@@ -309,7 +310,7 @@ impl Store {
     }
 
     fn subfolder(&self, root: &Arc<Folder>, name: &OsStr) -> io::Result<Arc<Folder>> {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = lock(&self.folders);
         if let Some(folder) = folders.get(name).and_then(Weak::upgrade)
             && folder.identity()? == root.status(name)?.identity
         {
@@ -322,9 +323,7 @@ impl Store {
     }
 
     fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
-        self.catalogue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.catalogue)
     }
 
     fn failed(&self, action: &str, error: &io::Error) -> Error {
@@ -334,7 +333,7 @@ impl Store {
 
 impl Keeping {
     fn lock(&self) -> MutexGuard<'_, usize> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::{Store, exists, folder_name, is_hidden};
 use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
 use crate::log::{Log, index, preview_cache};
 use crate::os::file::{self, Folder, Location};
 use crate::os::handle::Access;
@@ -16,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Where deleted sessions go.
 const TRASH: &str = ".trash";
@@ -77,7 +78,7 @@ impl Store {
             folder: Arc::clone(&trash),
             names,
         }];
-        let mut known = self.trashed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.trashed);
         let rows = known.list(&files, None, Log::open);
         drop(known);
         let of_row = |row: Arc<Row>| {

@@ -12,6 +12,7 @@ use super::body::Bodies;
 use super::fingerprint::Covered;
 use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, Draft};
+use crate::lock::lock;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
 use crate::tree::Place;
@@ -19,7 +20,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// To be changed with everything that is written below, and with what `view` makes of bodies.
@@ -100,10 +101,6 @@ impl Slot {
     pub fn making(&self) -> MutexGuard<'_, ()> {
         lock(&self.making)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn name_of(status: Status) -> String {
