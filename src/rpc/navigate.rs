@@ -112,7 +112,7 @@ async fn begin(
     };
     open.session.check_writable()?;
     open.session.check_idle()?;
-    turn.check_expected_leaf(params.expected_leaf_id())?;
+    turn.check_expected_leaf(params.expected_leaf())?;
     let navigator = Navigator {
         call,
         open,

@@ -14,7 +14,7 @@ pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Res
     let (open, turn) = call.mutable(&params).await?;
     let (source, expected) = (Arc::clone(&call.server.source), expected(&params));
     let plan = move |core: &SessionState| {
-        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        core.check_expected_leaf(&expected)?;
         let read = |id: String| {
             let entry = core.entry(core.find(&id)?)?;
             Ok(Picked { id, entry })

@@ -279,8 +279,9 @@ async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Repl
     let (_, turn) = call.fresh(params).await?;
     let max_bytes = call.server.client_frame_bytes();
     let leaf = match &params.leaf_id {
-        None => turn.leaf(),
-        Some(id) => turn.find_position(id.as_deref())?,
+        wire::GivenPosition::Leaf => turn.leaf(),
+        wire::GivenPosition::Empty => None,
+        wire::GivenPosition::At(id) => turn.find_position(Some(id))?,
     };
     let path = steps(&turn, leaf);
     let kept = kept(&turn, &path)?;

@@ -32,7 +32,7 @@ pub use failure::*;
 pub use fork::*;
 pub use handshake::*;
 pub use navigate::*;
-pub use params::{Mutation, OnSession, Raw, RequestId, decode};
+pub use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
 pub use read::*;
 pub use session::*;
 pub use tree::*;
