@@ -1,7 +1,7 @@
 //! The examples of the documents: fenced blocks whose info string begins with `json` parse, and are valid by the
 //! generated schema that the rest of the info string names.
 
-use super::{check, pattern, root, sources};
+use super::{Source, check, pattern, root, sources};
 use boon::{Compiler, Schemas};
 use regex::Regex;
 use serde_json::Value;
@@ -29,6 +29,16 @@ fn examples(text: &str) -> Vec<Example<'_>> {
         }
     };
     FENCED.captures_iter(text).map(example).collect()
+}
+
+/// Blocks in lists, which [`examples`] does not see.
+fn indented_blocks(source: &Source) -> Vec<String> {
+    let lines = source.text.lines().zip(1..);
+    let indented =
+        lines.filter(|(line, _)| line.starts_with(' ') && line.trim().starts_with("```"));
+    indented
+        .map(|(_, number)| format!("{}:{number}: a block must not be indented", source.path))
+        .collect()
 }
 
 /// The generated schemas, compiled as they are asked for.
@@ -189,6 +199,7 @@ fn every_example_is_valid() {
         if source.document().is_none() {
             continue;
         }
+        faults.extend(indented_blocks(&source));
         for example in examples(&source.text) {
             if !example.info.starts_with("json") {
                 continue;
@@ -243,4 +254,6 @@ fn an_example_that_is_not_valid_is_found() {
     ] {
         assert!(!is_valid(broken), "{broken}");
     }
+    let indented = Source::new("schema/protocol.md", "- Text.\n\n  ```json\n  {,}\n  ```\n");
+    assert_eq!(indented_blocks(&indented).len(), 2);
 }
