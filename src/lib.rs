@@ -8,6 +8,7 @@
 //!   [`shape`]: what a message looks like, by role. [`json`]: raw JSON, read and edited without being
 //!   re-serialized. [`terminal`]: text made safe to show. [`name`]: labels and session names on one line.
 //!   [`entry`]: one line of a session as plain data. [`bytes`]: plain fields of cache files. [`lock`]: mutexes.
+//!   `parallel`: several threads with ordered, bounded results.
 //! - **The file.** [`os`]: files, descriptors and processes, safely. [`cache`]: files kept only for speed.
 //!   [`log`]: one session's file: reading, diagnostics, appending, migrating. [`durability`]: how much of a
 //!   failure an append survives. [`store`]: the directory of all sessions, its rows, its trash and its watcher.
@@ -47,6 +48,7 @@ pub mod lock;
 pub mod log;
 pub mod name;
 pub mod os;
+pub(crate) mod parallel;
 pub mod rpc;
 pub mod schema;
 pub mod search;

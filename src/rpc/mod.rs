@@ -23,7 +23,6 @@ mod moves;
 mod navigate;
 mod navigator;
 mod notify;
-mod parallel;
 mod pick;
 mod question;
 mod read;

@@ -5,7 +5,6 @@
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
 use super::method::Reply;
-use super::parallel::{CHUNK, in_order};
 use super::rows::RowReader;
 use super::server::Call;
 use crate::context::{self, Context, Kept, Step};
@@ -13,6 +12,7 @@ use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
 use crate::session::{SessionGuard, SessionState, blocking};
 use crate::stats::Stats;
 use crate::timestamp;

@@ -1,10 +1,10 @@
 //! What rows show of bodies: from the extracts kept of them, else from the bodies.
 
-use super::parallel::{CHUNK, in_order};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
 use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::parallel::{CHUNK, in_order};
 use crate::session::SessionState;
 use crate::store::Store;
 use crate::tree::{Node, Place};

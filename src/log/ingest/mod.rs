@@ -6,7 +6,7 @@ use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
 use super::lines;
 use super::migrate;
-use super::parallel_scan::Swept;
+use super::parallel_scan::ScannedLine;
 use super::recover::{Recovered, recover};
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -122,31 +122,36 @@ impl Ingest {
         Ok(true)
     }
 
-    /// As [`Ingest::line`], for a whole line of which a sweep has found already what there is to keep.
-    pub fn swept(&mut self, tree: &mut Tree, bodies: &Bodies, line: &Swept<'_>) -> Result<()> {
+    /// As [`Ingest::line`], for a line that several threads have scanned.
+    pub fn scanned_line(
+        &mut self,
+        tree: &mut Tree,
+        bodies: &Bodies,
+        line: &ScannedLine<'_>,
+    ) -> Result<()> {
         let is_for_us = self.version() >= 2 && self.header.is_some();
-        let sound = line
-            .sound
+        let entry = line
+            .entry
             .as_ref()
-            .filter(|sound| is_for_us && tree.find_hashed(sound.id, sound.hash).is_none());
-        let Some(sound) = sound else {
+            .filter(|entry| is_for_us && tree.find_hashed(entry.id, entry.hash).is_none());
+        let Some(entry) = entry else {
             return self.line(tree, bodies, &line.line()).map(|_| ());
         };
         self.lines += 1;
         let place = Place {
-            offset: line.offset + u64::from(sound.start),
-            len: sound.len,
+            offset: line.offset + u64::from(entry.start),
+            len: entry.len,
         };
-        let parent = sound
+        let parent = entry
             .parent
             .map_or(Parent::Null, |id| Parent::Id(id.into()));
         let flags = match self.foreign {
             true => Flags::FOREIGN,
             false => Flags::NONE,
         };
-        let id = (sound.id, sound.hash);
+        let id = (entry.id, entry.hash);
         let inserted = tree
-            .insert_plain(id, &parent, sound.facts, place, flags, self.lines)
+            .insert_plain(id, &parent, entry.facts, place, flags, self.lines)
             .ok_or_else(full)?;
         self.report_refused(inserted.refused, place);
         Ok(())
