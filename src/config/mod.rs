@@ -11,7 +11,7 @@ mod programs;
 pub use file::check;
 
 use crate::durability::Durability;
-use crate::rpc::Config;
+use crate::hooks::Hook;
 use crate::summarizer::conversation::Budget;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
 use crate::summarizer::{ModelName, Summarizer};
@@ -61,7 +61,22 @@ pub enum DurabilityName {
 /// Reads variables of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// Everything that is in force.
+/// The settings of one daemon.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub session_dir: PathBuf,
+    pub durability: Durability,
+    pub summarizer: Option<Summarizer>,
+    pub hooks: Vec<Hook>,
+    /// Bytes.
+    pub max_frame_bytes: usize,
+    /// Bytes.
+    pub max_queued_bytes: usize,
+    /// The working directory of sessions that name none.
+    pub cwd: String,
+}
+
+/// The settings in force, and where each comes from.
 pub struct Settings {
     config: Config,
     lines: Lines,
