@@ -152,7 +152,7 @@ methods! {
     "get_context" GetContextParams => GetContextResult, "What a model sees.", SESSION, FILE, NOT_FOUND;
     "get_stats" GetStatsParams => GetStatsResult, "Numbers about the whole session.", SESSION, FILE;
     "fork_session" ForkSessionParams => ForkSessionResult, "Copies a path into a new session.",
-        SESSION, FILE, NOT_FOUND,
+        SESSION, FILE, NOT_FOUND, BUSY,
         &[Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown];
     "get_fork_messages" GetForkMessagesParams => GetForkMessagesResult, "The user messages of all branches.", SESSION, FILE;
     "prepare_compaction" PrepareCompactionParams => PrepareCompactionResult, "What a compaction would do.",
