@@ -41,7 +41,7 @@ fn unasked() -> Daemon {
 /// Entries that the nearest compaction kept, the newest work among them, were neither in its summary nor
 /// among the entries to summarize: whoever wrote the summary never saw them. The preparation carries them.
 #[test]
-fn the_preparation_carries_what_the_nearest_compaction_kept() {
+fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
     let cases = [
         (json!("u2"), "a1", &["u2", "a2", "u3", "a3"][..]),
         (json!("a3"), "a1", &["a3"]),
@@ -84,7 +84,7 @@ fn the_preparation_carries_what_the_nearest_compaction_kept() {
 /// Clients counted `entriesToSummarize` to say how much is left behind, which stops at a compaction and
 /// is missing where it is too large. `abandonedCount` counts every entry, leaf records not.
 #[test]
-fn the_preparation_counts_all_that_is_left_behind() {
+fn the_preparation_counts_every_abandoned_entry() {
     let mut d = unasked();
     compacted(&mut d, json!("u2"));
     assert_eq!(prepared(&mut d, "a1")["abandonedCount"], 9);
@@ -114,7 +114,7 @@ fn the_preparation_counts_all_that_is_left_behind() {
 }
 
 #[test]
-fn a_merge_prepares_the_other_branch_with_what_its_compaction_kept() {
+fn a_merge_prepares_the_other_branch_with_the_entries_its_compaction_kept() {
     let mut d = Daemon::quiet();
     d.init(json!({"answers": {"session_before_tree": {}}}));
     d.create();
@@ -191,7 +191,7 @@ fn heard(path: &PathBuf) -> Json {
 
 /// The summarizers read the previous summary and what came since, not what the compaction had kept.
 #[test]
-fn a_summarizer_reads_what_the_model_saw_in_that_order() {
+fn a_summarizer_reads_the_context_in_its_order() {
     let (mut d, path) = commanded();
     compacted(&mut d, json!("u3"));
     let edit =
@@ -305,7 +305,7 @@ fn a_branch_without_any_request_has_no_goal() {
 
 /// An outline listed "(none recorded)" under every heading, and began with the goal alone.
 #[test]
-fn an_outline_says_first_what_was_tried_and_how_it_ended_and_leaves_out_empty_lists() {
+fn an_outline_begins_with_the_request_and_the_last_answer_and_leaves_out_empty_lists() {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
     d.ignore_bookkeeping();
     d.create();

@@ -53,7 +53,7 @@ fn cached(home: &Home) -> Vec<PathBuf> {
 }
 
 #[test]
-fn damaged_or_missing_it_changes_no_answer() {
+fn a_damaged_or_missing_cache_changes_no_answer() {
     let home = Home::new();
     large(&home);
     let expected = told(&home);
@@ -90,7 +90,7 @@ fn damaged_or_missing_it_changes_no_answer() {
 }
 
 #[test]
-fn what_was_appended_since_is_read() {
+fn entries_appended_after_the_cache_was_written_are_read() {
     let home = Home::new();
     let path = large(&home);
     told(&home);
@@ -133,7 +133,7 @@ fn what_was_appended_since_is_read() {
 
 /// What has been counted is not counted again, and belongs to the file it was counted in.
 #[test]
-fn stats_are_those_of_all_entries() {
+fn stats_count_all_entries() {
     let home = Home::new();
     let path = large(&home);
     let open = || {
@@ -161,7 +161,7 @@ fn stats_are_those_of_all_entries() {
 /// A later line with a known id gives an entry another body and adds none: the view was extended by
 /// nothing, showing what its filter hides, and the sums were those of the former body.
 #[test]
-fn another_body_is_shown_and_counted_anew() {
+fn a_replaced_body_is_shown_and_counted() {
     let home = Home::new();
     let mut log = Log::new("s1").user("e0", "", "first");
     for n in 1..3000 {
@@ -184,7 +184,7 @@ fn another_body_is_shown_and_counted_anew() {
 
 /// Somebody edits a line in place and gives the file its time again: the cache was believed.
 #[test]
-fn an_edit_with_the_old_time_is_seen() {
+fn an_edit_that_keeps_the_modification_time_is_seen() {
     let home = Home::new();
     let path = large(&home);
     let before = told(&home);
@@ -202,7 +202,7 @@ fn an_edit_with_the_old_time_is_seen() {
 /// Entries that were given another body later in the file stand away from their neighbours: what was
 /// kept of them was not compared with their lines, and a line before its neighbours broke the view.
 #[test]
-fn other_bodies_are_compared_before_what_is_kept_of_them_is_shown() {
+fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     let home = Home::new();
     let path = large(&home);
     let body = |text: &str| {

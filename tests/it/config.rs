@@ -36,7 +36,7 @@ pub fn file(home: &Arc<Home>, text: &str) -> String {
 }
 
 #[test]
-fn without_a_file_everything_is_built_in() {
+fn without_a_file_every_setting_has_its_default() {
     let home = Home::new();
     let output = home.run(&["config"], &[], "").clean().text();
     assert!(output.starts_with("# no configuration file\n"), "{output}");
@@ -55,7 +55,7 @@ fn without_a_file_everything_is_built_in() {
 }
 
 #[test]
-fn the_command_line_counts_before_the_environment_before_the_file() {
+fn the_command_line_overrides_the_environment_which_overrides_the_file() {
     let text = "session_dir = \"in-file\"\ndurability = \"always\"\n\
                 [limits]\nmax_frame_bytes = 2048\n[summarizer]\nuse = \"outline\"\n";
     let output = described(&Home::new(), text, &[], &[]).clean().text();
@@ -97,7 +97,7 @@ fn the_command_line_counts_before_the_environment_before_the_file() {
 }
 
 #[test]
-fn what_is_printed_is_a_file_that_says_the_same() {
+fn the_printed_configuration_is_a_file_with_the_same_settings() {
     let home = Home::new();
     let hook = script(&home, "hook", "exit 0");
     let text = format!(
@@ -165,7 +165,7 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_them() {
 }
 
 #[test]
-fn a_key_that_stands_in_the_file_is_not_repeated() {
+fn an_api_key_in_the_file_is_not_printed() {
     let home = Home::new();
     let path = file(
         &home,
@@ -177,7 +177,7 @@ fn a_key_that_stands_in_the_file_is_not_repeated() {
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there() {
+fn a_named_file_must_exist() {
     let output = Home::new().run(&["--config", "/nowhere/c.toml"], &[], "");
     assert_eq!(output.code, Some(1));
     assert!(
@@ -188,7 +188,7 @@ fn a_file_that_is_named_must_be_there() {
 }
 
 #[test]
-fn the_daemon_serves_with_what_the_file_says() {
+fn the_daemon_uses_the_settings_of_the_file() {
     let home = Home::new();
     let path = file(
         &home,
@@ -295,7 +295,7 @@ fn a_file_that_others_may_replace_is_refused() {
 
 /// Every file of a program is checked before each run, and so is every link and folder on the way there.
 #[test]
-fn programs_that_others_may_change_are_shown_and_not_run() {
+fn programs_that_others_may_change_are_reported_and_not_run() {
     let home = Home::new();
     let ran = home.files().join("ran");
     let body = format!("touch {}; echo text", ran.display());
@@ -327,14 +327,14 @@ fn programs_that_others_may_change_are_shown_and_not_run() {
         assert_eq!(described.matches(why).count(), 2, "{argv:?}: {described}");
         let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
         d.ignore_bookkeeping();
-        d.let_complain();
+        d.allow_stderr();
         d.init(json!({}));
         d.create();
         d.chain(&["u1", "a1", "u2"]);
         let params = json!({"targetId": "a1", "summarize": true});
         let error = d.err_kind("navigate_tree", params, "summarizerFailed");
         assert!(error.message.contains(why), "{argv:?}: {}", error.message);
-        d.said();
+        d.end_and_stderr();
         assert!(!ran.exists(), "{argv:?}");
     }
 }
@@ -407,7 +407,7 @@ fn programs_get_a_small_environment() {
 /// What a file or an argument says was printed as it is: C1 controls and marks that turn the direction of
 /// writing reached the terminal.
 #[test]
-fn settings_and_errors_are_shown_without_controls() {
+fn settings_and_errors_are_printed_without_control_characters() {
     let evil = "a\u{9b}2J\u{202e}b\u{1b}[31m";
     let text = format!(
         "session_dir = \"/s/{}\"\n[summarizer]\nuse = \"llm\"\n\

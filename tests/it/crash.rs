@@ -62,7 +62,7 @@ fn whole_lines(bytes: &[u8]) -> (BTreeSet<String>, usize) {
 }
 
 #[test]
-fn killed_while_appending_nothing_acknowledged_is_lost() {
+fn a_kill_while_appending_loses_no_acknowledged_entry() {
     let kills = if is_long_run() { 2_000 } else { 60 };
     let mut random = Random::seeded(20_260_101);
     let home = Home::in_memory();
@@ -176,4 +176,21 @@ impl Daemon {
         self.kill();
         answered
     }
+}
+
+/// An append that failed half-way left bytes without a line end; the next entry was glued to them and
+/// lost with them.
+#[test]
+fn an_append_after_half_a_line_begins_a_new_line() {
+    let text = format!(
+        "{}{}",
+        Log::new("s1").user("u1", "", "x").text(),
+        r#"{"type":"message","id":"half","parentId":"u1","#
+    );
+    let (mut d, path) = Daemon::opened(text.as_bytes());
+    d.assistant("a1", "y");
+    let home = d.stop();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    assert_eq!(d.path_ids(None), ["u1", "a1"]);
 }

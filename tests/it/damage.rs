@@ -290,7 +290,7 @@ fn ids_with_different_lone_surrogates_are_different_entries() {
 /// Opening a sparse file of 200 GB read every byte of the hole: others waited, nothing could stop it, and
 /// a signal to end took 8 s.
 #[test]
-fn a_huge_sparse_file_opens_at_once() {
+fn a_sparse_file_of_200_gb_opens_without_reading_the_hole() {
     let home = Home::new();
     let path = home.file(
         "s.jsonl",

@@ -35,7 +35,7 @@ fn opening(bytes: &str, params: Json) -> (Daemon, Json) {
 fn to_nobody(line: &[u8]) -> RpcError {
     let mut d = Daemon::start();
     d.bytes([line, b"\n"].concat());
-    d.response_to_nobody()
+    d.response_with_null_id()
 }
 
 /// Produces an error of this kind and judges all of it.
@@ -58,7 +58,7 @@ fn check(kind: &str, code: i64, details: &[&str], produce: impl FnOnce() -> RpcE
 }
 
 #[test]
-fn json_rpcs_own() {
+fn json_rpc_errors() {
     check("parseError", -32700, &[], || to_nobody(b"{"));
     check("invalidRequest", -32600, &[], || to_nobody(b"42"));
     check("methodNotFound", -32601, &[], || {
@@ -122,7 +122,7 @@ fn json_rpcs_own() {
 }
 
 #[test]
-fn of_the_daemon() {
+fn daemon_errors() {
     check("shuttingDown", 1004, &[], || {
         let mut d = answering(json!({"session_before_tree": {}}));
         let navigation = d.send("navigate_tree", json!({"targetId": "a1"}));
@@ -147,7 +147,7 @@ fn of_the_daemon() {
 }
 
 #[test]
-fn of_sessions() {
+fn session_errors() {
     check("sessionNotFound", 1100, &[], || {
         Daemon::start().err("get_leaf", json!({"sessionId": "nobody"}))
     });
@@ -196,7 +196,7 @@ fn of_sessions() {
 }
 
 #[test]
-fn of_entries() {
+fn entry_errors() {
     check("entryNotFound", 1200, &["entryId"], || {
         begun().err("get_entry", json!({"entryId": "nobody"}))
     });
@@ -262,7 +262,7 @@ fn of_entries() {
 }
 
 #[test]
-fn of_navigation() {
+fn navigation_errors() {
     check("summarizerUnavailable", 1300, &[], || {
         begun().err(
             "navigate_tree",

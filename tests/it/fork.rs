@@ -82,7 +82,7 @@ fn plain() -> Log {
 }
 
 #[test]
-fn at_an_entry_the_path_is_copied_byte_for_byte() {
+fn a_fork_at_an_entry_copies_the_path_byte_for_byte() {
     let log = plain();
     let mut d = opened(&log);
     let (result, path) = fork(&mut d, json!({"entryId": "a2"}));
@@ -118,7 +118,7 @@ fn at_an_entry_the_path_is_copied_byte_for_byte() {
 }
 
 #[test]
-fn the_fork_is_open_and_the_source_is_as_before() {
+fn the_fork_is_open_and_the_source_is_unchanged() {
     let log = plain();
     let mut d = opened(&log);
     let source = d.home.files().join("s.jsonl");
@@ -145,7 +145,7 @@ fn the_fork_is_open_and_the_source_is_as_before() {
 }
 
 #[test]
-fn before_a_user_message_its_text_comes_back() {
+fn a_fork_before_a_user_message_returns_its_text() {
     let mut d = opened(&plain());
     for params in [
         json!({"entryId": "u2"}),
@@ -175,7 +175,7 @@ fn before_a_user_message_its_text_comes_back() {
 }
 
 #[test]
-fn without_an_entry_the_leaf_is_meant() {
+fn a_fork_without_entry_id_forks_at_the_leaf() {
     let mut d = opened(&plain());
     let (result, _) = fork(&mut d, json!({}));
     assert_eq!(
@@ -189,7 +189,7 @@ fn without_an_entry_the_leaf_is_meant() {
 }
 
 #[test]
-fn from_a_root_user_message_comes_an_empty_session() {
+fn a_fork_before_the_first_message_is_empty() {
     let mut d = opened(&plain());
     let (result, _) = fork(&mut d, json!({"entryId": "u1"}));
     assert_eq!(result["editorText"], "one");
@@ -278,7 +278,7 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
 
 /// A fork is not read again after it was written: what is known of the source's entries serves.
 #[test]
-fn entries_of_all_kinds_are_in_the_fork_as_in_its_file() {
+fn a_fork_holds_every_kind_of_entry_as_its_file_does() {
     let mut log = Log::new("s1").user("u0", "", "one");
     for (number, rest) in [
         r#""type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"t","arguments":{}}]}"#,
@@ -321,7 +321,7 @@ fn entries_of_all_kinds_are_in_the_fork_as_in_its_file() {
 }
 
 #[test]
-fn a_boundary_on_a_left_out_entry_is_remapped() {
+fn a_compaction_boundary_on_a_left_out_entry_is_moved() {
     for boundary in ["l1", "r1"] {
         let log = Log::new("s1")
             .user("u1", "", "one")
@@ -401,7 +401,7 @@ fn unanswered_tool_calls_are_refused_or_closed() {
 }
 
 #[test]
-fn entries_not_there_cannot_be_forked() {
+fn a_fork_at_an_unknown_entry_is_refused() {
     let mut d = opened(&plain());
     d.err_kind(
         "fork_session",
@@ -453,7 +453,7 @@ fn a_fork_can_be_cancelled_by_the_client() {
 }
 
 #[test]
-fn a_fork_is_announced_where_it_came_from() {
+fn a_fork_is_announced_in_the_source_session() {
     let mut d = asked();
     let id = d.send("fork_session", json!({"entryId": "u2"}));
     let event = d.notification("session_before_fork");
@@ -470,14 +470,14 @@ fn a_fork_is_announced_where_it_came_from() {
 }
 
 #[test]
-fn without_answers_a_fork_waits_for_nobody() {
+fn a_fork_does_not_wait_for_a_client_without_answers() {
     let mut d = opened(&plain());
     fork(&mut d, json!({"entryId": "a2"}));
     assert_eq!(d.notification("session_before_fork")["timeoutMs"], 0);
 }
 
 #[test]
-fn messages_to_fork_from_are_those_of_the_user() {
+fn get_fork_messages_lists_user_messages() {
     let log = plain()
         .user("empty", "u3", "")
         .message("parts", "empty", json!({"role": "user", "timestamp": 1, "content": [
@@ -505,4 +505,60 @@ fn messages_to_fork_from_are_those_of_the_user() {
             ("parts", "in parts", true)
         ]
     );
+}
+
+fn labelled() -> Log {
+    Log::new("s1")
+        .user("u1", "", "one")
+        .label("l1", "u1", "u1", json!("mark"))
+        .assistant("a1", "l1", "two")
+        .entry(
+            "compaction",
+            "k1",
+            "a1",
+            json!({"summary": "SUM", "firstKeptEntryId": "l1", "tokensBefore": 1}),
+        )
+        .assistant("a2", "k1", "three")
+}
+
+/// Labels were dropped from forks, but what hung below them still named them: the path broke off there.
+#[test]
+fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
+    let (mut d, _) = Daemon::opened(labelled().text().as_bytes());
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let fork = d.ok("fork_session", json!({"entryId": "a2"}))["session"]["sessionId"].clone();
+    let path = d.ok("get_path", json!({"sessionId": fork, "entryId": "a2"}));
+    assert_eq!(ids(&path["entries"]), ["u1", "a1", "k1", "a2"]);
+    let opened = d.ok("open_session", json!({"sessionId": fork}));
+    assert_eq!(opened["diagnostics"], json!([]), "no orphans");
+}
+
+/// A kept range that began at such a label began nowhere in the fork: the kept messages vanished from
+/// the context.
+#[test]
+fn a_compaction_that_keeps_from_a_left_out_label_keeps_the_same_messages() {
+    let (mut d, _) = Daemon::opened(labelled().text().as_bytes());
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let before = d.ok("get_context", json!({}))["messages"].clone();
+    assert_eq!(before.as_array().unwrap().len(), 3, "{before}");
+    let fork = d.ok("fork_session", json!({"entryId": "a2"}))["session"]["sessionId"].clone();
+    assert_eq!(
+        d.ok("get_context", json!({"sessionId": fork, "leafId": "a2"}))["messages"],
+        before
+    );
+}
+
+#[test]
+fn fork_session_makes_a_file_and_branch_moves_the_leaf() {
+    let mut d = Daemon::quiet();
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+    d.ok("branch", json!({"entryId": "a1"}));
+    assert_eq!(d.home.session_files().len(), 1);
+    d.ok("fork_session", json!({"entryId": "a2"}));
+    assert_eq!(d.home.session_files().len(), 2);
+    assert_eq!(d.notification("session_before_fork")["entryId"], "a2");
+    assert_eq!(d.notification("session_fork")["entryId"], "a2");
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::faults::{Shim, SmallDisk, quiet, skip};
+use crate::faults::{Shim, SmallDisk, quiet};
 use crate::harness::*;
 
 /// A session of some 4 MB: more than is written in one go.
@@ -60,12 +60,12 @@ fn left_over(home: &Home) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing_and_the_fork_can_be_made_when_there_is_room() {
+fn a_full_disk_leaves_no_file_and_the_fork_succeeds_later() {
     let home = Home::new();
     let log = large();
     let path = saved(&home, &log);
     let Some(_disk) = SmallDisk::mount(&home, 6 << 10) else {
-        return skip("a full disk: mounting a tmpfs needs root");
+        return skip(Needs::Faults, "a full disk: mounting a tmpfs needs root");
     };
     let ballast = home.sessions().join("ballast");
     fs::write(&ballast, vec![0; 4 << 20]).unwrap();
@@ -81,10 +81,13 @@ fn a_full_disk_leaves_nothing_and_the_fork_can_be_made_when_there_is_room() {
 }
 
 #[test]
-fn killed_while_it_copies_no_half_fork_is_seen_and_what_is_left_goes_later() {
+fn a_kill_while_copying_leaves_no_half_fork_and_its_temporary_file_is_removed_later() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("a pause between two writes: there is no C compiler");
+        return skip(
+            Needs::Faults,
+            "a pause between two writes: there is no C compiler",
+        );
     };
     let log = large();
     let path = saved(&home, &log);
@@ -120,7 +123,10 @@ fn killed_while_it_copies_no_half_fork_is_seen_and_what_is_left_goes_later() {
 fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("a pause between two writes: there is no C compiler");
+        return skip(
+            Needs::Faults,
+            "a pause between two writes: there is no C compiler",
+        );
     };
     let log = large();
     let path = saved(&home, &log);
@@ -159,7 +165,7 @@ fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
 
 /// Copying in bulk once meant not to look at what is copied.
 #[test]
-fn a_line_that_is_no_longer_the_entry_it_was_is_not_copied() {
+fn a_source_edited_in_place_is_not_copied() {
     let log = large();
     let at = log.text().find("\"id\":\"u200\"").unwrap();
     let end = at + log.text()[at..].find('\n').unwrap();
@@ -189,10 +195,10 @@ fn with_policy(shim: &Shim, home: &Arc<Home>, policy: &str) -> Daemon {
 }
 
 #[test]
-fn with_always_a_fork_is_on_disk_before_the_answer() {
+fn with_always_a_fork_is_synced_before_the_answer() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("slow syncs: there is no C compiler");
+        return skip(Needs::Faults, "slow syncs: there is no C compiler");
     };
     let mut d = with_policy(&shim, &home, "always");
     shim.act("sync pause 400\n");
@@ -209,10 +215,10 @@ fn with_always_a_fork_is_on_disk_before_the_answer() {
 }
 
 #[test]
-fn without_always_a_fork_is_synced_right_behind_the_answer() {
+fn without_always_a_fork_is_synced_after_the_answer() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("slow syncs: there is no C compiler");
+        return skip(Needs::Faults, "slow syncs: there is no C compiler");
     };
     for policy in ["os", "interval"] {
         let mut d = with_policy(&shim, &home, policy);
@@ -233,7 +239,7 @@ fn without_always_a_fork_is_synced_right_behind_the_answer() {
 fn a_late_failure_to_sync_a_fork_is_announced() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("failing syncs: there is no C compiler");
+        return skip(Needs::Faults, "failing syncs: there is no C compiler");
     };
     for policy in ["os", "interval"] {
         let mut d = with_policy(&shim, &home, policy);

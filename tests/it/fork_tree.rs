@@ -69,7 +69,7 @@ fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
 
 /// The header of a session made by the same daemon was copied behind the new one.
 #[test]
-fn a_copy_of_a_session_made_here_has_one_header() {
+fn a_copy_of_a_session_created_by_the_same_daemon_has_one_header() {
     let home = Home::new();
     for (write, ids) in [
         ("now", vec!["u1", "u2"]),
@@ -93,7 +93,7 @@ fn a_copy_of_a_session_made_here_has_one_header() {
 }
 
 #[test]
-fn an_empty_copy_of_the_tree_is_written_as_a_new_session_is() {
+fn an_empty_copy_of_the_tree_is_written_when_a_new_session_is() {
     let lines = [
         r#"{"jsonrpc":"2.0","id":1,"method":"create_session","params":{"sessionId":"s1"}}"#,
         r#"{"jsonrpc":"2.0","id":2,"method":"fork_session","params":{"sessionId":"s1","scope":"tree"}}"#,
@@ -125,7 +125,7 @@ fn a_copy_of_the_tree_takes_no_entry_position_or_closing_of_calls() {
 /// The leaf of this daemon does not follow what others append, so the last line of the copy alone would
 /// put it elsewhere.
 #[test]
-fn a_copy_of_the_tree_stands_at_the_leaf_of_the_session_not_at_the_last_line() {
+fn a_copy_of_the_tree_opens_at_the_leaf_of_the_session_not_at_the_last_line() {
     let home = Home::new();
     let source = branched().save(&home);
     let mut d = daemon(&home);
@@ -142,7 +142,7 @@ fn a_copy_of_the_tree_stands_at_the_leaf_of_the_session_not_at_the_last_line() {
 }
 
 #[test]
-fn a_copy_of_the_tree_keeps_damaged_lines_and_not_the_fragment_in_flight() {
+fn a_copy_of_the_tree_keeps_damaged_lines_and_leaves_out_an_unfinished_one() {
     let home = Home::new();
     let damaged = branched()
         .raw("{\"type\":\"mess")

@@ -160,29 +160,29 @@ fn every_seed_passes_its_target() {
 }
 
 #[test]
-fn any_line() {
+fn random_lines_pass() {
     fuzz(1, targets::line);
 }
 
 #[test]
-fn any_file() {
+fn random_files_pass() {
     let folder = folder();
     fuzz(2, |bytes| targets::file(bytes, folder.path()));
 }
 
 #[test]
-fn any_frame() {
+fn random_frames_pass() {
     let folder = folder();
     fuzz(3, |bytes| targets::frame(bytes, folder.path()));
 }
 
 #[test]
-fn any_path() {
+fn random_paths_pass() {
     let folder = folder();
     fuzz(4, |bytes| targets::path(bytes, folder.path()));
 }
 
 #[test]
-fn any_text_for_a_terminal() {
+fn random_texts_for_a_terminal_pass() {
     fuzz(5, targets::sanitizer);
 }

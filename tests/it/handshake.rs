@@ -44,7 +44,7 @@ fn the_daemon_introduces_itself() {
 }
 
 #[test]
-fn instances_differ_and_schemas_do_not() {
+fn instance_ids_differ_and_schema_hashes_do_not() {
     let tell = || Daemon::start().initialize(json!({"protocolVersion": 1}));
     let (one, two) = (tell(), tell());
     assert_ne!(one["instanceId"], two["instanceId"]);
@@ -180,7 +180,7 @@ fn without_a_handshake_everything_works_and_nothing_waits() {
 }
 
 #[test]
-fn a_handshake_without_answers_waits_for_nothing_either() {
+fn a_client_without_answers_is_not_waited_for() {
     let mut d = Daemon::quiet();
     d.init(json!({}));
     d.create();
@@ -201,7 +201,7 @@ fn answers_declared_for_one_event_do_not_count_for_another() {
 }
 
 #[test]
-fn pages_and_answers_respect_what_the_client_can_read() {
+fn pages_and_answers_fit_the_clients_max_frame_bytes() {
     let mut d = Daemon::quiet();
     d.init(json!({"maxFrameBytes": 65536}));
     d.create();

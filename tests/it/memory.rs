@@ -56,7 +56,7 @@ fn small_frames(d: &mut Daemon, bytes: u64) {
 /// On a session of 1 GB an answer of 1 GB was built before it was refused, with 2 to 5 GB of memory. Sizes
 /// are known: what cannot be answered is refused before it is read, or stops where the limit is passed.
 #[test]
-fn no_read_builds_more_than_the_client_takes() {
+fn an_answer_larger_than_the_client_reads_is_refused_before_it_is_built() {
     let home = Home::new();
     let path = chain(&home, "big", 1_500, 20_000);
     let mut d = Daemon::quiet_in(&home);
@@ -97,7 +97,7 @@ fn no_read_builds_more_than_the_client_takes() {
 
 /// A dry run and `prepare_compaction` over the limit failed, though a question would have named the entries.
 #[test]
-fn preparations_over_the_limit_name_the_entries() {
+fn preparations_over_the_limit_hold_ids() {
     let home = Home::new();
     let path = chain(&home, "big", 1_000, 20_000);
     let mut d = Daemon::quiet_in(&home);
@@ -128,7 +128,7 @@ fn preparations_over_the_limit_name_the_entries() {
 
 /// After `close_session` 1.3 GB stayed of a session of 196 MB. What stays is within the sum of the budgets.
 #[test]
-fn what_stays_after_large_sessions_are_closed_is_within_the_budgets() {
+fn memory_after_closing_large_sessions_is_within_the_budgets() {
     let home = Home::new();
     let paths: Vec<PathBuf> = (0..3)
         .map(|n| chain(&home, &format!("big{n}"), 2_000, 10_000))
@@ -169,7 +169,7 @@ fn what_stays_after_large_sessions_are_closed_is_within_the_budgets() {
 
 /// A page of sessions ended at its number of rows alone: rows of 100 kB made it too large to be answered.
 #[test]
-fn a_list_of_long_rows_goes_on_with_the_next_page() {
+fn a_list_of_long_rows_is_split_into_pages() {
     let home = Home::new();
     for n in 0..30 {
         let name = format!("{n} {}", "n".repeat(100_000));
@@ -268,7 +268,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
 
 /// Rows of the list were believed if the length and the time of modification were the same.
 #[test]
-fn a_row_of_the_list_sees_an_edit_with_the_old_time() {
+fn a_listed_session_shows_an_edit_that_keeps_the_modification_time() {
     let home = Home::new();
     let path = Log::new("s1")
         .user("e0", "", "before")
@@ -289,7 +289,7 @@ fn a_row_of_the_list_sees_an_edit_with_the_old_time() {
 /// What rows show of bodies was believed once it had been compared: an edit in place was not seen while
 /// the session was open.
 #[test]
-fn rows_see_an_edit_in_place_while_the_session_is_open() {
+fn rows_show_an_edit_in_place_while_the_session_is_open() {
     let home = Home::new();
     let mut log = Log::new("s1").user("e0", "", "first");
     for n in 1..5_000 {
@@ -320,14 +320,14 @@ fn hooked(home: &Arc<Home>, body: &str) -> Daemon {
     let path = file(home, &text);
     let mut d = Daemon::start_in(home, &["--config", &path], &[]);
     d.ignore_bookkeeping();
-    d.let_complain();
+    d.allow_stderr();
     d
 }
 
 /// A thousand events of any size waited for a slow hook, 1.7 GB of them, and the daemon waited for it at
 /// its end. The queue has a budget, what is over it is dropped, and the end waits a few seconds.
 #[test]
-fn events_for_a_slow_hook_are_held_within_the_budget_and_at_the_end_not_for_long() {
+fn events_for_a_slow_hook_stay_within_the_budget_and_delay_the_end_only_briefly() {
     let home = Home::new();
     let heard = home.files().join("heard");
     let body = format!("cat >> {}; sleep 5", heard.display());

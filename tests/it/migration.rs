@@ -106,7 +106,7 @@ fn the_first_write_migrates_and_keeps_the_original() {
 }
 
 #[test]
-fn another_file_of_the_backups_name_is_not_overwritten() {
+fn an_existing_file_with_the_name_of_the_backup_is_kept() {
     let (home, path, original) = placed(2, 3);
     fs::write(backup_of(2, &path), "mine").unwrap();
     let mut d = Daemon::quiet_in(&home);
@@ -118,7 +118,7 @@ fn another_file_of_the_backups_name_is_not_overwritten() {
 }
 
 #[test]
-fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
+fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
     let kills = if is_long_run() { 400 } else { 24 };
     let n = 400;
     let mut random = Random::seeded(7);
@@ -204,7 +204,7 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
 
 /// A program that opened the file before it was migrated writes afterwards.
 #[test]
-fn what_arrives_in_the_old_file_is_carried_over() {
+fn lines_written_to_the_old_file_are_carried_over() {
     for version in [1, 2] {
         let (home, path, _) = placed(version, 5);
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -212,7 +212,7 @@ fn what_arrives_in_the_old_file_is_carried_over() {
         d.ignore_bookkeeping();
         d.open(&path);
         d.user("new", "x");
-        d.heard("entries_appended");
+        d.received("entries_appended");
         let line = old_line(version, 77, Some(4), user("late"));
         // Not before it is whole.
         let (first, second) = line.split_at(30);
@@ -240,7 +240,7 @@ fn what_arrives_in_the_old_file_is_carried_over() {
         d.ok("close_session", json!({}));
         assert_eq!(d.open(&path)["diagnostics"], json!([]));
         assert_eq!(d.ids(), ids);
-        d.heard("entries_appended");
+        d.received("entries_appended");
     }
 }
 
@@ -291,7 +291,7 @@ fn two_daemons_do_not_carry_over_the_same_line_twice() {
 
 /// Closing the session, or ending the daemon, is no reason to lose what others still write.
 #[test]
-fn what_arrives_after_the_session_was_closed_is_carried_over() {
+fn lines_written_after_the_session_was_closed_are_carried_over() {
     for version in [1, 2] {
         let (home, path, _) = placed(version, 5);
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -305,7 +305,7 @@ fn what_arrives_after_the_session_was_closed_is_carried_over() {
         d.open(&path);
         d.user("new", "x");
         d.ok("close_session", json!({}));
-        d.heard("entries_appended");
+        d.received("entries_appended");
         arrive(77);
         eventually("it is carried over", || last(&path) == "late 77");
         d.no_notification("entries_appended");
@@ -323,7 +323,7 @@ fn what_arrives_after_the_session_was_closed_is_carried_over() {
 
 /// A deleted session is not brought back by a late line.
 #[test]
-fn what_arrives_after_the_session_was_deleted_makes_no_file() {
+fn lines_written_after_the_session_was_deleted_create_no_file() {
     let (home, path, _) = placed(2, 5);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
     let mut d = Daemon::quiet_in(&home);
@@ -338,7 +338,7 @@ fn what_arrives_after_the_session_was_deleted_makes_no_file() {
 
 /// The command ends a second after the last that arrived, once nobody has the old file open.
 #[test]
-fn the_command_carries_over_what_arrives_too() {
+fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
     for version in [1, 2] {
         let (home, path, original) = placed(version, 5);
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -366,7 +366,7 @@ fn the_command_carries_over_what_arrives_too() {
 
 /// The signal that comes with this limit used to kill the command.
 #[test]
-fn the_command_says_that_there_is_no_room() {
+fn the_migrate_command_reports_a_full_disk() {
     let (home, path, original) = placed(2, 50);
     let command = home.command(&["migrate", path.to_str().unwrap()], &[]);
     let mut shell = std::process::Command::new("sh");
@@ -389,9 +389,9 @@ fn the_command_says_that_there_is_no_room() {
 
 /// Fifty seconds after the migration the old file is still looked at; after a minute no longer.
 #[test]
-fn the_old_file_is_held_for_a_minute() {
+fn the_old_file_is_watched_for_a_minute() {
     if !is_long_run() {
-        return eprintln!("SKIPPED: a minute of waiting is for tests/long/run");
+        return skip(Needs::Time, "a minute of waiting is for tests/long/run");
     }
     let (home, path, _) = placed(2, 5);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -414,7 +414,7 @@ fn the_old_file_is_held_for_a_minute() {
 
 /// Damaged lines are copied, and so is a torn tail.
 #[test]
-fn damaged_lines_survive_the_migration() {
+fn damaged_lines_are_kept_by_the_migration() {
     let (home, path, mut original) = placed(2, 3);
     original.extend_from_slice(b"{\"type\":\"mess\n42\nnot json\n");
     original.extend_from_slice(old_line(2, 9, Some(2), user("after")).as_bytes());
@@ -434,4 +434,38 @@ fn damaged_lines_survive_the_migration() {
         assert!(text.contains(kept), "{kept:?}");
     }
     assert_eq!(d.ids(), ["n0", "n1", "n2", "n9", "new"]);
+}
+
+/// The old format was rewritten in its own file; a process killed meanwhile left neither old nor new.
+#[test]
+fn a_version_1_file_keeps_every_entry_when_the_daemon_is_killed() {
+    let original = include_bytes!("../data/v1.jsonl");
+    let home = Home::new();
+    for round in 0..12_u64 {
+        let path = home.file(&format!("s{round}.jsonl"), original);
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        d.send(
+            "append_message",
+            json!({"message": user("x"), "entryId": "added"}),
+        );
+        std::thread::sleep(Duration::from_micros(round * 400));
+        d.kill();
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        let entries = d.ok("get_entries", json!({}))["entries"]
+            .as_array()
+            .unwrap()
+            .clone();
+        assert!(
+            entries.len() == 10 || entries.len() == 11,
+            "round {round}: {} entries",
+            entries.len()
+        );
+        assert_eq!(entries[9]["message"]["content"], "five", "round {round}");
+        assert_eq!(
+            entries[7]["firstKeptEntryId"], entries[2]["id"],
+            "round {round}"
+        );
+    }
 }

@@ -35,7 +35,7 @@ fn ids_in(home: &Arc<Home>, path: &Path) -> Vec<String> {
 /// `migrate` let go of the old file after a second, and a writer every 1.4 s lost every line. As long as
 /// somebody has the old file open, what arrives in it is carried over.
 #[test]
-fn a_slow_writer_loses_nothing_to_a_migration() {
+fn a_migration_loses_no_line_of_a_slow_writer() {
     let home = Home::new();
     let header =
         json!({"type": "session", "version": 2, "id": "s1", "timestamp": stamp(0), "cwd": "/p"});
@@ -55,7 +55,7 @@ fn a_slow_writer_loses_nothing_to_a_migration() {
 /// A repair carried over what had arrived when it ended, and a descriptor that was held lost nearly all.
 /// A line that is written in two pieces around the repair is whole afterwards.
 #[test]
-fn a_writer_loses_nothing_to_a_repair() {
+fn a_repair_loses_no_line_of_another_writer() {
     let home = Home::new();
     let path = damaged(&home);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -78,7 +78,7 @@ fn a_writer_loses_nothing_to_a_repair() {
 
 /// Many repairs while a program opens, appends a piece at a time, and closes: 45 of 4,566 lines were lost.
 #[test]
-fn slow_appends_survive_repairs() {
+fn repeated_repairs_lose_no_slow_append() {
     let home = Home::new();
     let path = damaged(&home);
     let (there, appends) = (path.clone(), 60);
@@ -114,7 +114,7 @@ fn slow_appends_survive_repairs() {
 
 /// What cannot be promised is said before anything is done.
 #[test]
-fn commands_say_first_what_cannot_be_promised() {
+fn commands_warn_before_they_act() {
     let home = Home::new();
     let repaired = home.run(
         &["doctor", "--repair", damaged(&home).to_str().unwrap()],

@@ -85,7 +85,7 @@ fn a_thousand_sessions_are_open_under_a_limit_of_256_descriptors() {
 
 /// A client that asks and does not read.
 #[test]
-fn a_hundred_thousand_requests_unread_are_answered_within_bounded_memory() {
+fn unread_answers_stay_within_bounded_memory() {
     const REQUESTS: usize = 100_000;
     let mut d = Daemon::quiet();
     d.deadline = Duration::from_secs(120);
@@ -130,7 +130,7 @@ fn a_hundred_thousand_requests_unread_are_answered_within_bounded_memory() {
 
 /// A client that asks for much that has to wait.
 #[test]
-fn requests_that_wait_for_a_lock_are_held_within_bounded_memory() {
+fn requests_that_wait_for_a_lock_stay_within_bounded_memory() {
     let requests = if is_long_run() { 100_000 } else { 12_000 };
     let mut d = Daemon::quiet();
     d.deadline = Duration::from_secs(120);

@@ -105,7 +105,7 @@ fn bear(d: &mut Daemon, path: &Path, n: usize) {
 }
 
 #[test]
-fn a_long_chain() {
+fn a_long_chain_is_served() {
     let n = scale();
     let (home, path) = stored(n, |i| i.checked_sub(1));
     let mut d = started(&home, n);
@@ -135,7 +135,7 @@ fn a_long_chain() {
 }
 
 #[test]
-fn a_wide_node() {
+fn a_wide_node_is_served() {
     let n = scale();
     let (home, path) = stored(n, |i| (i > 0).then_some(0));
     let mut d = started(&home, n);
@@ -165,4 +165,27 @@ fn a_wide_node() {
     });
     timed("close", || d.ok("close_session", json!({})));
     timed("end", || d.stop());
+}
+
+/// One node with very many children overflowed where the siblings were walked recursively or spread
+/// into an argument list.
+#[test]
+fn a_node_with_20000_children_is_listed() {
+    let mut log = Log::new("s1").user("root", "", "x");
+    for n in 0..20_000 {
+        log = log.user(&format!("n{n}"), "root", "x");
+    }
+    let (mut d, _) = Daemon::opened(log.text().as_bytes());
+    let tree = d.ok("get_tree", json!({}));
+    assert_eq!(
+        (&tree["total"], &tree["nodes"][0]["childCount"]),
+        (&json!(20_001), &json!(20_000))
+    );
+    assert_eq!(
+        d.ok("list_branches", json!({}))["branches"]
+            .as_array()
+            .unwrap()
+            .len(),
+        20_000
+    );
 }

@@ -53,7 +53,7 @@ fn patiently(d: &mut Daemon, method: &str, params: &Json) {
 
 /// Ids that were announced as others'.
 fn told(d: &mut Daemon) -> Vec<String> {
-    let told = d.heard("entries_appended");
+    let told = d.received("entries_appended");
     let others = told.iter().filter(|told| told["origin"] == "other");
     others.flat_map(|told| ids(&told["entryIds"])).collect()
 }
@@ -172,7 +172,7 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
 }
 
 #[test]
-fn an_idle_client_is_told_of_what_others_append() {
+fn appends_of_others_are_announced_to_an_idle_client() {
     let (home, path) = shared();
     let (mut first, mut second) = (joined(&home), joined(&home));
     second.user("s1", "from the other window");
@@ -228,7 +228,7 @@ fn an_idle_client_is_told_of_what_others_append() {
 
 /// Noticed by watching the file, a new name used to be told by nobody: the next call knew it already.
 #[test]
-fn an_idle_client_is_told_of_a_name_that_others_give() {
+fn a_name_given_by_another_program_is_announced() {
     let (home, _) = shared();
     let mut first = Daemon::start_in(&home, &[], &[]);
     for name in ["session_opened", "session_closed", "entries_appended"] {
@@ -242,7 +242,7 @@ fn an_idle_client_is_told_of_a_name_that_others_give() {
 }
 
 #[test]
-fn nothing_wakes_up_while_nothing_happens() {
+fn no_thread_wakes_up_while_idle() {
     let (home, _) = shared();
     let mut d = joined(&home);
     d.user("s1", "x");
@@ -271,7 +271,7 @@ fn context_switches(d: &Daemon) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn two_windows_see_each_others_entries_as_branches() {
+fn entries_of_two_daemons_become_branches() {
     let (home, _) = shared();
     let (mut first, mut second) = (joined(&home), joined(&home));
     second.user("s1", "second's");
@@ -342,7 +342,7 @@ fn batches_of_several_daemons_are_not_interleaved() {
 
 /// Whatever has happened to a file, opening it is reading it.
 #[test]
-fn a_daemon_that_only_reads_writes_nothing() {
+fn a_session_open_for_reading_is_never_written() {
     let (home, path) = shared();
     let mut reader = Daemon::start_in(&home, &[], &[]);
     reader.ok(
@@ -362,4 +362,30 @@ fn a_daemon_that_only_reads_writes_nothing() {
 fn stamp_of(path: &Path) -> (u64, std::time::SystemTime) {
     let metadata = fs::metadata(path).unwrap();
     (metadata.len(), metadata.modified().unwrap())
+}
+
+/// Opening "repaired" a file without a final line end while another process was in the middle of
+/// writing that very line.
+#[test]
+fn opening_leaves_a_line_alone_that_another_program_is_writing() {
+    let log = Log::new("s1").user("u1", "", "x");
+    let line = entry_line(
+        2,
+        "message",
+        "slow",
+        "u1",
+        json!({"message": user("written in two halves")}),
+    );
+    let (first, second) = line.split_at(50);
+    let (mut d, path) = Daemon::opened(format!("{}{first}", log.text()).as_bytes());
+    foreign_append(&path, second);
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        format!("{}{line}\n", log.text())
+    );
+    d.ok(
+        "append_message",
+        json!({"message": assistant("y"), "entryId": "a1"}),
+    );
+    assert_eq!(d.ids(), ["u1", "slow", "a1"], "the other's line is whole");
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Rows were by the last entry of any kind: of all real sessions none had the time that pi shows. Each
 /// way in which a message can fail to say when it was sent is here.
 #[test]
-fn a_list_says_what_pi_says() {
+fn a_list_has_the_rows_that_pi_lists() {
     let Some(mut pi) = Pi::start() else {
         return;
     };

@@ -214,7 +214,7 @@ fn the_golden_files_migrate_alike() {
 #[test]
 fn a_real_version_1_session_migrates_alike() {
     let Some(mut pi) = Pi::start() else { return };
-    if let Some(bytes) = crate::real_input::real() {
+    if let Some(bytes) = real_session() {
         both_migrate(&mut pi, "the real session", &bytes);
     }
 }

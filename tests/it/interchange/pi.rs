@@ -6,16 +6,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Once;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use crate::harness::*;
 
-/// Set where the tests must not be skipped.
-const REQUIRED: &str = "TREELINED_INTERCHANGE";
-static SAID: Once = Once::new();
 const DEADLINE: Duration = Duration::from_secs(30);
 
 pub struct Pi {
@@ -34,21 +30,14 @@ pub struct Manager {
 }
 
 impl Pi {
-    /// None, and said on the terminal, where `tests/interchange/install` has not been run.
+    /// None where `tests/interchange/install` has not been run.
+    #[track_caller]
     pub fn start() -> Option<Pi> {
-        let started = start_driver();
-        let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "required");
-        let mut child = match started {
+        let mut child = match start_driver() {
             Ok(child) => child,
-            Err(missing) if required => panic!("{missing}: run tests/interchange/install"),
             Err(missing) => {
-                SAID.call_once(|| {
-                    // Past the capture of a passing test's output.
-                    let _ = writeln!(
-                        std::io::stderr(),
-                        "skipped: interchange with pi ({missing}); run tests/interchange/install"
-                    );
-                });
+                let what = format!("{missing}; run tests/interchange/install");
+                skip(Needs::Interchange, &what);
                 return None;
             }
         };

@@ -266,7 +266,7 @@ fn a_session_written_by_pi_opens_here_at_the_same_place() {
 /// pi takes a leaf record for the entry it stands at: appends below it, labels it, leaves it, keeps
 /// from it, edits the context above it.
 #[test]
-fn what_pi_does_at_a_leaf_record_it_does_here_at_the_place_the_record_names() {
+fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     let Some(mut both) = Both::created_here() else {
         return;
     };
@@ -351,7 +351,7 @@ fn what_pi_does_at_a_leaf_record_it_does_here_at_the_place_the_record_names() {
 /// A line that a crash cut off is passed over by both, whoever goes on after it: pi ends the line on
 /// opening, the daemon before its next one.
 #[test]
-fn after_a_torn_line_either_goes_on_and_the_other_reads_on() {
+fn both_continue_a_file_after_a_torn_line() {
     let Some(mut pi) = Pi::start() else { return };
     let home = Home::new();
     let log = Log::new("torn")
