@@ -7,9 +7,10 @@
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::EventId;
+use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use xxhash_rust::xxh3::Xxh3;
@@ -258,7 +259,7 @@ impl<A> Asks<A> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<A>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

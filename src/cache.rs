@@ -4,9 +4,10 @@
 //! for their format, a length and a checksum, written atomically, private, and believed only if nobody
 //! else can have written them. What stands in them is for others to say and to check.
 
-use crate::log::file::{Folder, Location, is_private};
-use crate::log::handle::Access;
-use crate::log::temporary::{self, Temporary};
+use crate::bytes::Cursor;
+use crate::os::file::{Folder, Location, is_private};
+use crate::os::handle::Access;
+use crate::os::temporary::{self, Temporary};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -239,101 +240,5 @@ impl Contents {
         self.hash.update(bytes);
         self.left -= bytes.len() as u64;
         Some(())
-    }
-}
-
-/// Writes what [`Cursor`] reads.
-#[derive(Default)]
-pub struct Fields(pub Vec<u8>);
-
-impl Fields {
-    pub fn u8(&mut self, value: u8) {
-        self.0.push(value);
-    }
-    pub fn u32(&mut self, value: u32) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-    pub fn u64(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-    pub fn i64(&mut self, value: i64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-    pub fn count(&mut self, value: usize) {
-        self.u64(value as u64);
-    }
-    pub fn bytes(&mut self, bytes: &[u8]) {
-        self.count(bytes.len());
-        self.0.extend_from_slice(bytes);
-    }
-    pub fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-    }
-    pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
-        self.u8(u8::from(value.is_some()));
-        if let Some(value) = value {
-            write(self, value);
-        }
-    }
-}
-
-/// Reads fields one after the other; `None` where there is no such field.
-pub struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-    pub fn is_at_end(&self) -> bool {
-        self.0.is_empty()
-    }
-    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-    pub fn u8(&mut self) -> Option<u8> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-    pub fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-    pub fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-    pub fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-    pub fn i64(&mut self) -> Option<i64> {
-        self.array().map(i64::from_le_bytes)
-    }
-    /// How many of something follow, each of at least one byte.
-    pub fn count(&mut self) -> Option<usize> {
-        let count = usize::try_from(self.u64()?).ok()?;
-        (count <= self.0.len()).then_some(count)
-    }
-    pub fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = self.count()?;
-        self.take(len)
-    }
-    pub fn text(&mut self) -> Option<&'a str> {
-        str::from_utf8(self.bytes()?).ok()
-    }
-    /// The outer `None` is that of all fields.
-    pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
-        match self.u8()? {
-            0 => Some(None),
-            1 => read(self).map(Some),
-            _ => None,
-        }
-    }
-    pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.count()?;
-        (0..count).map(|_| read(self)).collect()
     }
 }

@@ -3,11 +3,12 @@
 //! time, as they came. What an answer means is `rpc`'s.
 
 use crate::budget::HOOK_QUEUE_BYTES;
-use crate::program::{Failure, Program};
+use crate::lock::lock;
+use crate::os::program::{Failure, Program};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -182,7 +183,7 @@ impl Hook {
 
 impl Running {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 

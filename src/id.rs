@@ -2,8 +2,9 @@
 //!
 //! Strings become ids at the edges and stay ids inside; what an id may look like is decided here.
 
+use crate::lock::lock;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::{ContextV7, Uuid};
 
@@ -107,7 +108,7 @@ fn session_id_at(now_ms: i64) -> SessionId {
     static COUNTER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
     let millis = u64::try_from(now_ms).unwrap_or_default();
     let nanos = (millis % 1000) as u32 * 1_000_000;
-    let counter = COUNTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let counter = lock(&COUNTER);
     let at = uuid::Timestamp::from_unix(&*counter, millis / 1000, nanos);
     SessionId::new(Uuid::new_v7(at).to_string())
 }

@@ -2,9 +2,10 @@
 
 use crate::budget::STATS_BYTES;
 use crate::json::{self, Elements};
+use crate::lock::lock;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Sums over entries.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -106,7 +107,7 @@ pub struct LastCount(Mutex<Counted>);
 impl LastCount {
     /// Nothing counted yet, if it was of another tree.
     pub fn get(&self, origin: u64) -> Counted {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock(&self.0);
         match last.origin == origin {
             true => last.clone(),
             false => Counted {
@@ -121,7 +122,7 @@ impl LastCount {
         if roles.map(|role| role.len() + ROLE_BYTES).sum::<usize>() > STATS_BYTES {
             return;
         }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counted.clone();
+        *lock(&self.0) = counted.clone();
     }
 }
 

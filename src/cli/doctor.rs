@@ -6,16 +6,16 @@ use super::Options;
 use super::doctor_repair;
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::branches;
+use crate::entry::{Kind, Role};
 use crate::error::{Error, Result};
-use crate::listing;
 use crate::log::diagnostic::{Damage, Diagnostic};
-use crate::log::file::Location;
 use crate::log::ingest::CURRENT_VERSION;
-use crate::log::scan::{Kind, Role};
-use crate::log::{Log, Opened};
+use crate::log::{Log, OpenedLog};
+use crate::os::file::Location;
+use crate::store::listing;
 use crate::terminal;
 use crate::tree::Tree;
+use crate::tree::branches;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -140,7 +140,7 @@ fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {
     }
 }
 
-fn open(path: &Path) -> Result<(Opened, u64)> {
+fn open(path: &Path) -> Result<(OpenedLog, u64)> {
     let location = Location::of_path(path)?;
     let size = location
         .status()
@@ -149,8 +149,8 @@ fn open(path: &Path) -> Result<(Opened, u64)> {
     Ok((Log::open(location)?, size))
 }
 
-fn facts(screen: &mut Screen, opened: &Opened, size: u64) -> io::Result<()> {
-    let Opened { log, tree, .. } = opened;
+fn facts(screen: &mut Screen, opened: &OpenedLog, size: u64) -> io::Result<()> {
+    let OpenedLog { log, tree, .. } = opened;
     let mut fact = |name: &str, value: &str| {
         let name = screen.style(Style::Dim, &format!("{name:<9}"));
         writeln!(screen, "  {name}{}", terminal::line(value))

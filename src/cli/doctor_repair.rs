@@ -4,11 +4,11 @@
 use super::late_writes;
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::log::Opened;
-use crate::log::file::Location;
+use crate::durability::Durability;
+use crate::log::OpenedLog;
 use crate::log::repair::{self, Report};
+use crate::os::file::Location;
 use crate::session::Session;
-use crate::sync::Durability;
 use crate::terminal;
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,7 +41,7 @@ pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::Result<b
     }
 }
 
-fn carry_over(screen: &mut Screen, replaced: Opened) -> anyhow::Result<()> {
+fn carry_over(screen: &mut Screen, replaced: OpenedLog) -> anyhow::Result<()> {
     let session = Session::new(replaced, false, Durability::Always);
     super::small_runtime()?.block_on(async {
         late_writes::commit(&session).await?;

@@ -5,10 +5,11 @@
 
 use super::screen::Screen;
 use crate::cancel::Cancel;
+use crate::durability::Durability;
 use crate::error::Result;
-use crate::process;
-use crate::session::{Planned, Session};
-use crate::sync::Durability;
+use crate::flow::PlannedLines;
+use crate::os::process;
+use crate::session::Session;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub fn warn(screen: &mut Screen) -> io::Result<()> {
 pub async fn commit(session: &Session) -> Result<()> {
     let cancel = Cancel::new();
     let turn = session.turn(&cancel).await?;
-    let (_turn, _changes, committed) = turn.commit(&cancel, |_| Ok(Planned::default())).await;
+    let (_turn, _changes, committed) = turn.commit(&cancel, |_| Ok(PlannedLines::default())).await;
     let Some(file) = committed?.unsynced else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 //! Finding and reading the configuration file, and refusing one that somebody else could write.
 
 use super::File;
-use crate::program;
+use crate::os::program;
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
 use std::fs::Metadata;

@@ -3,7 +3,7 @@
 use super::lines::{Lines, Origin};
 use super::{HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName};
 use crate::hooks::{Hook, OnFailure};
-use crate::program::{Environment, Program};
+use crate::os::program::{Environment, Program};
 use crate::schema;
 use anyhow::{Context, ensure};
 use std::path::Path;

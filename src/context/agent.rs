@@ -3,8 +3,8 @@
 //! Stored messages keep their bytes; summaries and custom messages are put together from the raw
 //! values of their entry. Which entries of a path count is not decided here.
 
+use crate::entry::{Kind, Role};
 use crate::json;
-use crate::log::scan::{Kind, Role};
 use crate::timestamp::{self, Millis};
 
 /// A message as a running agent sees it.

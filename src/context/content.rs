@@ -2,8 +2,8 @@
 //! likely to be. Reads raw JSON and takes any shape: what is not what it should be says nothing.
 
 use super::agent::Message;
+use crate::entry::Role;
 use crate::json::{self, Elements};
-use crate::log::scan::Role;
 use std::borrow::Cow;
 
 /// Tokens an image is taken for (semantics.md §2).

@@ -5,8 +5,8 @@
 //! undecoded: what a file holds reaches the model as it stands.
 
 use super::agent::{Message, text_block};
+use crate::entry::Role;
 use crate::json;
-use crate::log::scan::Role;
 
 const COMPACTION: [&str; 2] = [
     "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",

@@ -12,9 +12,9 @@ pub mod llm;
 #[cfg(test)]
 mod tests;
 
+use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind};
 use crate::json;
-use crate::log::scan::{self, Facts, Kind, Line, Role};
 use crate::tree::Node;
 use std::borrow::Cow;
 use std::collections::HashMap;

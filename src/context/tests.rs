@@ -1,5 +1,5 @@
 use super::*;
-use crate::log::scan::{Line, Parent};
+use crate::entry::{Line, Parent};
 use crate::tree::{Flags, Place, Tree};
 use proptest::prelude::*;
 use serde_json::{Value, json};

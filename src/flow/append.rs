@@ -2,13 +2,13 @@
 //! (protocol.md §3, §9).
 
 use super::path_rules::PathRules;
-use super::{Minter, line, push_one_line, push_raw_member, push_text_member, validate};
+use super::{IdAllocator, line, push_one_line, push_raw_member, push_text_member, validate};
 use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
 use crate::id::{self, EntryId, Source};
+use crate::json::quoted;
 use crate::json::{self, Members};
-use crate::log::migrate::literal;
 use crate::name;
-use crate::session::Planned;
 use crate::timestamp;
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
@@ -229,7 +229,7 @@ pub fn plan(
     source: &dyn Source,
     entries: &[NewEntry],
     stored: &dyn Fn(Node) -> Result<Vec<u8>>,
-) -> Result<Planned> {
+) -> Result<PlannedLines> {
     let planned = Planner::new(tree, source).plan(entries, stored)?;
     Ok(planned.unwrap_or_default())
 }
@@ -237,7 +237,7 @@ pub fn plan(
 /// Plans operations that are written together, each as if those before it had been written already.
 pub struct Planner<'a> {
     tree: &'a Tree,
-    minter: Minter<'a>,
+    minter: IdAllocator<'a>,
     /// Ids of what has been planned and is not in the tree.
     ahead: HashSet<Arc<str>>,
     last: Option<EntryId>,
@@ -248,7 +248,7 @@ impl<'a> Planner<'a> {
     pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
         Self {
             tree,
-            minter: Minter::new(tree, source),
+            minter: IdAllocator::new(tree, source),
             ahead: HashSet::new(),
             last: None,
             is_full: false,
@@ -266,7 +266,7 @@ impl<'a> Planner<'a> {
         &mut self,
         entries: &[NewEntry],
         stored: &dyn Fn(Node) -> Result<Vec<u8>>,
-    ) -> Result<Option<Planned>> {
+    ) -> Result<Option<PlannedLines>> {
         let tree = self.tree;
         let ids = || entries.iter().filter_map(|entry| entry.id.as_ref());
         if self.is_full
@@ -281,7 +281,7 @@ impl<'a> Planner<'a> {
         for id in ids() {
             self.minter.keep_off(id);
         }
-        let mut planned = Planned::default();
+        let mut planned = PlannedLines::default();
         let mut new: HashMap<&str, usize> = HashMap::new();
         let mut previous = match &self.last {
             Some(last) => Some(last.as_str().to_owned()),
@@ -341,7 +341,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Has the following operations come after this one.
-    pub fn accept(&mut self, entries: &[NewEntry], planned: &Planned) {
+    pub fn accept(&mut self, entries: &[NewEntry], planned: &PlannedLines) {
         let tree = self.tree;
         let ids = planned.entry_ids.iter();
         for id in ids.filter(|id| tree.find_any(id.as_str()).is_none()) {
@@ -396,7 +396,7 @@ fn is_repetition(
     }
     let mut sent = entry.object();
     if entry.keeps_nothing {
-        let id = literal(tree.id(taken));
+        let id = quoted(tree.id(taken));
         sent = json::with_member(&sent, "firstKeptEntryId", &id);
     }
     if entry.type_name == "label" {

@@ -1,16 +1,16 @@
 //! Compaction: where the context is cut, what the summary is made of, and the entry that is written
 //! (semantics.md §4). Pure; bodies come from the caller, the summary from a summarizer or a client.
 
-use super::{Minter, push_raw_member, push_text_member};
+use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
 use crate::context::content::{self, Block};
 use crate::context::{Edits, Kept, Step};
+use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::PlannedLines;
 use crate::flow::summarize;
 use crate::id::{EntryId, Source};
 use crate::json;
-use crate::log::scan::{Kind, Role};
-use crate::session::Planned;
 use crate::summarizer::FileLists;
 use crate::tree::{Node, Tree};
 use serde_json::{Map, Value};
@@ -136,8 +136,8 @@ pub fn plan(
 }
 
 /// The one line of a compaction.
-pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Planned {
-    let mut minter = Minter::new(tree, source);
+pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> PlannedLines {
+    let mut minter = IdAllocator::new(tree, source);
     let id = minter.id();
     let mut members = Vec::new();
     push_text_member(&mut members, "summary", &compaction.summary);
@@ -159,10 +159,10 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
         push_raw_member(&mut members, "fromHook", b"true");
     }
     let parent_id = tree.leaf().map(|leaf| tree.id(leaf));
-    Planned {
+    PlannedLines {
         lines: vec![minter.line("compaction", &id, parent_id, &members)],
         entry_ids: vec![EntryId::new(id.as_str())],
-        ..Planned::default()
+        ..PlannedLines::default()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Forking: which entries a fork has, and how their lines are linked anew (storage.md §5).
 
 use super::push_text_member;
+use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::flow::Minter;
+use crate::flow::IdAllocator;
 use crate::id::{EntryId, Source};
 use crate::json::{self, Elements};
-use crate::log::migrate::{literal, optional_literal};
-use crate::log::scan::{Kind, Role};
+use crate::json::{quoted, quoted_or_null};
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
 
@@ -103,7 +103,7 @@ impl Plan {
         };
         let mut entry = entry;
         if !is_linked {
-            entry = json::with_member(&entry, "parentId", &optional_literal(parent_id));
+            entry = json::with_member(&entry, "parentId", &quoted_or_null(parent_id));
         }
         if self.boundaries.is_empty() {
             return entry;
@@ -112,7 +112,7 @@ impl Plan {
         let next = boundary.and_then(|id| self.boundaries.get(&*id));
         match next {
             Some(next) if is_compaction(&entry) => {
-                json::with_member(&entry, "firstKeptEntryId", &literal(next))
+                json::with_member(&entry, "firstKeptEntryId", &quoted(next))
             }
             _ => entry,
         }
@@ -199,7 +199,7 @@ pub fn close_calls(
     open: &[OpenCall],
     mut parent_id: Option<String>,
 ) -> (Vec<Vec<u8>>, Option<String>) {
-    let mut minter = Minter::new(tree, source);
+    let mut minter = IdAllocator::new(tree, source);
     let mut lines = Vec::new();
     for call in open {
         let mut message = b"{\"role\":\"toolResult\"".to_vec();

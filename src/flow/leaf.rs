@@ -1,10 +1,10 @@
 //! Moves of the leaf: `set_leaf`, `branch`, undo and redo (storage.md §4).
 
-use super::{Minter, push_raw_member, push_text_member};
+use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
 use crate::id::Source;
-use crate::log::migrate::optional_literal;
-use crate::session::Planned;
+use crate::json::quoted_or_null;
 use crate::tree::{Cause, Node, Tree};
 
 /// A summary of the branch that is left.
@@ -20,10 +20,10 @@ pub struct BranchSummary {
 }
 
 /// The leaf record that makes a move durable; nothing if it moves nowhere.
-pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) -> Planned {
-    let mut planned = Planned::default();
+pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) -> PlannedLines {
+    let mut planned = PlannedLines::default();
     if tree.leaf() != to {
-        let mut minter = Minter::new(tree, source);
+        let mut minter = IdAllocator::new(tree, source);
         planned.lines.push(record(&mut minter, tree, to, cause));
     }
     planned
@@ -44,13 +44,18 @@ pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
 }
 
 /// `{"type":"custom","customType":"treelined.leaf",…}` (storage.md §4).
-pub fn record(minter: &mut Minter<'_>, tree: &Tree, to: Option<Node>, cause: Cause) -> Vec<u8> {
+pub fn record(
+    minter: &mut IdAllocator<'_>,
+    tree: &Tree,
+    to: Option<Node>,
+    cause: Cause,
+) -> Vec<u8> {
     record_from(minter, tree, tree.leaf(), to, cause)
 }
 
 /// The record of a move from any position.
 pub fn record_from(
-    minter: &mut Minter<'_>,
+    minter: &mut IdAllocator<'_>,
     tree: &Tree,
     from: Option<Node>,
     to: Option<Node>,
@@ -58,14 +63,14 @@ pub fn record_from(
 ) -> Vec<u8> {
     let id = minter.id();
     let mut data = b"{\"from\":".to_vec();
-    data.extend_from_slice(&optional_literal(from.map(|from| tree.id(from))));
+    data.extend_from_slice(&quoted_or_null(from.map(|from| tree.id(from))));
     data.extend_from_slice(b",\"cause\":");
     crate::json::push_string(&mut data, cause.name());
     data.push(b'}');
     let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":".to_vec();
     crate::json::push_string(&mut line, id.as_str());
     line.extend_from_slice(b",\"parentId\":");
-    line.extend_from_slice(&optional_literal(to.map(|to| tree.id(to))));
+    line.extend_from_slice(&quoted_or_null(to.map(|to| tree.id(to))));
     line.extend_from_slice(b",\"timestamp\":");
     crate::json::push_string(&mut line, minter.now());
     push_raw_member(&mut line, "data", &data);
@@ -77,11 +82,11 @@ pub fn record_from(
 /// of the branch that it `merges`.
 pub fn plan_summary(
     tree: &Tree,
-    minter: &mut Minter<'_>,
+    minter: &mut IdAllocator<'_>,
     to: Option<Node>,
     merges: Option<&str>,
     summary: &BranchSummary,
-) -> Planned {
+) -> PlannedLines {
     let id = minter.id();
     let old_leaf = tree.leaf().map(|leaf| tree.id(leaf));
     let from_id = merges.or(old_leaf).unwrap_or("root");
@@ -101,9 +106,9 @@ pub fn plan_summary(
         push_raw_member(&mut members, "merge", b"true");
     }
     let parent_id = to.map(|to| tree.id(to));
-    Planned {
+    PlannedLines {
         lines: vec![minter.line("branch_summary", &id, parent_id, &members)],
         entry_ids: vec![id],
-        ..Planned::default()
+        ..PlannedLines::default()
     }
 }

@@ -16,20 +16,32 @@ pub mod validate;
 
 use crate::id::{self, EntryId, Source};
 use crate::json;
-use crate::log::migrate::optional_literal;
+use crate::json::quoted_or_null;
 use crate::timestamp;
 use crate::tree::Tree;
 use hashbrown::HashSet;
 
+/// Lines that a flow has planned, ready to be written.
+#[derive(Debug, Default)]
+pub struct PlannedLines {
+    /// Whole entries, without line breaks, in file order.
+    pub lines: Vec<Vec<u8>>,
+    /// Their ids, leaf records left out.
+    pub entry_ids: Vec<EntryId>,
+    /// How many lines there are up to the end of each operation, where several are written
+    /// together.
+    pub ends: Vec<usize>,
+}
+
 /// Makes the lines of one operation: fresh ids, one timestamp.
-pub struct Minter<'a> {
+pub struct IdAllocator<'a> {
     tree: &'a Tree,
     source: &'a dyn Source,
     now: String,
     minted: HashSet<EntryId>,
 }
 
-impl<'a> Minter<'a> {
+impl<'a> IdAllocator<'a> {
     pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
         Self {
             tree,
@@ -85,7 +97,7 @@ pub fn line(
     line.extend_from_slice(b",\"id\":");
     json::push_string(&mut line, id.as_str());
     line.extend_from_slice(b",\"parentId\":");
-    line.extend_from_slice(&optional_literal(parent_id));
+    line.extend_from_slice(&quoted_or_null(parent_id));
     line.extend_from_slice(b",\"timestamp\":");
     json::push_string(&mut line, timestamp);
     line.extend_from_slice(members);

@@ -1,12 +1,12 @@
 //! `navigate_tree` (protocol.md §4): plan → resolve → commit, without the waiting between them.
 
 use super::leaf::{self, BranchSummary};
-use super::{Minter, push_text_member, summarize};
+use super::{IdAllocator, push_text_member, summarize};
+use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::PlannedLines;
 use crate::id::{EntryId, Source};
 use crate::json::{self, Elements};
-use crate::log::scan::{Kind, Role};
-use crate::session::Planned;
 use crate::tree::{Cause, Node, Tree};
 
 /// Where a navigation goes and what it leaves. Positions are ids: the tree may be read anew before
@@ -43,7 +43,7 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     let old_leaf = tree.leaf();
     let is_input = is_users(tree, target) || tree.kind(target) == Kind::CustomMessage;
     let rewinds = rewind && is_input;
-    if !rewinds && tree.settle(old_leaf) == tree.settle(Some(target)) {
+    if !rewinds && tree.skip_bookkeeping(old_leaf) == tree.skip_bookkeeping(Some(target)) {
         return Navigation::AlreadyThere;
     }
     let new_leaf = if is_input {
@@ -193,7 +193,7 @@ pub fn commit(
     plan: &Plan,
     summary: Option<&BranchSummary>,
     label: Option<&str>,
-) -> Result<Planned> {
+) -> Result<PlannedLines> {
     let find = |id: &EntryId| {
         let found = tree.find(id.as_str());
         found.ok_or_else(|| Error::entry_not_found(id.as_str()))
@@ -202,13 +202,13 @@ pub fn commit(
         Some(_) => tree.leaf(),
         None => plan.new_leaf_id.as_ref().map(find).transpose()?,
     };
-    let mut minter = Minter::new(tree, source);
+    let mut minter = IdAllocator::new(tree, source);
     let mut planned = match summary {
         Some(summary) => {
             let merges = plan.merges.as_ref().map(EntryId::as_str);
             leaf::plan_summary(tree, &mut minter, new_leaf, merges, summary)
         }
-        None => Planned::default(),
+        None => PlannedLines::default(),
     };
     if summary.is_none() && new_leaf != tree.leaf() {
         let record = leaf::record(&mut minter, tree, new_leaf, Cause::NavigateTree);
@@ -236,9 +236,9 @@ pub fn label_at_leaf(
     source: &dyn Source,
     target_id: &EntryId,
     label: &str,
-) -> Planned {
-    let mut planned = Planned::default();
-    let mut minter = Minter::new(tree, source);
+) -> PlannedLines {
+    let mut planned = PlannedLines::default();
+    let mut minter = IdAllocator::new(tree, source);
     let leaf_id = tree.leaf().map(|leaf| tree.id(leaf));
     push_label(
         &mut planned,
@@ -251,8 +251,8 @@ pub fn label_at_leaf(
 }
 
 fn push_label(
-    planned: &mut Planned,
-    minter: &mut Minter<'_>,
+    planned: &mut PlannedLines,
+    minter: &mut IdAllocator<'_>,
     parent_id: Option<&str>,
     target_id: &str,
     label: &str,

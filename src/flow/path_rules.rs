@@ -5,10 +5,10 @@
 use super::append::NewEntry;
 use super::paths::Paths;
 use crate::context::agent;
+use crate::entry::{Kind, Role};
 use crate::error::{Error, Result};
 use crate::id::EntryId;
 use crate::json;
-use crate::log::scan::{Kind, Role};
 use crate::tree::{Node, Tree};
 use hashbrown::HashMap;
 

@@ -1,14 +1,14 @@
 //! `cherry_pick`: copies of messages of other branches (semantics.md §5). Pure.
 
-use super::Minter;
+use super::IdAllocator;
 use super::fork::{OpenCall, unanswered_calls};
 use crate::context::kind_and_role;
+use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::PlannedLines;
 use crate::id::Source;
 use crate::json;
-use crate::log::migrate::{literal, optional_literal};
-use crate::log::scan::{Kind, Role};
-use crate::session::Planned;
+use crate::json::{quoted, quoted_or_null};
 use crate::tree::Tree;
 
 /// One message to copy: its id, and the entry as delivered.
@@ -20,20 +20,20 @@ pub struct Picked {
 /// The copies at the leaf, in the order given, byte for byte but for id, parent, timestamp and
 /// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their
 /// results right behind them (`unansweredToolCalls`).
-pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<Planned> {
+pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<PlannedLines> {
     check(picked)?;
-    let mut minter = Minter::new(tree, source);
+    let mut minter = IdAllocator::new(tree, source);
     let mut parent_id = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
-    let mut planned = Planned::default();
+    let mut planned = PlannedLines::default();
     for Picked { id, entry } in picked {
         let copy_id = minter.id();
-        let parent = optional_literal(parent_id.as_deref());
+        let parent = quoted_or_null(parent_id.as_deref());
         let mut line = entry.clone();
         for (name, value) in [
-            ("id", literal(copy_id.as_str())),
+            ("id", quoted(copy_id.as_str())),
             ("parentId", parent),
-            ("timestamp", literal(minter.now())),
-            ("copiedFrom", literal(id)),
+            ("timestamp", quoted(minter.now())),
+            ("copiedFrom", quoted(id)),
         ] {
             line = json::with_member(&line, name, &value);
         }

@@ -7,8 +7,8 @@
 use crate::context::agent;
 use crate::context::content::{self, Block};
 use crate::context::{Edits, kind_and_role};
+use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Members};
-use crate::log::scan::{Kind, Role};
 use crate::summarizer::conversation::{self, Budget};
 use crate::summarizer::{FileLists, MERGE_PREAMBLE, PREAMBLE, Request, Subject};
 use crate::tools::{self, Access};
@@ -22,7 +22,7 @@ const GOAL_CHARACTERS: usize = 2000;
 
 /// What the client wants of the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct SummaryOptions {
     pub custom_instructions: Option<String>,
     /// The custom instructions replace the usual structure.
     pub replace_instructions: bool,
@@ -57,7 +57,7 @@ pub struct Material {
 pub fn request(
     entries: Vec<Vec<u8>>,
     previous_summary: Option<String>,
-    wishes: Wishes,
+    wishes: SummaryOptions,
     budget: Budget,
 ) -> Request {
     let material = Material {
@@ -70,7 +70,7 @@ pub fn request(
 }
 
 /// The request for a branch: what a model saw of it, in the order in which it saw it.
-pub fn branch_request(material: Material, wishes: Wishes, budget: Budget) -> Request {
+pub fn branch_request(material: Material, wishes: SummaryOptions, budget: Budget) -> Request {
     let is_blank = |text: &String| text.trim().is_empty();
     let mut edits = Edits::default();
     for entry in material.kept.iter().flatten().chain(&material.entries) {
@@ -326,7 +326,12 @@ mod tests {
     }
 
     fn request_for(given: &[Value]) -> Request {
-        request(entries(given), None, Wishes::default(), Budget::default())
+        request(
+            entries(given),
+            None,
+            SummaryOptions::default(),
+            Budget::default(),
+        )
     }
 
     fn call(tool: &str, arguments: Value) -> Value {
@@ -426,7 +431,7 @@ mod tests {
             context_window: 30,
             reserve_tokens: 4,
         };
-        let request = request(given, None, Wishes::default(), budget);
+        let request = request(given, None, SummaryOptions::default(), budget);
         assert!(
             !request.conversation.contains("far"),
             "{}",
@@ -501,7 +506,7 @@ mod tests {
 
     #[test]
     fn blank_wishes_are_none() {
-        let wishes = Wishes {
+        let wishes = SummaryOptions {
             custom_instructions: Some(" \n".into()),
             replace_instructions: true,
         };
@@ -551,7 +556,7 @@ mod tests {
             let request = request(
                 vec![entry.into_bytes()],
                 None,
-                Wishes::default(),
+                SummaryOptions::default(),
                 Budget::default(),
             );
             assert_eq!(request.files.read_files, read);
@@ -574,7 +579,7 @@ mod tests {
             .iter()
             .map(|entry| entry.as_bytes().to_vec())
             .collect();
-        let request = request(given, None, Wishes::default(), Budget::default());
+        let request = request(given, None, SummaryOptions::default(), Budget::default());
         assert_eq!(request, Request::default());
     }
 }

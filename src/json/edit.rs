@@ -11,6 +11,18 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     push_utf8(out, text.as_bytes());
 }
 
+/// A JSON string literal.
+pub fn quoted(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    push_string(&mut out, text);
+    out
+}
+
+/// A JSON string literal, or null.
+pub fn quoted_or_null(text: Option<&str>) -> Vec<u8> {
+    text.map_or_else(|| b"null".to_vec(), quoted)
+}
+
 /// As [`push_string`], for bytes that are known to be UTF-8.
 pub fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";

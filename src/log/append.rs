@@ -3,12 +3,12 @@
 //! Nothing is ever truncated, no short write continued, no sync retried: what is in the file stays
 //! there, and what failed is told.
 
-use super::file;
-use super::handle::{Access, Handle};
 use super::ingest::CURRENT_VERSION;
 use super::lines;
 use super::{FileLog, Log, OpenFile, Standing, Store};
 use crate::error::{Error, Kind, Result};
+use crate::os::file;
+use crate::os::handle::{Access, Handle};
 use crate::tree::Tree;
 use std::fs::{File, TryLockError};
 use std::io::{self, Seek, Write};
@@ -85,7 +85,7 @@ impl Log {
 
     /// Writes whole lines (without their line breaks) in one call. The lock is held and the file is
     /// refreshed. Nothing is in the tree before [`Log::take_in`].
-    pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<Landed> {
+    pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         match &mut self.store {
             Store::File(log) if log.open.is_none() => {
                 let landed = log.write_first(new)?;
@@ -98,7 +98,7 @@ impl Log {
                 let start = memory.len() as u64;
                 let text = joined(&new, false);
                 memory.extend_from_slice(&text);
-                Ok(Landed {
+                Ok(WriteOutcome {
                     start,
                     bytes: text.len(),
                     lines: new,
@@ -118,7 +118,7 @@ impl Log {
     }
 
     /// Bytes of other writers before what was just written that have not been taken in.
-    pub fn unread_before(&self, landed: &Landed) -> u64 {
+    pub fn unread_before(&self, landed: &WriteOutcome) -> u64 {
         match &self.store {
             Store::File(log) => landed.start.saturating_sub(log.end),
             Store::Memory(_) => 0,
@@ -127,7 +127,7 @@ impl Log {
 
     /// Takes into the tree what stands in the file up to and with the lines that were just written;
     /// returns how many of those are there whole.
-    pub fn take_in(&mut self, tree: &mut Tree, landed: &Landed) -> Result<usize> {
+    pub fn take_in(&mut self, tree: &mut Tree, landed: &WriteOutcome) -> Result<usize> {
         if let Store::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
@@ -166,7 +166,7 @@ impl Log {
 /// What one `write` did.
 #[derive(Debug)]
 #[must_use]
-pub struct Landed {
+pub struct WriteOutcome {
     lines: Vec<Vec<u8>>,
     /// Where the first line starts in the file.
     start: u64,
@@ -184,7 +184,7 @@ pub struct Landed {
 
 impl FileLog {
     /// Makes the file with its header and first entries.
-    fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<Landed> {
+    fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         let _claimed = self.claim.as_ref().map(|claim| claim()).transpose()?;
         let created = self.at.folder.create(&self.at.name);
         let created = match created {
@@ -228,7 +228,7 @@ impl FileLog {
         let file = self.file(&open, Access::Append)?;
         self.open = Some(open);
         self.end = start as u64;
-        Ok(Landed {
+        Ok(WriteOutcome {
             start: start as u64,
             bytes: text.len() - start,
             lines: new,
@@ -239,7 +239,7 @@ impl FileLog {
         })
     }
 
-    fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<Landed> {
+    fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         let Some(file) = &lock.file else {
             return Err(Error::new(
                 Kind::StorageIo,
@@ -255,7 +255,7 @@ impl FileLog {
             Err(error) => return Err(self.failed("write", &error)),
         };
         let end = self.end_of_write(file, written)?;
-        let landed = |failure, ends_in_break| Landed {
+        let landed = |failure, ends_in_break| WriteOutcome {
             start: end - written as u64 + lead as u64,
             bytes: written.saturating_sub(lead),
             lines: new,

@@ -1,12 +1,12 @@
 //! Entries' bodies, read when somebody asks for them, and handed out as version 3 with references
 //! resolved; otherwise byte for byte as stored (protocol.md §3, storage.md §1, §4).
 
-use super::extracts;
-use super::file::{self, Status};
 use super::migrate::{self, Boundaries, Given};
-use super::scan::{self, Kind, Line, Role};
+use super::preview_cache;
+use crate::entry::{Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json::{self, Members};
+use crate::os::file::{self, Status};
 use crate::tree::{Flags, Node, Place, Tree};
 use std::fs::File;
 use std::io;
@@ -33,7 +33,7 @@ enum Source {
         file: Arc<File>,
         /// Set when something else is found in it than was read before.
         stale: Arc<AtomicBool>,
-        extracts: Arc<extracts::Slot>,
+        extracts: Arc<preview_cache::Slot>,
         /// What the file was like when every line of it was checked, if that is told from any later edit.
         checked: Option<Arc<Status>>,
     },
@@ -96,7 +96,7 @@ impl Bodies {
     pub fn file(
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
-        extracts: Arc<extracts::Slot>,
+        extracts: Arc<preview_cache::Slot>,
         checked: Option<Arc<Status>>,
         version: u64,
         boundaries: Boundaries,
@@ -219,7 +219,7 @@ impl Bodies {
                 first_kept_entry_id: boundary.map(|kept| kept.map(|kept| tree.id(kept).to_owned())),
             }));
         } else if flags.has(Flags::REPARENTED) {
-            let parent_id = migrate::optional_literal(parent_id().as_deref());
+            let parent_id = crate::json::quoted_or_null(parent_id().as_deref());
             edits.push(Edit::Member("parentId", parent_id));
         }
         if self.version < 3 && tree.role(node) == Role::Custom {
@@ -276,7 +276,7 @@ impl Bodies {
 
     /// The file, and where its extracts are kept; `None` for what is in no file, and for version 1, whose
     /// entries have no ids.
-    pub(super) fn stored_file(&self) -> Option<(&File, &extracts::Slot)> {
+    pub(super) fn stored_file(&self) -> Option<(&File, &preview_cache::Slot)> {
         match &self.source {
             Source::File { file, extracts, .. } if self.version > 1 => Some((file, extracts)),
             _ => None,
@@ -284,7 +284,7 @@ impl Bodies {
     }
 
     /// Where the file's extracts are kept; `None` for what can have none.
-    pub fn extracts(&self) -> Option<&extracts::Slot> {
+    pub fn extracts(&self) -> Option<&preview_cache::Slot> {
         self.stored_file().map(|(_, extracts)| extracts)
     }
 }
@@ -441,10 +441,10 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     }
     debug_assert!(tree.kind(record) == Kind::LeafRecord);
     let value = match resolved {
-        Some(node) => migrate::literal(tree.id(node)),
+        Some(node) => crate::json::quoted(tree.id(node)),
         // Behind the record comes nothing but the compaction.
-        None if tree.kind(node) == Kind::Compaction => migrate::literal(tree.id(node)),
-        None => migrate::optional_literal(none),
+        None if tree.kind(node) == Kind::Compaction => crate::json::quoted(tree.id(node)),
+        None => crate::json::quoted_or_null(none),
     };
     Some(Edit::Member(member, value))
 }

@@ -4,12 +4,12 @@
 //! under its own (storage.md §5). What is in it is the caller's to say; making it durable, too.
 
 use super::body::Bodies;
-use super::file::{self, Location};
-use super::handle::{Access, Handle};
 use super::ingest::Ingest;
-use super::temporary::Temporary;
-use super::{FileLog, Log, OpenFile, Opened, lines};
+use super::{FileLog, Log, OpenFile, OpenedLog, lines};
 use crate::error::{Error, Result};
+use crate::os::file::{self, Location};
+use crate::os::handle::{Access, Handle};
+use crate::os::temporary::Temporary;
 use crate::tree::{Copied, Place, Tree};
 use std::fs::File;
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ pub struct Verbatim<'a> {
 
 /// What a finished draft has become.
 pub struct Made {
-    pub opened: Opened,
+    pub opened: OpenedLog,
     pub file: Arc<File>,
 }
 

@@ -4,8 +4,8 @@
 //! entry by its position among the parsed lines. Version 2 calls the message role `custom`
 //! `hookMessage`. Nothing here writes; what the file becomes is [`super::rewrite`]'s.
 
-use super::scan::Facts;
-use crate::json::{self, Members};
+use crate::entry::Facts;
+use crate::json::{self, Members, quoted, quoted_or_null};
 use crate::tree::{Node, Place};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -100,12 +100,12 @@ pub fn from_v1(object: &[u8], given: &Given) -> Vec<u8> {
     if let Some(kept) = &given.first_kept_entry_id {
         text = json::without_member(&text, "firstKeptEntryIndex");
         let kept = kept.as_ref().unwrap_or(&given.id);
-        text = json::with_member(&text, "firstKeptEntryId", &literal(kept));
+        text = json::with_member(&text, "firstKeptEntryId", &quoted(kept));
     }
     let mut identity = b",\"id\":".to_vec();
     json::push_string(&mut identity, &given.id);
     identity.extend_from_slice(b",\"parentId\":");
-    identity.extend_from_slice(&optional_literal(given.parent_id.as_deref()));
+    identity.extend_from_slice(&quoted_or_null(given.parent_id.as_deref()));
     match type_end(&text) {
         Some(at) => json::splice(&text, &[(at..at, &identity)]),
         None => text,
@@ -123,18 +123,6 @@ pub fn rename_role(object: &[u8]) -> Vec<u8> {
         }
         _ => object.to_vec(),
     }
-}
-
-/// A JSON string literal.
-pub fn literal(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    json::push_string(&mut out, text);
-    out
-}
-
-/// A JSON string literal, or null.
-pub fn optional_literal(text: Option<&str>) -> Vec<u8> {
-    text.map_or_else(|| b"null".to_vec(), literal)
 }
 
 fn type_end(object: &[u8]) -> Option<usize> {

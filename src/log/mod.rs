@@ -4,19 +4,19 @@
 //!
 //! - [`scan`]: bytes of a line → envelope, every byte checked;
 //! - [`lines`]: a file's lines through one buffer;
-//! - [`sweep`]: a large file's lines, by several threads;
+//! - [`parallel_scan`]: a large file's lines, by several threads;
 //! - [`recover`]: what a damaged line still holds;
 //! - [`ingest`]: lines → [`Tree`], with diagnostics;
 //! - [`migrate`]: versions 1 and 2 read as version 3;
 //! - [`body`]: bodies on demand;
 //! - [`index`]: what was found, kept for the next opening;
-//! - [`extracts`]: what rows show of bodies, kept for the next view;
-//! - [`covered`]: whether what is kept is of this file, as it is;
+//! - [`preview_cache`]: what rows show of bodies, kept for the next view;
+//! - [`fingerprint`]: whether what is kept is of this file, as it is;
 //! - [`append`]: lock, refresh, one write;
 //! - [`copy`]: a new file and its tree, made together;
 //! - [`whole`]: all lines under another header;
 //! - [`rewrite`]: the one time a file is replaced;
-//! - [`carry`]: what still arrives in a file that has been replaced;
+//! - [`late_writes`]: what still arrives in a file that has been replaced;
 //! - [`repair`]: what can be done about damage, when somebody asks;
 //! - [`file`]: opening files safely;
 //! - [`temporary`]: files that are not finished, and what killed processes leave of them;
@@ -26,34 +26,30 @@
 
 pub mod append;
 pub mod body;
-pub mod carry;
 pub mod copy;
-pub mod covered;
 pub mod diagnostic;
-pub mod extracts;
-pub mod file;
-pub mod handle;
+pub mod fingerprint;
 pub mod index;
 pub mod ingest;
+pub mod late_writes;
 pub mod lines;
 pub mod migrate;
+pub mod parallel_scan;
+pub mod preview_cache;
 pub mod recover;
 pub mod repair;
 pub mod rewrite;
-pub mod scan;
-pub mod sweep;
-pub mod temporary;
 pub mod whole;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json;
+use crate::os::file::{self, Identity, Location, Status};
+use crate::os::handle::{Access, Handle};
 use crate::timestamp;
 use crate::tree::Tree;
 use body::{Bodies, Memory};
 use diagnostic::{Damage, Diagnostic};
-use file::{Identity, Location, Status};
-use handle::{Access, Handle};
 use ingest::{CURRENT_VERSION, Header, Ingest};
 use lines::Lines;
 use std::cell::Cell;
@@ -101,12 +97,12 @@ struct FileLog {
 struct OpenFile {
     /// The path's status when it was last found to be as expected.
     seen: Cell<Option<Status>>,
-    /// Opened read-only at first, since opening never writes; for appends too by the first one.
+    /// OpenedLog read-only at first, since opening never writes; for appends too by the first one.
     handle: Handle,
     identity: Identity,
     /// Set by whoever finds another body than expected.
     stale: Arc<AtomicBool>,
-    extracts: Arc<extracts::Slot>,
+    extracts: Arc<preview_cache::Slot>,
     /// The file's status when every line of it was checked; `None` if a later edit might not show in it.
     checked: Option<Arc<Status>>,
 }
@@ -125,7 +121,7 @@ impl OpenFile {
 }
 
 /// What opening a file gives.
-pub struct Opened {
+pub struct OpenedLog {
     pub log: Log,
     pub tree: Tree,
     pub diagnostics: Vec<Diagnostic>,
@@ -145,12 +141,12 @@ pub enum Standing {
 
 impl Log {
     /// Opens and reads a session file. Never writes (storage.md §2).
-    pub fn open(at: Location) -> Result<Opened> {
+    pub fn open(at: Location) -> Result<OpenedLog> {
         Self::open_unless(at, &Cancel::new())
     }
 
     /// As [`Log::open`], until it is cancelled.
-    pub fn open_unless(at: Location, cancel: &Cancel) -> Result<Opened> {
+    pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let file = at.folder.file(&at.name, Access::Read)?;
         let status = file::status_of(&file)
             .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
@@ -342,7 +338,7 @@ enum Tail {
 
 impl FileLog {
     /// The log and its tree, once the whole file has been read.
-    fn opened(mut self, mut ingest: Ingest, mut tree: Tree) -> Opened {
+    fn opened(mut self, mut ingest: Ingest, mut tree: Tree) -> OpenedLog {
         let torn = ingest
             .diagnostics
             .iter()
@@ -351,7 +347,7 @@ impl FileLog {
         tree.set_leaf(tree.file_leaf());
         ingest.report_links(&tree);
         let diagnostics = std::mem::take(&mut ingest.diagnostics);
-        Opened {
+        OpenedLog {
             log: Log {
                 store: Store::File(self),
                 ingest,
@@ -422,17 +418,17 @@ impl FileLog {
         }
         loop {
             let size = file::status_of(&file).map_err(failed)?.size;
-            let plan = sweep::Plan::for_bytes(size.saturating_sub(self.end));
+            let plan = parallel_scan::Plan::for_bytes(size.saturating_sub(self.end));
             let plan = plan.filter(|_| self.ends_in_break);
             if let Some(plan) = plan {
                 let start = self.end;
                 let hasher = tree.id_hasher().clone();
-                sweep::sweep(&file, start, size, plan, &hasher, |range| {
+                parallel_scan::sweep(&file, start, size, plan, &hasher, |range| {
                     if cancel.is_cancelled() {
                         return Err(Error::cancelled());
                     }
-                    tree.expect(range.expected);
-                    tree.look_ahead(range.hashes());
+                    tree.reserve(range.expected);
+                    tree.prefetch(range.hashes());
                     for line in range.lines() {
                         ingest.swept(tree, &bodies, &line)?;
                         self.end = line.end();
@@ -462,7 +458,7 @@ impl FileLog {
                 }
                 self.end = end;
                 self.ends_in_break = terminated;
-                if plan.is_some() && size.saturating_sub(end) >= sweep::WORTHWHILE {
+                if plan.is_some() && size.saturating_sub(end) >= parallel_scan::WORTHWHILE {
                     break true;
                 }
             };

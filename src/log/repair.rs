@@ -6,15 +6,16 @@
 
 use super::append::{self, TryLock};
 use super::diagnostic::{Damage, Diagnostic};
-use super::file::Location;
-use super::handle::Access;
 use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::rewrite::{self, copy_range};
-use super::scan::{self, Line};
-use super::{Log, Opened, Standing, Store, temporary};
+use super::{Log, OpenedLog, Standing, Store};
+use crate::entry::{Line, scan};
 use crate::error::{Error, Kind, Result};
+use crate::os::file::Location;
+use crate::os::handle::Access;
+use crate::os::temporary;
 use crate::tree::Place;
 use std::ffi::OsString;
 use std::fs::File;
@@ -41,7 +42,7 @@ pub struct Report {
     /// Where the damaged bytes are; `None` if there are none or nothing was done.
     pub quarantine: Option<PathBuf>,
     /// The file that was replaced, if it was: others may still have it open and write to it.
-    pub replaced: Option<Opened>,
+    pub replaced: Option<OpenedLog>,
 }
 
 /// Repairs the file, or with `dry_run` says what would be done and writes nothing. `versionUnsupported`
@@ -75,7 +76,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
         opened = read;
         Some(lock)
     };
-    let Opened {
+    let OpenedLog {
         log,
         tree,
         diagnostics,
@@ -111,7 +112,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
         report.quarantine = Some(quarantine(at, &file, &plan)?);
     }
     rewrite::replace(at, at, |out| write_repaired(out, &file, &plan, end))?;
-    report.replaced = Some(Opened {
+    report.replaced = Some(OpenedLog {
         log,
         tree,
         diagnostics: Vec::new(),

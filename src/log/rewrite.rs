@@ -4,16 +4,16 @@
 
 use super::append::Lock;
 use super::body::Bodies;
-use super::file::{self, Location};
-use super::handle::Access;
 use super::ingest::{CURRENT_VERSION, trimmed};
 use super::lines::Lines;
 use super::recover::{Piece, recover};
-use super::scan::{self, Line};
-use super::temporary::{self, Temporary};
 use super::{FileLog, Log, Store};
+use crate::entry::{BadLine, Line, scan};
 use crate::error::{Error, Result};
 use crate::json;
+use crate::os::file::{self, Location};
+use crate::os::handle::Access;
+use crate::os::temporary::{self, Temporary};
 use crate::tree::{Node, Place, Tree};
 use std::collections::HashMap;
 use std::fs::File;
@@ -37,7 +37,7 @@ impl Log {
 
     /// Rewrites the file as version 3 and keeps the original beside it. The lock is held and
     /// everything in the file is in `tree`; afterwards the log has to be opened again, and the old
-    /// file watched for a while ([`super::carry`]).
+    /// file watched for a while ([`super::late_writes`]).
     pub fn rewrite(&mut self, lock: &Lock, tree: &Tree) -> Result<()> {
         let bodies = self.bodies();
         let (Store::File(log), Some(old)) = (&self.store, lock.file()) else {
@@ -239,10 +239,7 @@ impl Migration<'_> {
     /// The parts of a line, as opening the file found them, with the bytes of zero between them.
     fn pieces(&self, text: &[u8], start: u64) -> Vec<Piece> {
         let is_sound = std::str::from_utf8(text).is_ok()
-            && !matches!(
-                scan::scan_line(text),
-                Err(scan::BadLine::InvalidJson { .. })
-            );
+            && !matches!(scan::scan_line(text), Err(BadLine::InvalidJson { .. }));
         if is_sound {
             let span = trimmed(text);
             let whole = !span.is_empty();

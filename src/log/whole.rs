@@ -3,11 +3,11 @@
 //! Lines of version 3 are copied byte for byte, damaged ones and leaf records included; versions 1 and 2 as
 //! migrated. What follows the last line break may be in flight and is left out.
 
-use super::file::Location;
-use super::handle::Access;
 use super::ingest::{CURRENT_VERSION, Header};
-use super::{FileLog, Log, OpenFile, Opened, Store, rewrite};
+use super::{FileLog, Log, OpenFile, OpenedLog, Store, rewrite};
 use crate::error::{Error, Kind, Result};
+use crate::os::file::Location;
+use crate::os::handle::Access;
 use crate::tree::Tree;
 use std::fs::File;
 use std::io::{self, Write};
@@ -69,7 +69,7 @@ impl Whole {
     }
 
     /// Makes a session that is never written to disk.
-    pub fn into_memory(self, header: Header) -> Result<Opened> {
+    pub fn into_memory(self, header: Header) -> Result<OpenedLog> {
         let mut lines = match self.lines {
             Lines::Made(lines) => lines,
             Lines::Stored { .. } => Vec::new(),
@@ -79,7 +79,7 @@ impl Whole {
         let mut tree = Tree::new();
         log.fill(&mut tree, lines)?;
         tree.set_leaf(tree.file_leaf());
-        Ok(Opened {
+        Ok(OpenedLog {
             log,
             tree,
             diagnostics: Vec::new(),
@@ -87,7 +87,7 @@ impl Whole {
     }
 
     /// Makes the session file, synced with its folder, and opens it.
-    pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<Opened> {
+    pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
         rewrite::replace(&at, &at, |out| {
             out.write_all(header_line)?;
             out.write_all(b"\n")?;

@@ -3,12 +3,13 @@
 use super::lane;
 use super::method::Reply;
 use super::server::{Call, OpenSession};
+use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow;
+use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, NewParent};
 use crate::id::EntryId;
-use crate::session::{Core, Planned, Turn};
-use crate::sync::Durability;
+use crate::session::{SessionGuard, SessionState};
 use crate::wire::{self, Mutation, OnSession, notification};
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl Appended {
 pub(super) async fn append(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
-    turn: Turn,
+    turn: SessionGuard,
     expected: Option<Option<String>>,
     entries: Vec<NewEntry>,
 ) -> Result<Appended> {
@@ -99,7 +100,7 @@ pub(super) async fn append(
         .iter()
         .filter_map(|entry| entry.id.clone())
         .collect();
-    let plan = move |core: &Core| {
+    let plan = move |core: &SessionState| {
         let stored = |node| core.entry(node);
         let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
         // A retry has moved the leaf itself.
@@ -113,7 +114,7 @@ pub(super) async fn append(
         planned
     };
     let durability = open.session.syncer.durability();
-    let repeated = |core: &Core, _| core.repeated(chosen.iter());
+    let repeated = |core: &SessionState, _| core.repeated(chosen.iter());
     let (repeated, entry_ids) = commit(call, open, turn, plan, repeated).await?;
     // Some of them may have been in the file before.
     if let Some(entries) = repeated? {
@@ -135,13 +136,13 @@ pub(super) async fn append(
 pub(super) async fn commit<P, T, R>(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
-    turn: Turn,
+    turn: SessionGuard,
     plan: P,
     then: T,
 ) -> Result<(R, Vec<String>)>
 where
-    P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
-    T: FnOnce(&Core, bool) -> R,
+    P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
+    T: FnOnce(&SessionState, bool) -> R,
 {
     let session = &open.session;
     session.syncer.check()?;

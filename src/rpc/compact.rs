@@ -12,9 +12,9 @@ use crate::cancel::Cancel;
 use crate::context;
 use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
-use crate::flow::summarize::{self, Wishes};
+use crate::flow::summarize::{self, SummaryOptions};
 use crate::json;
-use crate::session::{Activity, Busy, Core, Turn, blocking};
+use crate::session::{Activity, Busy, SessionGuard, SessionState, blocking};
 use crate::summarizer::{self, ModelName, Subject, Usage};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
@@ -34,7 +34,7 @@ pub async fn prepare_compaction(
         Ok(prepared)
     });
     let prepared = prepared.await?;
-    let wishes = Wishes {
+    let wishes = SummaryOptions {
         custom_instructions: params.custom_instructions,
         replace_instructions: false,
     };
@@ -61,7 +61,7 @@ pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Rep
             .answer_timeout_ms
             .map_or(ANSWER_TIMEOUT, Duration::from_millis),
         on_no_answer: params.on_no_answer.unwrap_or_default(),
-        wishes: Wishes {
+        wishes: SummaryOptions {
             custom_instructions: params.custom_instructions,
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
@@ -101,7 +101,7 @@ struct Compactor {
     expected: Option<Option<String>>,
     answer_timeout: Duration,
     on_no_answer: wire::OnNoAnswer,
-    wishes: Wishes,
+    wishes: SummaryOptions,
     /// What the answers add for the summarizer.
     context: Vec<String>,
     /// Characters of summaries so far.
@@ -119,7 +119,11 @@ struct Prepared {
 
 /// Reads the context where that disturbs nobody. Bodies of more than `max_bytes` together are named, not
 /// kept.
-async fn prepare(turn: Turn, keep: u64, max_bytes: u64) -> Result<(Turn, Prepared)> {
+async fn prepare(
+    turn: SessionGuard,
+    keep: u64,
+    max_bytes: u64,
+) -> Result<(SessionGuard, Prepared)> {
     let path = read::steps(&turn, turn.leaf());
     let long = read::size_of_steps(&turn, &path) > INLINE_BYTES;
     let work = move || {
@@ -141,7 +145,7 @@ async fn prepare(turn: Turn, keep: u64, max_bytes: u64) -> Result<(Turn, Prepare
 
 impl Prepared {
     /// Names the entries instead where they have more than `max_bytes` together.
-    fn preparation(&self, wishes: &Wishes, max_bytes: u64) -> wire::CompactionPreparation {
+    fn preparation(&self, wishes: &SummaryOptions, max_bytes: u64) -> wire::CompactionPreparation {
         let plan = &self.plan;
         let prefix = plan.turn_prefix.as_ref();
         let all = plan.history.iter().chain(prefix.into_iter().flatten());
@@ -181,7 +185,7 @@ impl Prepared {
 }
 
 impl Compactor {
-    async fn run(&mut self, mut turn: Turn, busy: Busy) -> Result<Reply> {
+    async fn run(&mut self, mut turn: SessionGuard, busy: Busy) -> Result<Reply> {
         let server = Arc::clone(&self.call.server);
         // Without `initialize` later requests wait, so that a script means what it says.
         let busy = match server.client() {
@@ -336,14 +340,14 @@ impl Compactor {
     /// One write, then `session_compact`.
     async fn commit(
         &self,
-        turn: Turn,
+        turn: SessionGuard,
         prepared: &Prepared,
         compaction: Compaction,
     ) -> Result<Reply> {
         let (source, abort) = (Arc::clone(&self.call.server.source), self.abort.clone());
         let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
         let from_hook = compaction.from_hook;
-        let plan = move |core: &Core| {
+        let plan = move |core: &SessionState| {
             core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
             core.check_leaf_is_still(old_leaf_id.as_deref())?;
             if let Some(id) = &compaction.first_kept_entry_id {
@@ -358,7 +362,7 @@ impl Compactor {
             }
             Ok(compact::commit(&core.tree, &*source, &compaction))
         };
-        let then = |core: &Core, _wrote: bool| -> Result<Option<Vec<u8>>> {
+        let then = |core: &SessionState, _wrote: bool| -> Result<Option<Vec<u8>>> {
             let entry = core.leaf().map(|leaf| core.entry(leaf)).transpose()?;
             if let Some(entry) = &entry {
                 let server = &self.call.server;

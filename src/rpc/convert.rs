@@ -1,11 +1,11 @@
-//! Core ⇄ wire.
+//! SessionState ⇄ wire.
 
 use super::server::OpenSession;
+use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::diagnostic::{Damage, Diagnostic};
-use crate::session::Core;
-use crate::sync::Durability;
+use crate::session::SessionState;
 use crate::timestamp;
 use crate::tree::{Cause, Node, Tree};
 use crate::wire;
@@ -95,7 +95,7 @@ pub fn cause(cause: Cause) -> wire::MoveCause {
     }
 }
 
-pub fn session(open: &OpenSession, core: &Core) -> wire::Session {
+pub fn session(open: &OpenSession, core: &SessionState) -> wire::Session {
     let header = core.log.header();
     wire::Session {
         session_id: open.id.to_string(),

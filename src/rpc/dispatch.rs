@@ -9,13 +9,14 @@ use super::request::{Request, parse};
 use super::server::{Call, Server};
 use crate::error::{Error, Kind, Result};
 use crate::json;
+use crate::lock::lock;
 use crate::stdio::Class;
 use crate::wire::RequestId;
 use futures_util::FutureExt;
 use jsonrpsee::types::{Id, Response, ResponsePayload};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -188,7 +189,7 @@ impl Dispatcher {
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.gathered)
     }
 
     /// Waits until every request has been answered.
@@ -379,7 +380,7 @@ fn answer(call: &Call, raw_id: Option<&[u8]>, done: Done) {
             Reply::Pieces(pieces) => call.server.outbox.push_pieces(pieces),
         }
     }
-    let after = std::mem::take(&mut *call.after.lock().unwrap_or_else(PoisonError::into_inner));
+    let after = std::mem::take(&mut *lock(&call.after));
     for say in after {
         say();
     }

@@ -5,10 +5,10 @@
 
 use super::parallel::{CHUNK, in_order};
 use super::rows::RowReader;
+use crate::entry::{Kind, Role};
 use crate::error::Result;
 use crate::json;
 use crate::log::body::Bodies;
-use crate::log::scan::{Kind, Role};
 use crate::search::{BestField, Excerpt, Matcher, Query, row_words};
 use crate::tree::{Node, Place};
 use crate::view::{Entry, Outline, Snapshot, ToolCall};

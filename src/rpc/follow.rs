@@ -4,7 +4,8 @@
 use super::server::{OpenSession, Server};
 use crate::cancel::Cancel;
 use crate::error::{Kind, Result};
-use crate::session::{Core, Planned, Turn};
+use crate::flow::PlannedLines;
+use crate::session::{SessionGuard, SessionState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -43,7 +44,11 @@ impl Server {
     }
 
     /// Takes in what others have appended, and tells of it.
-    pub async fn caught_up(self: &Arc<Self>, open: &Arc<OpenSession>, turn: Turn) -> Result<Turn> {
+    pub async fn caught_up(
+        self: &Arc<Self>,
+        open: &Arc<OpenSession>,
+        turn: SessionGuard,
+    ) -> Result<SessionGuard> {
         let name_before = turn.tree.name().map(str::to_owned);
         let (mut turn, changes) = turn.refreshed().await?;
         self.announce(open, &turn, changes, name_before.as_deref());
@@ -53,7 +58,7 @@ impl Server {
 
     /// Looks after the session's old file, if it has just been replaced: for a minute, whether or not
     /// the session stays open.
-    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut Turn) {
+    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut SessionGuard) {
         if !turn.has_predecessor() || !self.begin_following(open) {
             return;
         }
@@ -107,7 +112,7 @@ impl Server {
         }
         let name_before = turn.tree.name().map(str::to_owned);
         // A commit of nothing: it carries over what is there.
-        let nothing = |_: &Core| Ok(Planned::default());
+        let nothing = |_: &SessionState| Ok(PlannedLines::default());
         let (turn, changes, committed) = turn.commit(&Cancel::new(), nothing).await;
         let Some(mut turn) = turn else {
             return false;

@@ -5,18 +5,19 @@ use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::registry::{Paths, Subject};
 use super::server::{Call, OpenSession, Server};
+use crate::durability::Durability;
+use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::{self, End, Position};
 use crate::flow::navigate::Draft;
-use crate::flow::{Minter, leaf, navigate};
+use crate::flow::{IdAllocator, leaf, navigate};
 use crate::id;
-use crate::log::file::Folder;
-use crate::log::scan::{Kind as EntryKind, Role};
 use crate::log::whole::Whole;
-use crate::log::{self, Log, Opened};
+use crate::log::{self, Log, OpenedLog};
+use crate::os::file::Folder;
 use crate::session::fork::Copy;
-use crate::session::{Core, Session, Turn, blocking};
-use crate::sync::{Durability, Unsynced};
+use crate::session::sync::Unsynced;
+use crate::session::{Session, SessionGuard, SessionState, blocking};
 use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;
@@ -243,7 +244,7 @@ struct Source {
 }
 
 impl Source {
-    fn read(core: &Core, end: End, entry: Option<Node>, close_calls: bool) -> Result<Self> {
+    fn read(core: &SessionState, end: End, entry: Option<Node>, close_calls: bool) -> Result<Self> {
         let closing = fork::closing_messages(&core.tree, end.tip);
         let closing = closing.into_iter().map(|node| core.entry(node));
         let open_calls = fork::unanswered_calls(&closing.collect::<Result<Vec<_>>>()?);
@@ -310,12 +311,12 @@ struct Written {
 /// Copies all lines of the session, synced. Without any the new session has no file yet.
 fn copied_whole(
     server: &Server,
-    turn: Turn,
+    turn: SessionGuard,
     header: log::ingest::Header,
-) -> Result<(Opened, Option<Written>)> {
+) -> Result<(OpenedLog, Option<Written>)> {
     let (from, to) = (turn.tree.file_leaf(), turn.leaf());
     let record = (from != to).then(|| {
-        let mut minter = Minter::new(&turn.tree, &*server.source);
+        let mut minter = IdAllocator::new(&turn.tree, &*server.source);
         leaf::record_from(&mut minter, &turn.tree, from, to, Cause::SetLeaf)
     });
     let whole = Whole::prepare(&turn.log, &turn.tree, record)?;
@@ -327,7 +328,7 @@ fn copied_whole(
     let location = server.store.place(&header)?;
     let log = Log::create(location.clone(), header);
     if whole.is_empty() && !server.writes_files_at_once() {
-        let opened = Opened {
+        let opened = OpenedLog {
             log,
             tree: Tree::new(),
             diagnostics: Vec::new(),
@@ -347,14 +348,14 @@ fn copied(
     copy: &Copy,
     header: log::ingest::Header,
     (ephemeral, synced): (bool, bool),
-) -> Result<(Opened, Option<Written>)> {
+) -> Result<(OpenedLog, Option<Written>)> {
     if ephemeral {
         return Ok((copy.to_memory(header)?, None));
     }
     let location = server.store.place(&header)?;
     let log = Log::create(location.clone(), header);
     if copy.is_empty() && !server.writes_files_at_once() {
-        let opened = Opened {
+        let opened = OpenedLog {
             log,
             tree: Tree::new(),
             diagnostics: Vec::new(),

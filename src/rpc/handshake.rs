@@ -4,8 +4,9 @@ use super::convert;
 use super::method::Reply;
 use super::server::{Call, Client, MAX_ANSWER};
 use crate::error::{Error, Kind, Result};
+use crate::os::process;
+use crate::schema;
 use crate::wire;
-use crate::{process, schema};
 use std::sync::Arc;
 
 /// The protocol this daemon speaks.

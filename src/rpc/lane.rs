@@ -8,17 +8,20 @@ use super::append::Appended;
 use super::convert;
 use super::server::{Call, OpenSession, Server};
 use crate::cancel::Cancel;
+use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, Source};
-use crate::session::commit::{Committed, Work, landed_in_part, still_waits};
-use crate::session::{Changes, Core, Planned, Turn};
-use crate::sync::{Durability, Repeated};
+use crate::lock::lock;
+use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
+use crate::session::sync::Repeated;
+use crate::session::{Changes, SessionGuard, SessionState};
 use futures_util::FutureExt;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -216,7 +219,7 @@ async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
 fn tell(
     server: &Arc<Server>,
     open: &Arc<OpenSession>,
-    turn: &mut Turn,
+    turn: &mut SessionGuard,
     changes: Changes,
     written: Written,
     name_before: Option<&str>,
@@ -294,10 +297,10 @@ impl Request {
     /// they are written.
     fn plan(
         &self,
-        core: &Core,
+        core: &SessionState,
         planner: &mut Planner<'_>,
         is_last: bool,
-    ) -> Result<Option<Planned>> {
+    ) -> Result<Option<PlannedLines>> {
         let stored = |node| core.entry(node);
         let planned = planner.plan(&self.entries, &stored);
         match &planned {
@@ -350,9 +353,9 @@ impl Work for Batch {
         bytes.sum::<u64>() > INLINE_BATCH_BYTES
     }
 
-    fn plan(&mut self, core: &Core) -> Result<Planned> {
+    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
         let mut planner = Planner::new(&core.tree, &*self.source);
-        let mut all = Planned::default();
+        let mut all = PlannedLines::default();
         let mut bytes = 0;
         for (index, request) in self.waiting.iter().enumerate() {
             let is_last = index + 1 == self.waiting.len();
@@ -439,7 +442,7 @@ impl Outcome {
 
 impl Batch {
     /// Takes out those that `committed` has settled.
-    fn written(&mut self, committed: Result<Committed>) -> Written {
+    fn written(&mut self, committed: Result<CommitOutcome>) -> Written {
         let planned = std::mem::take(&mut self.planned);
         let (whole, failure, unsynced) = match committed {
             Ok(committed) => (committed.whole, committed.failure, committed.unsynced),
@@ -482,8 +485,4 @@ impl Batch {
         }
         written
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,10 +5,10 @@ use super::convert;
 use super::method::Reply;
 use super::server::Call;
 use crate::budget::SHOWN_ROW_BYTES;
-use crate::catalogue::Row;
 use crate::error::{Error, Result};
-use crate::listing::Listing;
 use crate::session::blocking;
+use crate::store::catalogue::Row;
+use crate::store::listing::Listing;
 use crate::store::trash::Trashed;
 use crate::timestamp::{self, Millis};
 use crate::wire;
@@ -365,7 +365,7 @@ fn session_row(row: &Listing) -> wire::SessionRow {
 mod tests {
     use super::*;
     use crate::error::Kind;
-    use crate::log::file::{Identity, Status};
+    use crate::os::file::{Identity, Status};
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 

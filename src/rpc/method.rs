@@ -7,6 +7,7 @@ use super::{
     tree, turns,
 };
 use crate::error::Result;
+use crate::lock::lock;
 use crate::wire;
 use jsonrpsee::Extensions;
 use jsonrpsee::core::RegisterMethodError;
@@ -17,7 +18,7 @@ use serde::de::DeserializeOwned;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a handler answers.
 pub enum Reply {
@@ -173,8 +174,4 @@ where
 
 fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     lock(slot).take()
-}
-
-fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,12 +7,13 @@ use super::method::Reply;
 use super::notify::SessionTree;
 use super::server::{Call, OpenSession};
 use super::summaries;
+use crate::entry::Kind;
 use crate::error::{self, Error, Result};
-use crate::flow::Minter;
+use crate::flow::IdAllocator;
+use crate::flow::PlannedLines;
 use crate::flow::leaf::{self, BranchSummary};
 use crate::flow::validate;
-use crate::log::scan::Kind;
-use crate::session::{Core, Planned, Turn};
+use crate::session::{SessionGuard, SessionState};
 use crate::timestamp;
 use crate::tree::{Cause, Move, Node, Position};
 use crate::wire;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
     let to = params.leaf_id.clone();
-    let find = move |core: &Core| core.find_position(to.as_deref());
+    let find = move |core: &SessionState| core.find_position(to.as_deref());
     let moved = go(
         &call,
         &open,
@@ -55,7 +56,7 @@ pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply
     let (open, turn) = call.mutable(&params).await?;
     let summary = params.summary.as_ref().map(summaries::given);
     let to = params.entry_id.clone();
-    let find = move |core: &Core| core.find_position(to.as_deref());
+    let find = move |core: &SessionState| core.find_position(to.as_deref());
     let moved = go(
         &call,
         &open,
@@ -77,7 +78,7 @@ pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply
 
 pub async fn undo_navigation(call: Arc<Call>, params: wire::UndoNavigationParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
-    let find = |core: &Core| leaf::history_target(&core.tree, Cause::Undo);
+    let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Undo);
     let moved = go(
         &call,
         &open,
@@ -97,7 +98,7 @@ pub async fn undo_navigation(call: Arc<Call>, params: wire::UndoNavigationParams
 
 pub async fn redo_navigation(call: Arc<Call>, params: wire::RedoNavigationParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
-    let find = |core: &Core| leaf::history_target(&core.tree, Cause::Redo);
+    let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Redo);
     let moved = go(
         &call,
         &open,
@@ -154,29 +155,29 @@ struct Moved {
 async fn go(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
-    turn: Turn,
+    turn: SessionGuard,
     expected: Option<Option<String>>,
     cause: Cause,
     summary: Option<BranchSummary>,
-    find: impl FnOnce(&Core) -> Result<Option<Node>> + Send + 'static,
+    find: impl FnOnce(&SessionState) -> Result<Option<Node>> + Send + 'static,
 ) -> Result<Moved> {
     open.session.check_not_in_turn()?;
     let source = Arc::clone(&call.server.source);
     let old_leaf_id = turn.leaf_id().map(str::to_owned);
     let has_summary = summary.is_some();
-    let plan = move |core: &Core| -> Result<Planned> {
+    let plan = move |core: &SessionState| -> Result<PlannedLines> {
         core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
         let to = find(core)?;
         Ok(match &summary {
             Some(summary) => {
-                let mut minter = Minter::new(&core.tree, &*source);
+                let mut minter = IdAllocator::new(&core.tree, &*source);
                 leaf::plan_summary(&core.tree, &mut minter, to, None, summary)
             }
             None => leaf::plan(&core.tree, &*source, to, cause),
         })
     };
     let server = Arc::clone(&call.server);
-    let then = |core: &Core, wrote: bool| -> Result<Moved> {
+    let then = |core: &SessionState, wrote: bool| -> Result<Moved> {
         let summary_entry = match core.leaf().filter(|_| has_summary) {
             Some(node) => Some(core.entry(node)?),
             None => None,

@@ -3,16 +3,16 @@
 
 use super::append::expected;
 use super::method::Reply;
-use super::navigator::{Navigator, Request, Way, unmoved};
+use super::navigator::{NavigationKind, Navigator, Request, unmoved};
 use super::question::ANSWER_TIMEOUT;
 use super::server::{AskedNavigation, Call};
 use crate::cancel::Cancel;
 use crate::error::{Kind, Result};
 use crate::flow::navigate;
-use crate::flow::summarize::Wishes;
+use crate::flow::summarize::SummaryOptions;
 use crate::id::{self, EntryId};
 use crate::name;
-use crate::session::{Activity, Core};
+use crate::session::{Activity, SessionState};
 use crate::tree::Node;
 use crate::wire::{self, Mutation, NavigationReason};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub async fn navigate_tree(call: Arc<Call>, params: wire::NavigateTreeParams) ->
     let request = Request {
         navigation_id: params.navigation_id.clone().unwrap_or(unsaid.navigation_id),
         wants_summary: params.summarize.unwrap_or_default(),
-        wishes: Wishes {
+        wishes: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
@@ -36,8 +36,8 @@ pub async fn navigate_tree(call: Arc<Call>, params: wire::NavigateTreeParams) ->
         dry_run: params.dry_run.unwrap_or_default(),
         ..unsaid
     };
-    let find = |core: &Core| core.find(&params.target_id);
-    begin(call, &params, request, Way::To, find).await
+    let find = |core: &SessionState| core.find(&params.target_id);
+    begin(call, &params, request, NavigationKind::To, find).await
 }
 
 pub async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
@@ -45,7 +45,7 @@ pub async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
     let request = Request {
         navigation_id: params.navigation_id.clone().unwrap_or(unsaid.navigation_id),
         wants_summary: params.summarize.unwrap_or(true),
-        wishes: Wishes {
+        wishes: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
@@ -58,21 +58,21 @@ pub async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
         dry_run: params.dry_run.unwrap_or_default(),
         ..unsaid
     };
-    let find = |core: &Core| navigate::pop_target(&core.tree, params.entry_id.as_deref());
-    begin(call, &params, request, Way::To, find).await
+    let find = |core: &SessionState| navigate::pop_target(&core.tree, params.entry_id.as_deref());
+    begin(call, &params, request, NavigationKind::To, find).await
 }
 
 pub async fn merge_branch(call: Arc<Call>, params: wire::MergeBranchParams) -> Result<Reply> {
     let request = Request {
         wants_summary: true,
-        wishes: Wishes {
+        wishes: SummaryOptions {
             custom_instructions: params.custom_instructions.clone(),
             replace_instructions: false,
         },
         ..Request::new(&call, &params)
     };
-    let find = |core: &Core| core.find(&params.tip_id);
-    begin(call, &params, request, Way::Merge, find).await
+    let find = |core: &SessionState| core.find(&params.tip_id);
+    begin(call, &params, request, NavigationKind::Merge, find).await
 }
 
 impl Request {
@@ -82,7 +82,7 @@ impl Request {
             expected: expected(params),
             navigation_id: id::random_token(&*call.server.source),
             wants_summary: false,
-            wishes: Wishes::default(),
+            wishes: SummaryOptions::default(),
             label: None,
             answer_timeout: ANSWER_TIMEOUT,
             on_no_answer: wire::OnNoAnswer::default(),
@@ -98,8 +98,8 @@ async fn begin(
     call: Arc<Call>,
     params: &impl Mutation,
     request: Request,
-    way: Way,
-    find: impl FnOnce(&Core) -> Result<Node>,
+    way: NavigationKind,
+    find: impl FnOnce(&SessionState) -> Result<Node>,
 ) -> Result<Reply> {
     call.names_navigation(AskedNavigation {
         session_id: params.session_id().map(str::to_owned),

@@ -11,15 +11,15 @@ use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
 use crate::context::Edits;
+use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::flow::navigate::{self, Draft, Navigation, Plan};
-use crate::flow::summarize::{self, Files, Material, Wishes};
+use crate::flow::summarize::{self, Files, Material, SummaryOptions};
 use crate::id::EntryId;
 use crate::json;
-use crate::log::scan::Kind as EntryKind;
 use crate::name;
-use crate::session::{Activity, Busy, Core, Turn};
+use crate::session::{Activity, Busy, SessionGuard, SessionState};
 use crate::summarizer::{self, FileLists, ModelName, Subject, Usage};
 use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
@@ -34,7 +34,7 @@ pub(super) struct Request {
     pub expected: Option<Option<String>>,
     pub navigation_id: String,
     pub wants_summary: bool,
-    pub wishes: Wishes,
+    pub wishes: SummaryOptions,
     pub label: Option<String>,
     pub answer_timeout: Duration,
     pub on_no_answer: wire::OnNoAnswer,
@@ -44,7 +44,7 @@ pub(super) struct Request {
 
 /// What is done with the other place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum NavigationKind {
     /// The leaf goes there; what it leaves may be summarized.
     To,
     /// The leaf stays; a summary of the other branch is appended.
@@ -79,7 +79,7 @@ struct Ids {
 impl Preparation {
     /// Reads the bodies where they have no more than `limit` bytes together, or where the summarizer
     /// needs them.
-    fn read(core: &Core, plan: Plan, limit: u64, summarizes: bool) -> Result<Self> {
+    fn read(core: &SessionState, plan: Plan, limit: u64, summarizes: bool) -> Result<Self> {
         let compaction = plan.previous_compaction().map(|node| core.entry(node));
         let compaction = compaction.transpose()?;
         let text = |name: &str| -> Option<String> {
@@ -125,14 +125,14 @@ impl Preparation {
     }
 }
 
-fn bodies(core: &Core, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
+fn bodies(core: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
     let (bodies, fetches) = (core.bodies(), core.fetch(nodes.iter().copied())?);
     let mut reader = bodies.reader();
     fetches.iter().map(|fetch| reader.entry(fetch)).collect()
 }
 
 /// The files that the branch touched; `entries` are the bodies of what came after its compaction.
-fn files(core: &Core, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
+fn files(core: &SessionState, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
     let mut files = Files::default();
     let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
     let mut reader = bodies.reader();
@@ -146,7 +146,7 @@ fn files(core: &Core, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
 }
 
 /// What the branch was for, as edits leave it.
-fn goal(core: &Core, plan: &Plan) -> Result<Option<String>> {
+fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
     let mut edits = Edits::default();
     for node in core.tree.path(plan.tip()) {
         if core.tree.kind(node) == EntryKind::ContextEdit {
@@ -164,9 +164,9 @@ fn goal(core: &Core, plan: &Plan) -> Result<Option<String>> {
 impl Navigator {
     pub async fn run(
         mut self,
-        mut turn: Turn,
-        way: Way,
-        find: impl FnOnce(&Core) -> Result<Node>,
+        mut turn: SessionGuard,
+        way: NavigationKind,
+        find: impl FnOnce(&SessionState) -> Result<Node>,
     ) -> Result<Reply> {
         // Cancelling the request aborts the navigation, whatever it waits for.
         let abort = self.call.cancel.clone();
@@ -184,8 +184,8 @@ impl Navigator {
         };
         let target = find(&turn)?;
         let planned = match way {
-            Way::To => navigate::plan(&turn.tree, target, self.request.rewind),
-            Way::Merge => navigate::plan_merge(&turn.tree, target),
+            NavigationKind::To => navigate::plan(&turn.tree, target, self.request.rewind),
+            NavigationKind::Merge => navigate::plan_merge(&turn.tree, target),
         };
         let plan = match planned {
             Navigation::Move(plan) => plan,
@@ -223,7 +223,7 @@ impl Navigator {
     }
 
     /// Step 2, at the target: appends the label, if one is wanted.
-    async fn stay(&self, turn: Turn, target_id: EntryId, abort: &Cancel) -> Result<Reply> {
+    async fn stay(&self, turn: SessionGuard, target_id: EntryId, abort: &Cancel) -> Result<Reply> {
         let leaf_id = turn.leaf_id().map(EntryId::new);
         let label = self.request.label.clone().filter(|_| !self.request.dry_run);
         let Some(label) = label else {
@@ -231,7 +231,7 @@ impl Navigator {
         };
         let (source, abort) = (Arc::clone(&self.call.server.source), abort.clone());
         let expected = self.request.expected.clone();
-        let write = move |core: &Core| {
+        let write = move |core: &SessionState| {
             core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
             // From here on it cannot be aborted any more.
             if !abort.commit() {
@@ -240,7 +240,7 @@ impl Navigator {
             let planned = navigate::label_at_leaf(&core.tree, &*source, &target_id, &label);
             Ok(planned)
         };
-        let then = |core: &Core, wrote: bool| -> Result<wire::Navigation> {
+        let then = |core: &SessionState, wrote: bool| -> Result<wire::Navigation> {
             let entry = core.leaf().map(|node| core.entry(node)).transpose()?;
             Ok(wire::Navigation {
                 new_leaf_id: core.leaf_id().map(str::to_owned),
@@ -261,7 +261,7 @@ impl Navigator {
     /// Steps 6 to 9.
     async fn go(
         &mut self,
-        held: Option<Turn>,
+        held: Option<SessionGuard>,
         preparation: Preparation,
         abort: &Cancel,
         busy: Option<Busy>,
@@ -316,7 +316,7 @@ impl Navigator {
 
     /// Step 5: reads what the clients and the summarizer are given. Large branches are read where
     /// that disturbs nobody, with the turn, since bodies may need the tree.
-    async fn prepare(&self, turn: Turn, plan: Plan) -> Result<(Turn, Preparation)> {
+    async fn prepare(&self, turn: SessionGuard, plan: Plan) -> Result<(SessionGuard, Preparation)> {
         let limit = self.bodies_limit();
         let wants_summary = self.request.wants_summary && plan.worth_summarizing;
         let summarizes =
@@ -446,7 +446,7 @@ impl Navigator {
     /// Step 8 and 9: one write, then `session_tree`.
     async fn commit(
         &self,
-        turn: Turn,
+        turn: SessionGuard,
         prepared: &Preparation,
         summary: Option<BranchSummary>,
         reason: Option<NavigationReason>,
@@ -459,7 +459,7 @@ impl Navigator {
         let has_label = label.is_some();
         let abort = abort.clone();
         let expected = self.request.expected.clone();
-        let write = move |core: &Core| {
+        let write = move |core: &SessionState| {
             core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
             core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
             // From here on it cannot be aborted any more.
@@ -471,7 +471,7 @@ impl Navigator {
         };
         // Labels and names may have come since it was planned.
         let old_leaf_id = turn.leaf_id().map(str::to_owned);
-        let then = |core: &Core, wrote: bool| -> Result<wire::Navigation> {
+        let then = |core: &SessionState, wrote: bool| -> Result<wire::Navigation> {
             let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
             let label_node = path.first().copied().filter(|_| has_label);
             let summary_node = path

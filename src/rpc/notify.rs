@@ -4,14 +4,15 @@
 use super::convert::{diagnostics, push_id_member, push_number_member, raw};
 use super::server::{OpenSession, Server};
 use crate::json;
-use crate::session::{Changes, Core};
+use crate::lock::lock;
+use crate::session::{Changes, SessionState};
 use crate::stdio::Class;
 use crate::tree::Node;
 use crate::wire::notification::{self, Origin};
 use crate::wire::{BeforeEvent, RequestId};
 use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Bodies of others' entries go along while they are together no larger than this, in bytes.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
@@ -58,7 +59,7 @@ impl OpenSession {
     }
 
     pub(super) fn notices(&self) -> MutexGuard<'_, Notices> {
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.notices)
     }
 }
 
@@ -201,7 +202,7 @@ impl Server {
     pub fn announce(
         &self,
         open: &OpenSession,
-        core: &Core,
+        core: &SessionState,
         changes: Changes,
         name_before: Option<&str>,
     ) {
@@ -213,7 +214,7 @@ impl Server {
     pub fn announce_each(
         &self,
         open: &OpenSession,
-        core: &Core,
+        core: &SessionState,
         changes: Changes,
         ends: &[usize],
         name_before: Option<&str>,
@@ -259,7 +260,7 @@ impl Server {
     fn entries_appended(
         &self,
         open: &OpenSession,
-        core: &Core,
+        core: &SessionState,
         origin: Origin,
         nodes: &[Node],
         leaf: Option<Option<Node>>,
@@ -344,7 +345,11 @@ pub struct SessionTree<'a> {
     pub from_hook: Option<bool>,
 }
 
-fn bodies(core: &Core, nodes: &[Node], frame_bytes: usize) -> Option<Vec<crate::wire::Raw>> {
+fn bodies(
+    core: &SessionState,
+    nodes: &[Node],
+    frame_bytes: usize,
+) -> Option<Vec<crate::wire::Raw>> {
     let size: u64 = nodes
         .iter()
         .map(|node| u64::from(core.tree.place(*node).len))

@@ -6,14 +6,14 @@ use super::method::Reply;
 use super::server::Call;
 use crate::error::{Error, Kind, Result};
 use crate::flow::pick::{self, Picked};
-use crate::session::Core;
+use crate::session::SessionState;
 use crate::wire;
 use std::sync::Arc;
 
 pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
     let (source, expected) = (Arc::clone(&call.server.source), expected(&params));
-    let plan = move |core: &Core| {
+    let plan = move |core: &SessionState| {
         core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
         let read = |id: String| {
             let entry = core.entry(core.find(&id)?)?;

@@ -10,7 +10,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::hooks::{Hook, OnFailure};
 use crate::id::{self, EventId};
-use crate::program;
+use crate::os::program;
 use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
 use serde::Serialize;
 use std::fmt;

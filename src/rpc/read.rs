@@ -8,15 +8,15 @@ use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
 use super::rows::RowReader;
 use super::server::Call;
-use crate::branches;
 use crate::context::{self, Context, Kept, Step};
+use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::body::{Bodies, Fetch};
-use crate::log::scan::Role;
-use crate::session::{Core, Turn, blocking};
+use crate::session::{SessionGuard, SessionState, blocking};
 use crate::stats::Stats;
 use crate::timestamp;
+use crate::tree::branches;
 use crate::tree::{Flags, Node};
 use crate::view::{Outline, Scope, Subject};
 use crate::wire;
@@ -107,7 +107,7 @@ pub async fn get_path(call: Arc<Call>, params: wire::GetPathParams) -> Result<Re
 
 /// Fails with `responseTooLarge` if these entries have more than `limit` bytes together: their sizes
 /// are known, so that none is read for an answer that cannot be given.
-pub(super) fn check_fits(core: &Core, nodes: &[Node], limit: usize) -> Result<()> {
+pub(super) fn check_fits(core: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
     let bodies = core.bodies();
     // One that is edited on its way out may become shorter.
     let least = |node: &Node| {
@@ -135,7 +135,7 @@ fn too_large(size: u64, limit: usize) -> Error {
 }
 
 /// `{"entries":[…]}`.
-async fn entries_reply(turn: Turn, nodes: Vec<Node>, limit: usize) -> Result<Reply> {
+async fn entries_reply(turn: SessionGuard, nodes: Vec<Node>, limit: usize) -> Result<Reply> {
     check_fits(&turn, &nodes, limit)?;
     let size = size_of(&turn, &nodes);
     let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
@@ -218,7 +218,12 @@ async fn entries(call: &Call, params: &wire::GetEntriesParams) -> Result<Reply> 
 
 /// The entries of a page, one at least if there are any, and whether others follow. A page holds no
 /// more than its stored bytes: what is written can only be larger.
-fn page(core: &Core, since: Option<Node>, limit: usize, max_bytes: u64) -> (Vec<Node>, bool) {
+fn page(
+    core: &SessionState,
+    since: Option<Node>,
+    limit: usize,
+    max_bytes: u64,
+) -> (Vec<Node>, bool) {
     let first = since.map_or(0, |since| since.number() + 1);
     let mut after = core
         .tree
@@ -298,14 +303,19 @@ async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Repl
 }
 
 /// The entries that the context is made of, as stored (`format:"entries"`).
-async fn context_entries(turn: Turn, path: &[Step], kept: Kept, max_bytes: usize) -> Result<Reply> {
+async fn context_entries(
+    turn: SessionGuard,
+    path: &[Step],
+    kept: Kept,
+    max_bytes: usize,
+) -> Result<Reply> {
     let settings = context::settings(path, kept, &mut |node| turn.entry(node))?;
     let nodes: Vec<Node> = context::entries(path, kept).map(|step| step.node).collect();
     check_fits(&turn, &nodes, max_bytes)?;
     let size = size_of(&turn, &nodes);
     let ids: Vec<Vec<u8>> = nodes
         .iter()
-        .map(|node| crate::log::migrate::literal(turn.tree.id(*node)))
+        .map(|node| crate::json::quoted(turn.tree.id(*node)))
         .collect();
     let (bodies, fetches) = (turn.bodies(), turn.fetch(nodes)?);
     drop(turn);
@@ -322,7 +332,7 @@ async fn context_entries(turn: Turn, path: &[Step], kept: Kept, max_bytes: usize
 }
 
 /// Which part of a path counts.
-pub(super) fn kept(core: &Core, path: &[Step]) -> Result<Kept> {
+pub(super) fn kept(core: &SessionState, path: &[Step]) -> Result<Kept> {
     Kept::of(path, |node| core.entry(node), |id| core.tree.find(id))
 }
 
@@ -334,7 +344,7 @@ pub(super) struct ContextEntries {
 }
 
 impl ContextEntries {
-    pub fn new(core: &Core, kept: Kept, path: &[Step]) -> Result<Self> {
+    pub fn new(core: &SessionState, kept: Kept, path: &[Step]) -> Result<Self> {
         let mut fetches = core.fetch(kept.nodes(path))?;
         // Sorted already, unless a parent stands behind its child.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
@@ -361,12 +371,12 @@ impl ContextEntries {
 }
 
 /// The path to a position, as the context is made from it.
-pub(super) fn steps(core: &Core, leaf: Option<Node>) -> Vec<Step> {
+pub(super) fn steps(core: &SessionState, leaf: Option<Node>) -> Vec<Step> {
     let path = core.tree.path(leaf).into_iter();
     path.map(|node| step(core, node)).collect()
 }
 
-pub(super) fn step(core: &Core, node: Node) -> Step {
+pub(super) fn step(core: &SessionState, node: Node) -> Step {
     Step {
         node,
         kind: core.tree.kind(node),
@@ -380,10 +390,7 @@ fn context_json(context: Context) -> Vec<u8> {
     push_array(&mut out, context.messages);
     push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");
-    let ids = context
-        .entry_ids
-        .iter()
-        .map(|id| crate::log::migrate::literal(id));
+    let ids = context.entry_ids.iter().map(|id| crate::json::quoted(id));
     push_array(&mut out, ids);
     out.push(b'}');
     out
@@ -526,14 +533,14 @@ async fn branch_rows(call: &Call, params: &wire::ListBranchesParams) -> Result<R
     if long { blocking(list).await } else { list() }
 }
 
-pub(super) fn size_of(core: &Core, nodes: &[Node]) -> u64 {
+pub(super) fn size_of(core: &SessionState, nodes: &[Node]) -> u64 {
     nodes
         .iter()
         .map(|node| u64::from(core.tree.place(*node).len))
         .sum()
 }
 
-pub(super) fn size_of_steps(core: &Core, steps: &[Step]) -> u64 {
+pub(super) fn size_of_steps(core: &SessionState, steps: &[Step]) -> u64 {
     steps
         .iter()
         .map(|step| u64::from(core.tree.place(step.node).len))

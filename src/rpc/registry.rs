@@ -8,8 +8,9 @@
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::id::SessionId;
+use crate::lock::lock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The tickets of a server.
@@ -137,7 +138,7 @@ impl Registry {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

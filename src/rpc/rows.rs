@@ -4,8 +4,8 @@ use super::parallel::{CHUNK, in_order};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
-use crate::log::extracts::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
-use crate::session::Core;
+use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::session::SessionState;
 use crate::store::Store;
 use crate::tree::{Node, Place};
 use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
@@ -18,7 +18,7 @@ const MANY: usize = 4096;
 /// Reads what rows show, best asked in file order.
 pub(super) struct RowReader<'b> {
     bodies: body::Reader<'b>,
-    extracts: Option<extracts::Reader<'b>>,
+    extracts: Option<preview_cache::Reader<'b>>,
     callers: Callers<'b>,
 }
 
@@ -39,7 +39,7 @@ impl<'b> RowReader<'b> {
     pub fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
-            extracts: extracts::Reader::of(bodies),
+            extracts: preview_cache::Reader::of(bodies),
             callers: Callers {
                 bodies: bodies.reader(),
                 held: Vec::new(),
@@ -145,7 +145,7 @@ pub(super) struct ToExtract {
 
 impl ToExtract {
     /// Before so many rows are made; `None` if they are too few, or if there are extracts enough.
-    pub fn before(rows: usize, core: &Core, store: &Store) -> Option<Self> {
+    pub fn before(rows: usize, core: &SessionState, store: &Store) -> Option<Self> {
         let tree = &core.tree;
         let count = tree.node_count();
         if rows < MANY.max(count / 4) {
@@ -155,7 +155,7 @@ impl ToExtract {
         let slot = bodies.extracts().filter(|slot| !slot.has_given_up())?;
         let cache = store.cache()?;
         if slot.get().is_none() {
-            extracts::load(&cache, &bodies);
+            preview_cache::load(&cache, &bodies);
         }
         let kept = slot.get().map_or(0, |extracts| extracts.count());
         if count.saturating_sub(kept) < MANY.max(count / 8) {

@@ -10,23 +10,24 @@ use super::tree::{LastView, ViewBytes};
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::hooks::{Hook, Hooks};
 use crate::id::{self, SessionId, Source};
-use crate::session::{Session, Turn};
+use crate::lock::lock;
+use crate::session::{Session, SessionGuard};
 use crate::stats::LastCount;
 use crate::stdio::Outbox;
 use crate::store::Store;
+use crate::store::watch::Watcher;
 use crate::summarizer::Summarizer;
-use crate::sync::Durability;
-use crate::watch::Watcher;
 use crate::wire;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -186,7 +187,7 @@ impl Server {
         self: &Arc<Self>,
         id: Option<&str>,
         cancel: &Cancel,
-    ) -> Result<(Arc<OpenSession>, Turn)> {
+    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
         let (open, ahead) = self.find_in_order(id, cancel).await?;
         let session = Arc::clone(&open.session);
         let mut turn = pin!(session.turn(cancel));
@@ -247,9 +248,7 @@ impl Server {
 
     /// Requests that wait for something, by their ids.
     pub fn in_flight(&self) -> MutexGuard<'_, HashMap<wire::RequestId, Arc<Call>>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.in_flight)
     }
 
     /// Cancels whatever waits.
@@ -309,7 +308,7 @@ impl Server {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 
     /// Gives up the views of all sessions.
@@ -320,9 +319,7 @@ impl Server {
     }
 
     pub(super) fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {
-        self.following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.following)
     }
 
     /// Makes durable what `interval` has not synced yet.
@@ -390,7 +387,10 @@ impl Call {
     }
 
     /// The session the params mean, and its turn, with what others have appended taken in.
-    pub async fn fresh(&self, params: &impl wire::OnSession) -> Result<(Arc<OpenSession>, Turn)> {
+    pub async fn fresh(
+        &self,
+        params: &impl wire::OnSession,
+    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
         let turn = self.server.caught_up(&open, turn).await?;
         Ok((open, turn))
@@ -398,7 +398,10 @@ impl Call {
 
     /// The session a mutation means and its turn; the leaf is where the client expects it. A commit
     /// takes in what others have appended itself, so that is not done here.
-    pub async fn mutable(&self, params: &impl wire::Mutation) -> Result<(Arc<OpenSession>, Turn)> {
+    pub async fn mutable(
+        &self,
+        params: &impl wire::Mutation,
+    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
         let (open, turn) = self.server.turn(params.session_id(), &self.cancel).await?;
         open.session.check_writable()?;
         Ok((open, turn))
@@ -406,7 +409,7 @@ impl Call {
 
     /// Says something once the response is on its way.
     pub fn after(&self, say: impl FnOnce() + Send + 'static) {
-        let mut after = self.after.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut after = lock(&self.after);
         after.push(Box::new(say));
     }
 }

@@ -5,16 +5,16 @@ use super::list;
 use super::method::Reply;
 use super::registry::{Paths, Subject, Ticket};
 use super::server::{Call, OpenSession, Server};
+use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
 use crate::id::SessionId;
-use crate::listing;
-use crate::log::file::Location;
-use crate::log::{self, Claim, Log, Opened};
+use crate::log::{self, Claim, Log, OpenedLog};
 use crate::name;
-use crate::session::{Activity, Core, Session, Turn, blocking};
+use crate::os::file::Location;
+use crate::session::{Activity, Session, SessionGuard, SessionState, blocking};
+use crate::store::listing;
 use crate::store::{self, exists};
-use crate::sync::Durability;
 use crate::tree::Tree;
 use crate::wire::{self, notification};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
             None => log,
         }
     };
-    let opened = Opened {
+    let opened = OpenedLog {
         log,
         tree: Tree::new(),
         diagnostics: Vec::new(),
@@ -91,11 +91,12 @@ fn claim(server: &Arc<Server>, id: &str) -> Claim {
 }
 
 /// The name is the first entry, written at once; nobody is told, since nobody knows the session.
-async fn write_name(call: &Call, turn: Turn, name: &str) -> Result<Turn> {
+async fn write_name(call: &Call, turn: SessionGuard, name: &str) -> Result<SessionGuard> {
     let source = Arc::clone(&call.server.source);
     let entry = [NewEntry::session_info(name)];
-    let plan =
-        move |core: &Core| append::plan(&core.tree, &*source, &entry, &|node| core.entry(node));
+    let plan = move |core: &SessionState| {
+        append::plan(&core.tree, &*source, &entry, &|node| core.entry(node))
+    };
     let (turn, _, committed) = turn.commit(&call.cancel, plan).await;
     committed?;
     turn.ok_or_else(Error::cancelled)
@@ -225,7 +226,7 @@ async fn closing(
     call: &Arc<Call>,
     id: Option<&str>,
     ticket: &Ticket,
-) -> Result<(Arc<OpenSession>, Turn)> {
+) -> Result<(Arc<OpenSession>, SessionGuard)> {
     ticket.admitted(&call.cancel).await?;
     let open = call.server.session_now(id)?;
     let turn = open.session.turn(&call.cancel).await?;
@@ -235,7 +236,7 @@ async fn closing(
             abort.cancel();
             open.session.idle().await;
         }
-        Some(Activity::Turn) => open.session.check_idle()?,
+        Some(Activity::AgentTurn) => open.session.check_idle()?,
         None => {}
     }
     open.session.syncer.flush().await?;
@@ -255,7 +256,7 @@ pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) 
     if let Some(open) = call.server.find(&id) {
         open.session.check_writable()?;
     }
-    // Turn and ticket are kept until the file is gone: nobody writes to it, and its id is free for the
+    // SessionGuard and ticket are kept until the file is gone: nobody writes to it, and its id is free for the
     // next request. Where that fails the session stays open.
     let ticket = call.server.enter(Some(&id), true);
     let trashed = match closing(&call, Some(&id), &ticket).await {

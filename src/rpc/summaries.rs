@@ -6,11 +6,12 @@ use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::flow::summarize;
 use crate::id::EntryId;
-use crate::session::{Core, blocking};
+use crate::lock::lock;
+use crate::session::{SessionState, blocking};
 use crate::summarizer::{FileLists, ModelName, Request, Summarizer, Summary};
 use crate::wire::{self, BeforeEvent, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Who writes a summary, and who hears of it.
 pub(super) struct Writing<'a> {
@@ -105,7 +106,7 @@ impl<'a> Teller<'a> {
     }
 
     fn push(&self, piece: &str) {
-        let mut told = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.state);
         let piece = match told.pieces {
             0 => piece.trim_start(),
             _ => piece,
@@ -126,7 +127,7 @@ impl<'a> Teller<'a> {
     }
 
     fn finish(&self, files: &FileLists) {
-        let mut told = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.state);
         let closing = summarize::closing(files);
         if !closing.is_empty() {
             self.tell(&mut told, &closing);
@@ -171,7 +172,7 @@ pub(super) fn id_text(id: &Option<EntryId>) -> Option<String> {
 }
 
 /// The model in use at the leaf.
-pub(super) fn model(core: &Core) -> Result<Option<ModelName>> {
+pub(super) fn model(core: &SessionState) -> Result<Option<ModelName>> {
     let above = core.tree.ancestors(core.leaf());
     let above = above.map(|node| super::read::step(core, node));
     let model = crate::context::current_model(above, &mut |node| core.entry(node))?;

@@ -8,11 +8,12 @@ use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::rows::{RowReader, ToExtract};
 use super::server::{Call, OpenSession, Server};
 use crate::budget::VIEW_BYTES;
+use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
-use crate::log::scan::Role;
 use crate::search::{Mode, Query};
-use crate::session::{Core, Turn, blocking};
+use crate::session::{SessionGuard, SessionState, blocking};
 use crate::tree::Tree;
 use crate::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
@@ -23,7 +24,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a response has besides its rows, in bytes.
 const ENVELOPE_BYTES: usize = 4096;
@@ -45,10 +46,6 @@ struct Found {
     origin: u64,
     query: AskedQuery,
     known: Known,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LastView {
@@ -242,7 +239,7 @@ fn query(params: &wire::GetTreeParams) -> Result<Option<Query>> {
 
 impl Wanted {
     /// Whether it takes so little that it is answered where requests arrive.
-    fn is_quick(&self, turn: &Turn, params: &wire::GetTreeParams) -> bool {
+    fn is_quick(&self, turn: &SessionGuard, params: &wire::GetTreeParams) -> bool {
         let count = turn.tree.node_count();
         let last = count.checked_sub(1).and_then(|last| turn.tree.node(last));
         let end = last.map(|last| turn.tree.place(last));
@@ -269,7 +266,7 @@ impl Wanted {
 }
 
 /// Bytes that are read for a row, its extract aside.
-fn read_for_row(core: &Core, node: crate::tree::Node) -> u64 {
+fn read_for_row(core: &SessionState, node: crate::tree::Node) -> u64 {
     let len = u64::from(core.tree.place(node).len);
     match core.tree.role(node) {
         // To its last line, and to its last call.
@@ -291,7 +288,7 @@ impl View {
     }
 }
 
-fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
+fn asked(turn: &SessionGuard, params: &wire::GetTreeParams) -> Result<Asked> {
     let root = params.root_id.as_deref().map(|id| turn.find(id));
     let folded = params.fold.iter().flatten().map(|id| turn.find(id));
     Ok(Asked {
@@ -312,7 +309,7 @@ fn asked(turn: &Turn, params: &wire::GetTreeParams) -> Result<Asked> {
 fn tree(
     server: &Server,
     open: &OpenSession,
-    turn: Turn,
+    turn: SessionGuard,
     wanted: Wanted,
     params: &wire::GetTreeParams,
     fits: usize,
@@ -335,7 +332,7 @@ fn tree(
         }
         Ok(view.page(&start, limit))
     };
-    let take = |core: &Core, view: &View, range: &Range<usize>| -> Result<(Snapshot, _)> {
+    let take = |core: &SessionState, view: &View, range: &Range<usize>| -> Result<(Snapshot, _)> {
         let items = view.visible.items_of(range.clone());
         let snapshot = Snapshot::take(&core.tree, &view.outline, items);
         let rows = view.visible.rows().iter().map(view::Row::item);
@@ -350,7 +347,7 @@ fn tree(
         server,
         origin: turn.tree.origin(),
     };
-    let extracts = |core: &Core, rows: usize| ToExtract::before(rows, core, &server.store);
+    let extracts = |core: &SessionState, rows: usize| ToExtract::before(rows, core, &server.store);
     let make = |missing: Option<ToExtract>| {
         if let Some(missing) = missing {
             missing.make(&bodies);
@@ -453,7 +450,11 @@ enum From {
 }
 
 /// `revision` is what a cursor must be of.
-fn start(turn: &Turn, params: &wire::GetTreeParams, revision: Option<&str>) -> Result<From> {
+fn start(
+    turn: &SessionGuard,
+    params: &wire::GetTreeParams,
+    revision: Option<&str>,
+) -> Result<From> {
     if let Some(cursor) = &params.cursor {
         let (of, offset) = cursor.rsplit_once(':').unwrap_or_default();
         let offset: Option<u64> = offset.parse().ok();
@@ -485,7 +486,7 @@ struct Head {
 
 /// What it takes to hand out the entries of these items.
 fn nested_fetches(
-    core: &Core,
+    core: &SessionState,
     outline: &Outline,
     items: impl Iterator<Item = usize>,
 ) -> Result<HashMap<usize, Fetch>> {

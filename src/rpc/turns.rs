@@ -11,10 +11,11 @@ use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::id::EntryId;
-use crate::session::{Activity, Busy, Turn};
+use crate::lock::lock;
+use crate::session::{Activity, Busy, SessionGuard};
 use crate::wire::{self, Disposition, Mutation, notification};
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// The turn of a session's client.
 #[derive(Default)]
@@ -34,7 +35,7 @@ const MAX_QUEUED: usize = 64 << 20;
 
 pub async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
     let (open, _turn) = call.fresh(&params).await?;
-    let busy = open.session.begin(Activity::Turn)?;
+    let busy = open.session.begin(Activity::AgentTurn)?;
     open.client_turn().running = Some(busy);
     Reply::of(&wire::BeginTurnResult {})
 }
@@ -97,7 +98,7 @@ impl OpenSession {
     }
 
     fn client_turn(&self) -> MutexGuard<'_, ClientTurn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turn)
     }
 }
 
@@ -152,7 +153,7 @@ impl ClientTurn {
     }
 
     /// Takes what waits. An id that somebody else has taken meanwhile is given up, not the message.
-    fn take(&mut self, turn: &Turn) -> Vec<NewEntry> {
+    fn take(&mut self, turn: &SessionGuard) -> Vec<NewEntry> {
         self.places.clear();
         self.bytes = 0;
         let mut queue = std::mem::take(&mut self.queue);
@@ -176,7 +177,7 @@ impl ClientTurn {
     }
 }
 
-async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: Turn) -> Result<()> {
+async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: SessionGuard) -> Result<()> {
     let queue = {
         let mut state = open.client_turn();
         state.running = None;
@@ -193,7 +194,7 @@ async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: Turn) -> Result<()
 async fn flush(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
-    turn: Turn,
+    turn: SessionGuard,
     queue: Vec<NewEntry>,
     last: Option<NewEntry>,
     expected: Option<Option<String>>,

@@ -3,7 +3,7 @@
 use super::fold::{push_folded, push_folded_char};
 use super::matcher::decoded;
 use super::query::{Needles, Query};
-use crate::log::scan::Kind;
+use crate::entry::Kind;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};

@@ -1,8 +1,8 @@
 //! What an entry's text is: the strings of its line that somebody wrote or may look for. Names of members,
 //! ids, times, images and a plugin's data are none.
 
+use crate::entry::Kind;
 use crate::json::{self, Elements, Malformed, Members};
-use crate::log::scan::Kind;
 use std::ops::ControlFlow;
 
 /// Why a walk ends before the end of the line.

@@ -3,8 +3,8 @@
 use super::fold::push_folded;
 use super::prefilter::Told;
 use super::query::{Needles, Query};
+use crate::entry::Kind;
 use crate::json;
-use crate::log::scan::Kind;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 

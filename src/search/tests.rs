@@ -1,7 +1,7 @@
 //! Against a search that decodes everything with serde_json and looks through it.
 
 use super::*;
-use crate::log::scan::Kind;
+use crate::entry::Kind;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::borrow::Cow;

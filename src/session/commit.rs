@@ -1,14 +1,15 @@
-//! Committing: what a turn writes (storage.md §3). Planned against the refreshed tree and under the
+//! Committing: what a turn writes (storage.md §3). PlannedLines against the refreshed tree and under the
 //! file's lock, written in one call, then taken in.
 
-use super::{Changes, Core, INLINE_BYTES, Planned, Turn, blocking};
+use super::{Changes, INLINE_BYTES, SessionGuard, SessionState, blocking};
 use crate::cancel::Cancel;
+use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
 use crate::id::EntryId;
 use crate::log::Standing;
-use crate::log::append::{self, Landed, Lock, TryLock};
-use crate::log::scan::Kind as EntryKind;
-use crate::sync;
+use crate::log::append::{self, Lock, TryLock, WriteOutcome};
+use crate::session::sync;
 use crate::tree::Flags;
 use serde_json::json;
 use std::fs::File;
@@ -29,7 +30,7 @@ pub trait Work: Send + 'static {
     }
 
     /// The lines to write. Asked for once, with the lock held and the tree fresh.
-    fn plan(&mut self, core: &Core) -> Result<Planned>;
+    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
 
     /// Asked again and again while others hold the lock, since when is told; an error gives up.
     fn wait(&mut self, contended_since: Option<Instant>) -> Result<()>;
@@ -44,11 +45,11 @@ struct Operation<P> {
 
 impl<P> Work for Operation<P>
 where
-    P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
+    P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
 {
-    fn plan(&mut self, core: &Core) -> Result<Planned> {
+    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
         let plan = self.plan.take();
-        plan.map_or_else(|| Ok(Planned::default()), |plan| plan(core))
+        plan.map_or_else(|| Ok(PlannedLines::default()), |plan| plan(core))
     }
 
     fn wait(&mut self, contended_since: Option<Instant>) -> Result<()> {
@@ -80,7 +81,7 @@ pub fn still_waits(
 
 /// What a commit did.
 #[derive(Debug)]
-pub struct Committed {
+pub struct CommitOutcome {
     pub entry_ids: Vec<EntryId>,
     /// Whether anything was written.
     pub wrote: bool,
@@ -96,7 +97,7 @@ pub struct Committed {
 
 /// What an attempt to commit came to.
 enum Attempt {
-    Done(Committed),
+    Done(CommitOutcome),
     /// It has to be made where waiting is allowed.
     Later,
     /// It is in the file; what is there to be read before it takes too long here.
@@ -106,22 +107,22 @@ enum Attempt {
 /// Lines in the file that are not in the tree yet.
 struct Written {
     lock: Lock,
-    landed: Landed,
+    landed: WriteOutcome,
     /// How many were planned.
     lines: usize,
     entry_ids: Vec<EntryId>,
     ends: Vec<usize>,
 }
 
-impl Turn {
+impl SessionGuard {
     /// Commits one operation. Comes back with the turn; what changed is told even if it failed.
     pub async fn commit<P>(
         self,
         cancel: &Cancel,
         plan: P,
-    ) -> (Option<Turn>, Changes, Result<Committed>)
+    ) -> (Option<SessionGuard>, Changes, Result<CommitOutcome>)
     where
-        P: FnOnce(&Core) -> Result<Planned> + Send + 'static,
+        P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
     {
         let work = Operation {
             plan: Some(plan),
@@ -129,15 +130,17 @@ impl Turn {
             asked: self.asked,
         };
         match self.carry_out(work).await {
-            Ok((turn, _, changes, committed)) => {
-                (Some(turn), changes, committed.and_then(Committed::in_full))
-            }
+            Ok((turn, _, changes, committed)) => (
+                Some(turn),
+                changes,
+                committed.and_then(CommitOutcome::in_full),
+            ),
             Err(error) => (None, Changes::default(), Err(error)),
         }
     }
 
     /// Makes the file of a new session, with nothing but its header in it, synced with its name.
-    pub async fn make_file(mut self) -> Result<Turn> {
+    pub async fn make_file(mut self) -> Result<SessionGuard> {
         blocking(move || {
             self.write_header()?;
             Ok(self)
@@ -150,7 +153,7 @@ impl Turn {
     pub async fn carry_out<W: Work>(
         mut self,
         mut work: W,
-    ) -> Result<(Turn, W, Changes, Result<Committed>)> {
+    ) -> Result<(SessionGuard, W, Changes, Result<CommitOutcome>)> {
         let mut changes = Changes::default();
         let attempt = match work.is_large() {
             true => Ok(Attempt::Later),
@@ -176,7 +179,11 @@ impl Turn {
         }
     }
 
-    fn commit_waiting(&mut self, work: &mut impl Work, changes: &mut Changes) -> Result<Committed> {
+    fn commit_waiting(
+        &mut self,
+        work: &mut impl Work,
+        changes: &mut Changes,
+    ) -> Result<CommitOutcome> {
         let mut pause = Duration::from_micros(50);
         loop {
             match self.try_commit(work, changes, true)? {
@@ -191,7 +198,7 @@ impl Turn {
     }
 }
 
-impl Committed {
+impl CommitOutcome {
     /// For one operation: an error unless all of it is in the file.
     fn in_full(self) -> Result<Self> {
         match self.failure {
@@ -207,7 +214,7 @@ impl Committed {
     }
 }
 
-impl Core {
+impl SessionState {
     /// One attempt, planned only once the lock is held.
     fn try_commit(
         &mut self,
@@ -221,7 +228,7 @@ impl Core {
         let carried = self.carry_over(&lock, changes)?;
         let planned = work.plan(self)?;
         if planned.lines.is_empty() {
-            return Ok(Attempt::Done(Committed {
+            return Ok(Attempt::Done(CommitOutcome {
                 entry_ids: planned.entry_ids,
                 wrote: false,
                 unsynced: carried,
@@ -311,7 +318,7 @@ impl Core {
         synced
     }
 
-    fn write(&mut self, lock: Lock, planned: Planned) -> Result<Written> {
+    fn write(&mut self, lock: Lock, planned: PlannedLines) -> Result<Written> {
         let lines = planned.lines.len();
         let landed = self.log.write(&lock, planned.lines)?;
         Ok(Written {
@@ -324,7 +331,7 @@ impl Core {
     }
 
     /// Takes what has been written into the tree.
-    fn take_in(&mut self, written: Written, changes: &mut Changes) -> Result<Committed> {
+    fn take_in(&mut self, written: Written, changes: &mut Changes) -> Result<CommitOutcome> {
         let Written {
             lock,
             landed,
@@ -356,7 +363,7 @@ impl Core {
             }
             file => file,
         };
-        Ok(Committed {
+        Ok(CommitOutcome {
             entry_ids,
             wrote: true,
             unsynced,

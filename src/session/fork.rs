@@ -3,15 +3,15 @@
 //! Owns what goes into the new session from where. Which entries a fork has is `flow`'s to say, how a
 //! file comes to be is `log`'s.
 
-use super::Core;
+use super::SessionState;
 use crate::error::Result;
 use crate::flow::fork::{self, End, OpenCall, Plan};
 use crate::id;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::copy::{CHUNK, Draft, Made, Verbatim};
-use crate::log::file::Location;
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened};
+use crate::log::{Log, OpenedLog};
+use crate::os::file::Location;
 use crate::tree::{Copied, Flags, Node, Place, Tree};
 
 /// What a fork is made of.
@@ -50,7 +50,7 @@ impl Copy {
     /// Of a fork of `core` that ends there and answers these calls. Reads bodies only where something
     /// in them has to be resolved.
     pub fn prepare(
-        core: &Core,
+        core: &SessionState,
         end: End,
         open_calls: &[OpenCall],
         minter: &dyn id::Source,
@@ -152,7 +152,7 @@ impl Copy {
     }
 
     /// Makes a session that is never written to disk.
-    pub fn to_memory(&self, header: Header) -> Result<Opened> {
+    pub fn to_memory(&self, header: Header) -> Result<OpenedLog> {
         let mut lines = Vec::new();
         self.pieces(|piece| {
             match piece {
@@ -171,7 +171,7 @@ impl Copy {
         let mut tree = Tree::new();
         log.fill(&mut tree, lines)?;
         tree.set_leaf(tree.file_leaf());
-        Ok(Opened {
+        Ok(OpenedLog {
             log,
             tree,
             diagnostics: Vec::new(),

@@ -1,7 +1,8 @@
 //! What is done on the thread that asks, and what on one that may wait.
 
 use super::*;
-use crate::log::file::Location;
+use crate::flow::PlannedLines;
+use crate::os::file::Location;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -80,7 +81,7 @@ fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
     let session = session(&path);
     let ours = |id: &str| {
         let line = entries(id, 1);
-        Planned {
+        PlannedLines {
             lines: vec![line.trim_end().as_bytes().to_vec()],
             entry_ids: vec![EntryId::new(format!("{id}0"))],
             ends: Vec::new(),
@@ -93,7 +94,7 @@ fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
         ] {
             let turn = session.turn(&Cancel::new()).await.unwrap();
             let (path, planned) = (path.clone(), ours(&format!("our{name}")));
-            let plan = move |_: &Core| {
+            let plan = move |_: &SessionState| {
                 append(&path, &entries(name, bytes));
                 Ok(planned)
             };
@@ -149,13 +150,15 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
         // Our own append comes behind a fragment on a line of its own.
         append(&path, "{\"type\":");
         (turn, _) = turn.refreshed().await.unwrap();
-        let planned = Planned {
+        let planned = PlannedLines {
             lines: vec![entries("ours", 1).trim_end().as_bytes().to_vec()],
             entry_ids: vec![EntryId::new("ours0")],
             ends: Vec::new(),
         };
         let cancel = Cancel::new();
-        let (turn, _, committed) = turn.commit(&cancel, move |_: &Core| Ok(planned)).await;
+        let (turn, _, committed) = turn
+            .commit(&cancel, move |_: &SessionState| Ok(planned))
+            .await;
         assert!(committed.unwrap().wrote);
         let turn = turn.unwrap();
         assert_eq!(turn.leaf_id(), Some("ours0"));

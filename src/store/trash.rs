@@ -4,19 +4,20 @@
 //! the quarantine of repairs.
 
 use super::{Store, exists, folder_name, is_hidden};
-use crate::catalogue::{Files, Row};
 use crate::error::{Error, Kind, Result};
-use crate::log::file::{self, Folder, Location};
-use crate::log::handle::Access;
-use crate::log::temporary::Temporary;
-use crate::log::{Log, extracts, index};
+use crate::lock::lock;
+use crate::log::{Log, index, preview_cache};
+use crate::os::file::{self, Folder, Location};
+use crate::os::handle::Access;
+use crate::os::temporary::Temporary;
+use crate::store::catalogue::{Files, Row};
 use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Where deleted sessions go.
 const TRASH: &str = ".trash";
@@ -39,7 +40,7 @@ impl Store {
         let trash = Arc::new(trash.map_err(failed)?);
         if let Some(cache) = self.cache() {
             index::forget(location, &cache);
-            extracts::forget(location, &cache);
+            preview_cache::forget(location, &cache);
         }
         let suffixes = belongings(location).map_err(failed)?;
         let mut name = location.name.clone();
@@ -77,7 +78,7 @@ impl Store {
             folder: Arc::clone(&trash),
             names,
         }];
-        let mut known = self.trashed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.trashed);
         let rows = known.list(&files, None, Log::open);
         drop(known);
         let of_row = |row: Arc<Row>| {

@@ -4,9 +4,9 @@
 use super::{Request, Summary, Told, failed, prompt};
 use crate::error::Error;
 use crate::json;
-use crate::program::{Failure, Program};
+use crate::lock::lock;
+use crate::os::program::{Failure, Program};
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 /// Has `program` write the summary: the request as one JSON object on its stdin, the text on its
 /// stdout, in UTF-8. Fails with `summarizerFailed`.
@@ -17,7 +17,7 @@ pub async fn summarize(
 ) -> Result<Summary, Error> {
     let pieces = Mutex::new(Pieces::default());
     let heard = |bytes: &[u8]| {
-        let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = lock(&pieces);
         pieces.push(bytes, told);
     };
     let output = program.run(&input(request), &heard).await;

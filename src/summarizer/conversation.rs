@@ -6,8 +6,8 @@
 use crate::context::agent::{self, Message};
 use crate::context::content::{self, Block, Call};
 use crate::context::{kind_and_role, llm};
+use crate::entry::{Kind, Role};
 use crate::json::{self, Members};
-use crate::log::scan::{Kind, Role};
 use std::collections::HashSet;
 
 /// Longest tool result, in characters.

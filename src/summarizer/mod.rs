@@ -11,7 +11,7 @@ pub mod prompt;
 
 use crate::error::{Error, Kind};
 use crate::json;
-use crate::program::Program;
+use crate::os::program::Program;
 use crate::session::blocking;
 use conversation::Budget;
 use std::sync::Arc;

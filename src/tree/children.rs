@@ -3,7 +3,7 @@
 //! Opening a session asks nobody's children, and a million entries are quicker answered for without.
 
 use super::{NONE, Row};
-use crate::log::scan::Kind;
+use crate::entry::Kind;
 use std::sync::OnceLock;
 
 /// The children of all nodes, as lists: the first child, and from each the next.

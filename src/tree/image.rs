@@ -9,8 +9,8 @@ use super::{
     Cause, Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Position, Row, Tree,
     Waiting, id_of,
 };
-use crate::cache::{Cursor, Fields};
-use crate::log::scan::{Kind, Role};
+use crate::bytes::{Cursor, Fields};
+use crate::entry::{Kind, Role};
 use hashbrown::{HashMap, HashTable};
 
 /// Bytes of a row in an image.

@@ -6,6 +6,7 @@
 //! made.
 
 pub mod below;
+pub mod branches;
 mod children;
 pub mod image;
 mod lineage;
@@ -17,7 +18,7 @@ mod waiting;
 
 pub use moves::{Cause, Move, Moves, Position};
 
-use crate::log::scan::{Envelope, Facts, Kind, Parent, Role};
+use crate::entry::{Envelope, Facts, Kind, Parent, Role};
 use crate::name;
 use crate::timestamp::{self, Millis};
 use children::Children;
@@ -482,14 +483,14 @@ impl Tree {
 
     /// The position without the labels and session_info entries it ends in: two positions with the
     /// same conversation settle at the same node.
-    pub fn settle(&self, position: Option<Node>) -> Option<Node> {
+    pub fn skip_bookkeeping(&self, position: Option<Node>) -> Option<Node> {
         self.ancestors(position)
             .find(|node| !matches!(self.kind(*node), Kind::Label | Kind::SessionInfo))
     }
 
     /// Whether two positions settle at the same node.
     pub fn is_same_conversation(&self, a: Option<Node>, b: Option<Node>) -> bool {
-        a == b || self.settle(a) == self.settle(b)
+        a == b || self.skip_bookkeeping(a) == self.skip_bookkeeping(b)
     }
 
     /// The children (of `None`: the roots), oldest first by timestamp, ties in file order.
@@ -656,7 +657,7 @@ impl Tree {
     }
 
     /// Makes room for about so many more: a guess, which is not believed far.
-    pub fn expect(&mut self, more: u64) {
+    pub fn reserve(&mut self, more: u64) {
         /// Times what is there.
         const FAR: usize = 64;
         let more = usize::try_from(more).unwrap_or(usize::MAX);
@@ -670,7 +671,7 @@ impl Tree {
 
     /// Looks where ids of these hashes stand or would. One after the other each would have to wait for
     /// the memory; looked at together they wait together, and are near when they are asked for.
-    pub fn look_ahead(&self, hashes: impl Iterator<Item = IdHash>) {
+    pub fn prefetch(&self, hashes: impl Iterator<Item = IdHash>) {
         let found = hashes.filter(|hash| self.by_id.find(hash.wide(), |_| false).is_some());
         std::hint::black_box(found.count());
     }

@@ -5,7 +5,7 @@
 
 use super::call::ToolCall;
 use super::preview::{RowFacts, Subject};
-use crate::cache::Cursor;
+use crate::bytes::Cursor;
 use crate::tree::Flags;
 use std::borrow::Cow;
 

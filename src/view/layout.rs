@@ -4,7 +4,7 @@
 //! [snapshot](super::snapshot)'s. What is visible in the end is decided in [`super::visible`].
 
 use super::preview::Subject;
-use crate::log::scan::{Kind, Role};
+use crate::entry::{Kind, Role};
 use crate::tree::{Flags, Node, Place, Tree};
 
 /// Which entries are shown (`filter` of protocol.md §6).

@@ -1,7 +1,7 @@
 //! What rows need of the tree, copied under the lock so that nothing later needs it.
 
 use super::layout::Outline;
-use crate::log::scan::{Kind, Role};
+use crate::entry::{Kind, Role};
 use crate::timestamp::Millis;
 use crate::tree::{Flags, Node, Place, Tree};
 use hashbrown::HashMap;

@@ -4,19 +4,19 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use treelined::durability::Durability;
+use treelined::entry::{BadLine, Line, scan};
 use treelined::error::Kind;
 use treelined::log::append::TryLock;
-use treelined::log::file::Location;
-use treelined::log::handle::Access;
 use treelined::log::recover::recover;
 use treelined::log::repair;
-use treelined::log::scan::{self, Line};
-use treelined::log::{self, Log, Opened};
+use treelined::log::{self, Log, OpenedLog};
+use treelined::os::file::Location;
+use treelined::os::handle::Access;
 use treelined::rpc::{Config, Dispatcher, Server};
 use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::store::Store;
-use treelined::sync::Durability;
-use treelined::{id, json, listing, terminal};
+use treelined::{id, json, store::listing, terminal};
 
 /// One line of a session file: what the scanner takes for JSON is JSON.
 pub fn line(bytes: &[u8]) {
@@ -42,8 +42,8 @@ pub fn line(bytes: &[u8]) {
             }
         }
         Ok(Line::Blank) => assert!(bytes.trim_ascii().is_empty()),
-        Err(scan::BadLine::NotAnObject) => {}
-        Err(scan::BadLine::InvalidJson { .. }) => {
+        Err(BadLine::NotAnObject) => {}
+        Err(BadLine::InvalidJson { .. }) => {
             assert!(is_json.is_err(), "JSON that the scanner refused");
         }
     }
@@ -115,7 +115,7 @@ pub fn file(bytes: &[u8], folder: &Path) {
 }
 
 /// A copy of the file, migrated or repaired, is the same session.
-fn mended(bytes: &[u8], folder: &Path, opened: &Opened) {
+fn mended(bytes: &[u8], folder: &Path, opened: &OpenedLog) {
     // A folder of its own: what is kept of the original is beside it.
     let folder = folder.join("mended");
     let _absent = fs::remove_dir_all(&folder);
@@ -136,7 +136,7 @@ fn mended(bytes: &[u8], folder: &Path, opened: &Opened) {
         assert_eq!(again.lines, 0, "once is enough");
     }
     let again = Log::open(at).expect("it is a session still");
-    let id = |opened: &Opened| opened.log.header().map(|header| header.id.clone());
+    let id = |opened: &OpenedLog| opened.log.header().map(|header| header.id.clone());
     assert_eq!(again.log.version(), 3);
     assert_eq!(id(&again), id(opened));
     let (mut before, mut after) = (ids(opened), ids(&again));
@@ -154,7 +154,7 @@ fn mended(bytes: &[u8], folder: &Path, opened: &Opened) {
     read_all(&again);
 }
 
-fn ids(opened: &Opened) -> Vec<String> {
+fn ids(opened: &OpenedLog) -> Vec<String> {
     let tree = &opened.tree;
     let with_parent = |node| {
         let parent = tree.parent(node).map(|parent| tree.id(parent));
@@ -163,7 +163,7 @@ fn ids(opened: &Opened) -> Vec<String> {
     tree.entries().map(with_parent).collect()
 }
 
-fn read_all(opened: &Opened) {
+fn read_all(opened: &OpenedLog) {
     let bodies = opened.log.bodies();
     for node in opened.tree.entries() {
         let fetch = bodies.fetch(&opened.tree, node).expect("it was just read");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cancel::Cancel;
-use crate::log::file::Folder;
+use crate::os::file::Folder;
 use crate::tree::Node;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -71,7 +71,7 @@ impl Session {
 }
 
 /// Everything that an opened session says of itself.
-fn shown(opened: &Opened) -> String {
+fn shown(opened: &OpenedLog) -> String {
     use std::fmt::Write;
     let tree = &opened.tree;
     let mut out = String::new();
@@ -306,7 +306,7 @@ fn a_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// Opened, grown and opened again and again: always what one reading of the whole file finds.
+    /// OpenedLog, grown and opened again and again: always what one reading of the whole file finds.
     #[test]
     fn what_is_opened_is_what_the_file_says(
         parts in vec((vec(a_line(), 0..12), any::<bool>()), 1..5),

@@ -6,7 +6,8 @@ mod rows;
 mod shape;
 
 use super::*;
-use crate::log::scan::{Line, scan_line};
+use crate::entry::Line;
+use crate::entry::scan::scan_line;
 use crate::search::{Matcher, Mode, Query};
 use crate::tree::{Flags, Node, Place, Tree};
 use serde_json::Value;

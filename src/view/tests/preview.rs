@@ -1,7 +1,7 @@
 //! Previews and the other facts of a row, and how much of a line they take.
 
 use super::*;
-use crate::log::scan::{Kind, Role};
+use crate::entry::{Kind, Role};
 use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
 use proptest::prelude::*;
 

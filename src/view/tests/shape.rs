@@ -2,7 +2,7 @@
 //! trees of 1,000,000 entries.
 
 use super::*;
-use crate::log::scan::{Envelope, Facts, Kind, Parent, Role, Said};
+use crate::entry::{Envelope, Facts, Kind, Parent, Role, Said};
 use proptest::prelude::*;
 use serde_json::json;
 use std::borrow::Cow;

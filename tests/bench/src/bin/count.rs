@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use treelined::durability::Durability;
 use treelined::id::System;
 use treelined::rpc::{Config, Dispatcher, Server};
 use treelined::stdio::Outbox;
-use treelined::sync::Durability;
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Library, Shape};
 

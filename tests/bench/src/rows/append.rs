@@ -13,12 +13,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined::cancel::Cancel;
+use treelined::durability::Durability;
 use treelined::flow::append::{self, NewEntry};
 use treelined::id::System;
 use treelined::log::Log;
-use treelined::log::file::Location;
-use treelined::session::{Core, Session};
-use treelined::sync::Durability;
+use treelined::os::file::Location;
+use treelined::session::{Session, SessionState};
 use treelined_bench::library::Shape;
 
 /// Of a message's text, in bytes; with what surrounds it a line near the median of all entries.
@@ -149,8 +149,9 @@ pub fn in_process(mut arguments: impl Iterator<Item = String>) -> Result<()> {
 async fn append_one(session: &Arc<Session>, cancel: &Cancel, message: &str) -> Result<()> {
     let entries = [NewEntry::message(message.as_bytes())?];
     let turn = session.turn(cancel).await?;
-    let plan =
-        move |core: &Core| append::plan(&core.tree, &System, &entries, &|node| core.entry(node));
+    let plan = move |core: &SessionState| {
+        append::plan(&core.tree, &System, &entries, &|node| core.entry(node))
+    };
     let (_turn, _changes, committed) = turn.commit(cancel, plan).await;
     committed?;
     Ok(())

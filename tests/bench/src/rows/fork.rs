@@ -9,7 +9,7 @@ use crate::world::World;
 use anyhow::{Context, Result};
 use serde_json::json;
 use treelined::log::Log;
-use treelined::log::file::Location;
+use treelined::os::file::Location;
 use treelined_bench::library::{Generated, Shape};
 
 pub fn fork(bench: &Bench, table: &mut Table) -> Result<()> {

@@ -1,22 +1,27 @@
 //! The session directory: where sessions are, how they are found, listed, forked into and thrown
 //! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
 
+pub mod catalogue;
+pub mod listing;
 pub mod trash;
+pub mod watch;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
-use crate::catalogue::{self, Catalogue, Files, Row};
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
-use crate::log::file::{Folder, FolderLock, Location, Status};
+use crate::lock::lock;
 use crate::log::ingest::Header;
-use crate::log::{Log, Opened, temporary};
+use crate::log::{Log, OpenedLog};
+use crate::os::file::{Folder, FolderLock, Location, Status};
+use crate::os::temporary;
 use crate::terminal::is_control;
+use catalogue::{Catalogue, Files, Row};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 /// How long the end of the process waits for what is being kept in the cache.
@@ -27,7 +32,7 @@ const EXTENSION: &str = ".jsonl";
 /// The session directory.
 pub struct Store {
     path: PathBuf,
-    /// Opened once; everything below is reached through it.
+    /// OpenedLog once; everything below is reached through it.
     root: OnceLock<Arc<Folder>>,
     /// Folders in use, shared by the sessions in them.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
@@ -140,18 +145,18 @@ impl Store {
         if let Some(id) = known(&self.headers()) {
             return id;
         }
-        let id = crate::listing::header_id(location);
+        let id = crate::store::listing::header_id(location);
         self.headers().insert(path, (status, id.clone()));
         id
     }
 
     fn headers(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Status, Option<String>)>> {
-        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.headers)
     }
 
     /// Opens a session's file, from the cache as far as that knows it. The file is only read; what has
     /// been learned of it is kept in the cache, later.
-    pub fn open(&self, location: Location, cancel: &Cancel) -> Result<Opened> {
+    pub fn open(&self, location: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let Some(cache) = self.cache() else {
             return Log::open_unless(location, cancel);
         };
@@ -182,7 +187,7 @@ impl Store {
 
     /// As [`Store::tidy`], once for each folder.
     pub fn tidy_once(&self, folder: &Arc<Folder>) {
-        let mut tidied = self.tidied.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tidied = lock(&self.tidied);
         let is_first = tidied.insert(folder.path().to_owned());
         drop(tidied);
         if is_first {
@@ -305,7 +310,7 @@ impl Store {
     }
 
     fn subfolder(&self, root: &Arc<Folder>, name: &OsStr) -> io::Result<Arc<Folder>> {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = lock(&self.folders);
         if let Some(folder) = folders.get(name).and_then(Weak::upgrade)
             && folder.identity()? == root.status(name)?.identity
         {
@@ -318,9 +323,7 @@ impl Store {
     }
 
     fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
-        self.catalogue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.catalogue)
     }
 
     fn failed(&self, action: &str, error: &io::Error) -> Error {
@@ -330,7 +333,7 @@ impl Store {
 
 impl Keeping {
     fn lock(&self) -> MutexGuard<'_, usize> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 }
 
@@ -404,7 +407,7 @@ pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::Listing;
+    use crate::store::listing::Listing;
     use std::path::Path;
 
     #[test]

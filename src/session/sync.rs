@@ -2,14 +2,16 @@
 //!
 //! One sync runs at a time per session; what is written meanwhile shares the next one.
 
+use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
-use crate::log::file::{self, Folder, Identity};
-use crate::log::handle;
+use crate::lock::lock;
+use crate::os::file::{self, Folder, Identity};
+use crate::os::handle;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -21,30 +23,6 @@ const MAX_LOST: usize = 64;
 
 /// Files of all sessions that `interval` keeps open until it has synced them.
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
-
-/// What an answered append survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Nothing: an ephemeral session.
-    None,
-    /// The death of the process.
-    Os,
-    /// That of the machine, after at most 50 ms.
-    Interval,
-    /// That of the machine.
-    Always,
-}
-
-impl Durability {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Durability::None => "none",
-            Durability::Os => "os",
-            Durability::Interval => "interval",
-            Durability::Always => "always",
-        }
-    }
-}
 
 /// What has been written and not synced.
 pub struct Unsynced {
@@ -349,10 +327,6 @@ pub fn failed(cause: &io::Error) -> Error {
         Kind::DurabilityUnknown,
         format!("the entry is written, but syncing it failed: {cause}"),
     )
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod linear;
 
 use super::*;
-use crate::log::scan::{self, Line};
+use crate::entry::{Line, scan};
 use proptest::prelude::*;
 use std::collections::HashMap as Map;
 

@@ -8,7 +8,7 @@
 //! A brace that a running walk has not met so stands in a string of that walk. A walk from there reads as
 //! text what the other reads as strings, until one of them fails; so at most two walks pass any byte.
 
-use super::scan::{self, Line};
+use crate::entry::{Line, scan};
 use crate::json::{self, Key, Span, Visitor};
 use std::ops::Range;
 

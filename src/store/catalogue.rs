@@ -5,12 +5,13 @@
 //! them; any other is read anew. Lost or
 //! damaged, all are.
 
-use crate::cache::{Cache, Cursor, Fields};
+use crate::bytes::{Cursor, Fields};
+use crate::cache::Cache;
 use crate::error::{Kind, Result};
-use crate::listing::{Listing, Scanner};
-use crate::log::Opened;
-use crate::log::file::{Folder, Identity, Location, Status};
+use crate::log::OpenedLog;
 use crate::log::index::{self, get_header, put_header};
+use crate::os::file::{Folder, Identity, Location, Status};
+use crate::store::listing::{Listing, Scanner};
 use crate::timestamp::Millis;
 use hashbrown::HashSet;
 use std::borrow::Borrow;
@@ -126,7 +127,7 @@ impl Catalogue {
         &mut self,
         files: &[Files],
         cache: Option<&Cache>,
-        open: impl Fn(Location) -> Result<Opened> + Sync,
+        open: impl Fn(Location) -> Result<OpenedLog> + Sync,
     ) -> Vec<Arc<Row>> {
         if !std::mem::replace(&mut self.is_loaded, true) {
             self.replace(cache.map(load).unwrap_or_default());
@@ -222,7 +223,7 @@ fn row_of(
     scanner: &mut Scanner,
     location: &Location,
     status: Status,
-    open: impl Fn(Location) -> Result<Opened>,
+    open: impl Fn(Location) -> Result<OpenedLog>,
 ) -> Option<Listing> {
     // What is known of a large file since it was last opened is quicker than reading it.
     let is_large = status.size >= index::WORTHWHILE;
@@ -340,7 +341,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::file::Folder;
+    use crate::os::file::Folder;
     use std::fs;
 
     fn row(path: &str, size: u64) -> Row {

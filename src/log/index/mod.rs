@@ -1,19 +1,20 @@
 //! The side index: what scanning a large file found, kept in the cache, so that opening it again reads
 //! only what has been appended since (storage.md §2).
 //!
-//! It is believed for a file that still begins with what it [covers](super::covered); any other is
+//! It is believed for a file that still begins with what it [covers](super::fingerprint); any other is
 //! scanned as if there were no index. Bodies are always read from the file, which says of each whose it
 //! is.
 
-use super::covered::{Covered, is_still_there};
 use super::diagnostic::{Damage, Diagnostic};
-use super::file::{self, Location, Status};
-use super::handle::{Access, Handle};
+use super::fingerprint::{Covered, is_still_there};
 use super::ingest::{Header, Ingest};
-use super::{FileLog, Log, OpenFile, Opened, Store, Tail};
-use crate::cache::{Cache, Cursor, Fields};
+use super::{FileLog, Log, OpenFile, OpenedLog, Store, Tail};
+use crate::bytes::{Cursor, Fields};
+use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::error::Result;
+use crate::os::file::{self, Location, Status};
+use crate::os::handle::{Access, Handle};
 use crate::tree::image::{Image, LEN_BYTES, ROW_BYTES, Rows, Table};
 use crate::tree::{Place, Tree};
 use std::fs::File;
@@ -42,7 +43,7 @@ impl Log {
         at: Location,
         cache: &Cache,
         cancel: &Cancel,
-    ) -> Result<(Opened, Option<Index>)> {
+    ) -> Result<(OpenedLog, Option<Index>)> {
         Self::open_indexed_from(at, cache, WORTHWHILE, cancel)
     }
 
@@ -52,7 +53,7 @@ impl Log {
         cache: &Cache,
         worthwhile: u64,
         cancel: &Cancel,
-    ) -> Result<(Opened, Option<Index>)> {
+    ) -> Result<(OpenedLog, Option<Index>)> {
         let before = at.status().ok();
         let restored = before
             .filter(|status| status.size >= worthwhile)
@@ -77,7 +78,7 @@ fn name_of(status: Status) -> String {
 impl Index {
     /// What is known after opening a file that was as `before` says; `None` if it has changed
     /// meanwhile, or is shorter than `least`.
-    fn of(opened: &Opened, before: Status, least: u64) -> Option<Self> {
+    fn of(opened: &OpenedLog, before: Status, least: u64) -> Option<Self> {
         let Store::File(log) = &opened.log.store else {
             return None;
         };
@@ -159,7 +160,7 @@ struct Restored {
 
 impl Restored {
     /// Reads what has come since.
-    fn open(mut self, cancel: &Cancel) -> Result<Opened> {
+    fn open(mut self, cancel: &Cancel) -> Result<OpenedLog> {
         self.log
             .read_on(&mut self.tree, &mut self.ingest, Tail::Take, cancel)?;
         Ok(self.log.opened(self.ingest, self.tree))

@@ -4,8 +4,8 @@
 use super::{MERGE_PREAMBLE, PREAMBLE, Request, Subject};
 use crate::context::content::{self, Block};
 use crate::context::{agent, kind_and_role};
+use crate::entry::{Kind, Role};
 use crate::json;
-use crate::log::scan::{Kind, Role};
 use std::collections::BTreeMap;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Other processes: noticing that the one that started us has died (protocol.md §1), and finding those that
 //! have a file open.
 
-use crate::log::file::Identity;
+use crate::os::file::Identity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 

@@ -9,8 +9,8 @@
 //! believed as far as ids, parents and kinds go. Comparing more would mean reading all of it. Bodies are
 //! always read from the file, and what is shown of them has a checksum per block.
 
-use super::file::{self, Identity, Status};
-use crate::cache::{Cursor, Fields};
+use crate::bytes::{Cursor, Fields};
+use crate::os::file::{self, Identity, Status};
 use crate::tree::Tree;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

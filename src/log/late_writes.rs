@@ -5,14 +5,14 @@
 //! Owns the old file and what has arrived in it; the session writes it.
 
 use super::append::Lock;
-use super::file;
-use super::handle::Access;
 use super::ingest::CURRENT_VERSION;
 use super::lines::Lines;
-use super::scan::{self, Line};
 use super::{Log, Store, Tail};
 use crate::cancel::Cancel;
+use crate::entry::{Line, scan};
 use crate::error::{Error, Result};
+use crate::os::file;
+use crate::os::handle::Access;
 use crate::tree::Tree;
 use std::fs::File;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const HELD: Duration = Duration::from_secs(60);
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 /// A file that has been replaced by another one of the same session.
-pub struct Predecessor {
+pub struct ReplacedFile {
     log: Log,
     /// What the old file holds; version 1 knows parents by position only.
     tree: Tree,
@@ -42,7 +42,7 @@ pub struct Predecessor {
     pending: Vec<Vec<u8>>,
 }
 
-impl Predecessor {
+impl ReplacedFile {
     /// `None` if the old file is not open any more.
     pub fn of(log: Log, tree: Tree) -> Option<Self> {
         let Store::File(file_log) = &log.store else {
@@ -128,7 +128,7 @@ impl Predecessor {
         since.elapsed() >= IN_FLIGHT
     }
 
-    /// What [`Predecessor::arrivals`] gave is in the new file.
+    /// What [`ReplacedFile::arrivals`] gave is in the new file.
     pub fn carried(&mut self) {
         self.pending.clear();
         self.waits_since = None;
@@ -196,8 +196,8 @@ fn is_known(successor: &Tree, line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::file::Location;
-    use crate::log::{Log, Opened};
+    use crate::log::{Log, OpenedLog};
+    use crate::os::file::Location;
     use std::io::Write;
 
     /// A fragment at the end of the old file counted as an arrival for ever: `migrate` never ended, and the
@@ -212,8 +212,8 @@ mod tests {
             "{\"type\":\"session\",\"version\":2,\"id\":\"s\"}\n{\"torn",
         )
         .unwrap();
-        let Opened { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
-        let mut old = Predecessor::of(log, tree).unwrap();
+        let OpenedLog { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
+        let mut old = ReplacedFile::of(log, tree).unwrap();
         let new = Tree::new();
         // It may be in flight when it is seen first.
         assert!(old.has_arrivals());

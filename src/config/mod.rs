@@ -10,11 +10,11 @@ mod programs;
 
 pub use file::check;
 
+use crate::durability::Durability;
 use crate::rpc::Config;
 use crate::summarizer::conversation::Budget;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
 use crate::summarizer::{ModelName, Summarizer};
-use crate::sync::Durability;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
 use file::Found;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::log::Log;
-use crate::log::file::Folder;
+use crate::os::file::Folder;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -210,7 +210,7 @@ fn what_is_too_long_is_left_out() {
 #[test]
 fn nothing_else_in_the_cache_makes_room_for_them() {
     let session = Session::new(0);
-    crate::catalogue::save(&session.cache, &[]);
+    crate::store::catalogue::save(&session.cache, &[]);
     let list = session.kept();
     let listed = fs::File::open(&list).unwrap();
     listed.set_modified(std::time::UNIX_EPOCH).unwrap();

@@ -96,7 +96,7 @@ fn sound(line: &[u8], hasher: &IdHasher) -> Option<Owned> {
     })
 }
 
-/// Opened by several threads, a file is what it is to one that takes its lines in one after the other.
+/// OpenedLog by several threads, a file is what it is to one that takes its lines in one after the other.
 #[test]
 fn the_tree_is_the_same() {
     let mut content =
@@ -185,8 +185,8 @@ fn the_tree_is_the_same() {
                 };
                 let hasher = tree.id_hasher().clone();
                 sweep(&file, 0, content.len() as u64, plan, &hasher, |range| {
-                    tree.expect(range.expected);
-                    tree.look_ahead(range.hashes());
+                    tree.reserve(range.expected);
+                    tree.prefetch(range.hashes());
                     for line in range.lines() {
                         ingest.swept(&mut tree, &bodies, &line)?;
                     }

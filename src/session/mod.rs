@@ -1,6 +1,6 @@
 //! An open session: its log and its tree, changed together and nowhere else.
 //!
-//! Owns the order of things: whoever reads or writes holds the session's [`Turn`], and turns are taken
+//! Owns the order of things: whoever reads or writes holds the session's [`SessionGuard`], and turns are taken
 //! in the order they were asked for (protocol.md §1). A turn is held for memory work and for a write,
 //! never while a question, a summarizer or a sync is waited for.
 //!
@@ -9,21 +9,24 @@
 
 pub mod commit;
 pub mod fork;
+pub mod sync;
 #[cfg(test)]
 mod tests;
 
 use crate::cancel::Cancel;
+use crate::durability::Durability;
+use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::id::{EntryId, SessionId};
+use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
-use crate::log::carry::Predecessor;
 use crate::log::diagnostic::Diagnostic;
-use crate::log::file::{Identity, Location};
 use crate::log::ingest::CURRENT_VERSION;
-use crate::log::scan::Kind as EntryKind;
-use crate::log::{Log, Opened, Standing};
-use crate::sync::{Durability, Repeated, Syncer};
+use crate::log::late_writes::ReplacedFile;
+use crate::log::{Log, OpenedLog, Standing};
+use crate::os::file::{Identity, Location};
+use crate::session::sync::{Repeated, Syncer};
 use crate::tree::below::{self, Below};
 use crate::tree::{Node, Tree};
 use serde_json::json;
@@ -31,7 +34,7 @@ use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
@@ -56,7 +59,7 @@ pub struct Session {
     pub nonce: u32,
     /// An async lock, since it is handed out first come first served and may be held by a
     /// navigation that waits (on a connection without `initialize`).
-    core: Arc<tokio::sync::Mutex<Core>>,
+    core: Arc<tokio::sync::Mutex<SessionState>>,
     /// How often a turn has been asked for.
     asked: AtomicU64,
     activity: Mutex<Option<Activity>>,
@@ -71,54 +74,42 @@ pub struct Session {
 pub enum Activity {
     Navigation { id: String, abort: Cancel },
     Compaction { abort: Cancel },
-    Turn,
+    AgentTurn,
 }
 
 /// A session's log and tree.
-pub struct Core {
+pub struct SessionState {
     pub log: Log,
     pub tree: Tree,
     /// What others have appended below the leaf since it came to stand there.
     below: Below,
     read_only: bool,
     /// Files that were replaced a short while ago.
-    predecessors: Vec<Predecessor>,
+    predecessors: Vec<ReplacedFile>,
     /// Since when others have held the file's lock whenever we asked.
     contended_since: Option<Instant>,
 }
 
 /// The right to read or change a session, until dropped.
-pub struct Turn {
+pub struct SessionGuard {
     /// What ends with it: before anybody else has a turn, so that nobody finds the session busy still.
     busy: Option<Busy>,
-    core: OwnedMutexGuard<Core>,
+    core: OwnedMutexGuard<SessionState>,
     /// When it was asked for.
     asked: Instant,
 }
 
-impl Deref for Turn {
-    type Target = Core;
-    fn deref(&self) -> &Core {
+impl Deref for SessionGuard {
+    type Target = SessionState;
+    fn deref(&self) -> &SessionState {
         &self.core
     }
 }
 
-impl DerefMut for Turn {
-    fn deref_mut(&mut self) -> &mut Core {
+impl DerefMut for SessionGuard {
+    fn deref_mut(&mut self) -> &mut SessionState {
         &mut self.core
     }
-}
-
-/// Lines ready to be written, as a pure flow has planned them.
-#[derive(Debug, Default)]
-pub struct Planned {
-    /// Whole entries, without line breaks, in file order.
-    pub lines: Vec<Vec<u8>>,
-    /// Their ids, leaf records left out.
-    pub entry_ids: Vec<EntryId>,
-    /// How many lines there are up to the end of each operation, where several are written
-    /// together.
-    pub ends: Vec<usize>,
 }
 
 /// What an operation changed or found changed.
@@ -134,8 +125,8 @@ pub struct Changes {
 }
 
 impl Session {
-    pub fn new(opened: Opened, read_only: bool, durability: Durability) -> Arc<Self> {
-        let Opened { log, tree, .. } = opened;
+    pub fn new(opened: OpenedLog, read_only: bool, durability: Durability) -> Arc<Self> {
+        let OpenedLog { log, tree, .. } = opened;
         let path = log.location().map(Location::path);
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
@@ -148,7 +139,7 @@ impl Session {
             ephemeral,
             path,
             nonce: uuid::Uuid::new_v4().as_fields().0,
-            core: Arc::new(tokio::sync::Mutex::new(Core {
+            core: Arc::new(tokio::sync::Mutex::new(SessionState {
                 below: Below::from_now_on(&tree),
                 log,
                 tree,
@@ -169,14 +160,14 @@ impl Session {
     }
 
     /// Waits for everything asked of this session before, then for nothing else.
-    pub async fn turn(&self, cancel: &Cancel) -> Result<Turn> {
+    pub async fn turn(&self, cancel: &Cancel) -> Result<SessionGuard> {
         self.asked.fetch_add(1, Ordering::AcqRel);
         cancel.guard(self.next_turn()).await?
     }
 
     /// A turn for those whose order among requests is known otherwise or does not matter: it is not
     /// counted as asked for.
-    pub async fn next_turn(&self) -> Result<Turn> {
+    pub async fn next_turn(&self) -> Result<SessionGuard> {
         let turn = self.turn_though_closed().await;
         if self.is_closed() {
             return Err(Error::session_not_found(self.id.as_str()));
@@ -185,10 +176,10 @@ impl Session {
     }
 
     /// A turn for what is owed to the file, whoever has closed the session.
-    pub async fn turn_though_closed(&self) -> Turn {
+    pub async fn turn_though_closed(&self) -> SessionGuard {
         let asked = Instant::now();
         let core = Arc::clone(&self.core).lock_owned().await;
-        Turn {
+        SessionGuard {
             busy: None,
             core,
             asked,
@@ -201,14 +192,14 @@ impl Session {
     }
 
     /// The log and tree, for a thread that may wait.
-    pub fn blocking_core(&self) -> tokio::sync::MutexGuard<'_, Core> {
+    pub fn blocking_core(&self) -> tokio::sync::MutexGuard<'_, SessionState> {
         self.core.blocking_lock()
     }
 
     /// `sessionBusy` during a turn of the client's.
     pub fn check_not_in_turn(&self) -> Result<()> {
         match self.activity() {
-            Some(turn @ Activity::Turn) => Err(turn.busy()),
+            Some(turn @ Activity::AgentTurn) => Err(turn.busy()),
             _ => Ok(()),
         }
     }
@@ -239,7 +230,7 @@ impl Session {
     }
 
     /// Keeps in mind that the session's file has been made and may not be on disk.
-    pub fn note_failed_making(&self, core: &Core, error: &Error) {
+    pub fn note_failed_making(&self, core: &SessionState, error: &Error) {
         if error.kind == Kind::DurabilityUnknown
             && let Ok(Some((file, _))) = core.log.file_to_sync()
         {
@@ -281,7 +272,7 @@ impl Session {
     }
 
     fn activity_slot(&self) -> std::sync::MutexGuard<'_, Option<Activity>> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.activity)
     }
 }
 
@@ -301,7 +292,7 @@ impl Activity {
         let (by, id) = match self {
             Activity::Navigation { id, .. } => ("navigation", Some(id)),
             Activity::Compaction { .. } => ("compaction", None),
-            Activity::Turn => ("turn", None),
+            Activity::AgentTurn => ("turn", None),
         };
         let details = match id {
             Some(id) => json!({ "by": by, "navigationId": id }),
@@ -311,14 +302,14 @@ impl Activity {
     }
 }
 
-impl Turn {
+impl SessionGuard {
     /// Lets the activity end with the turn.
     pub fn hold(&mut self, busy: Busy) {
         self.busy = Some(busy);
     }
 
     /// Takes in what others have appended.
-    pub async fn refreshed(mut self) -> Result<(Turn, Changes)> {
+    pub async fn refreshed(mut self) -> Result<(SessionGuard, Changes)> {
         match self.log.standing()? {
             // The open file still has everything; only appending is impossible.
             Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),
@@ -337,7 +328,7 @@ impl Turn {
     }
 }
 
-impl Core {
+impl SessionState {
     /// Where this daemon stands.
     pub fn leaf(&self) -> Option<Node> {
         self.tree.leaf()
@@ -539,7 +530,8 @@ impl Core {
         self.predecessors
             .retain(|predecessor| predecessor.identity() != now_open);
         if !self.read_only && !was_edited {
-            self.predecessors.extend(Predecessor::of(old_log, old_tree));
+            self.predecessors
+                .extend(ReplacedFile::of(old_log, old_tree));
         }
         // Edited in place, the file may be damaged where it was not.
         let mut changes = Changes::default();
@@ -562,12 +554,12 @@ impl Core {
 
     /// Of the files that were replaced.
     pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
-        self.predecessors.iter().filter_map(Predecessor::identity)
+        self.predecessors.iter().filter_map(ReplacedFile::identity)
     }
 
     /// Whether something has arrived there.
     pub fn has_arrivals(&self) -> bool {
-        self.predecessors.iter().any(Predecessor::has_arrivals)
+        self.predecessors.iter().any(ReplacedFile::has_arrivals)
     }
 
     /// Writes what has arrived in files that were replaced. The lock is held and the tree fresh.
@@ -588,7 +580,7 @@ impl Core {
 
     fn carry_from(
         &mut self,
-        predecessor: &mut Predecessor,
+        predecessor: &mut ReplacedFile,
         lock: &Lock,
         changes: &mut Changes,
     ) -> Result<Option<Arc<File>>> {

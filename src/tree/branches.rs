@@ -1,6 +1,6 @@
 //! The branches of a tree: where each ends and where it forked off. Pure.
 
-use crate::log::scan::Kind;
+use crate::entry::Kind;
 use crate::tree::{Node, Tree};
 
 /// One branch. Labels and session_info entries are no branches of their own: they are passed over
@@ -29,7 +29,7 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
         }
     }
     let child_count = |node: Node| children.get(node.number()).copied().unwrap_or_default();
-    let active = tree.settle(tree.leaf());
+    let active = tree.skip_bookkeeping(tree.leaf());
     tree.entries()
         .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
         .map(|tip| {

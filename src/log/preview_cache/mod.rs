@@ -9,16 +9,18 @@
 //! they are again once the open file is edited in place.
 
 use super::body::Bodies;
-use super::covered::Covered;
-use super::file::{self, Location, Status};
-use super::handle::{Access, Handle};
-use crate::cache::{Cache, Cursor, Draft, Fields};
+use super::fingerprint::Covered;
+use crate::bytes::{Cursor, Fields};
+use crate::cache::{Cache, Draft};
+use crate::lock::lock;
+use crate::os::file::{self, Location, Status};
+use crate::os::handle::{Access, Handle};
 use crate::tree::Place;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// To be changed with everything that is written below, and with what `view` makes of bodies.
@@ -99,10 +101,6 @@ impl Slot {
     pub fn making(&self) -> MutexGuard<'_, ()> {
         lock(&self.making)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn name_of(status: Status) -> String {

@@ -12,8 +12,9 @@
 
 use super::ingest::trimmed;
 use super::lines;
-use super::scan::{self, Line, Parent};
+use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
+use crate::lock::lock;
 use crate::tree::{Copied, IdHash, IdHasher};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::collections::BTreeMap;
@@ -274,7 +275,7 @@ impl Work<'_> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {

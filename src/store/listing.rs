@@ -3,16 +3,16 @@
 //! Owns the row of `list_sessions`, and how one is made: of an open session, or, for the many files that
 //! are as this program writes them, of one scan without a tree. The catalogue keeps them.
 
+use crate::entry::{Envelope, Facts, Kind, Line, Role, Said, scan};
 use crate::error::{Kind as ErrorKind, Result};
 use crate::flow::navigate;
-use crate::log::Opened;
+use crate::log::OpenedLog;
 use crate::log::body::Bodies;
-use crate::log::file::{Location, Status, status_of};
-use crate::log::handle::Access;
 use crate::log::ingest::{Header, Ingest};
 use crate::log::lines::{self, Lines};
-use crate::log::scan::{self, Envelope, Facts, Kind, Line, Role, Said};
 use crate::name;
+use crate::os::file::{Location, Status, status_of};
+use crate::os::handle::Access;
 use crate::timestamp::{self, Millis};
 use crate::tree::{Node, Place, Tree};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
@@ -48,7 +48,7 @@ pub struct Listing {
 
 impl Listing {
     /// Of what opening the file at `location` gave. An error only if it cannot be read at all.
-    pub fn of(location: &Location, opened: Result<Opened>) -> Result<Self> {
+    pub fn of(location: &Location, opened: Result<OpenedLog>) -> Result<Self> {
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind == ErrorKind::HeaderMissing => {
@@ -95,7 +95,7 @@ impl Listing {
 }
 
 /// The first user message that has text, cut and on one line; empty if there is none.
-pub fn first_message_of(opened: &Opened) -> Result<String> {
+pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
     let tree = &opened.tree;
     first_message(tree, &opened.log.bodies(), messages_of(tree))
 }

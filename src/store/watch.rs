@@ -4,10 +4,11 @@
 //!
 //! One watcher for all sessions, one watch per folder; nothing runs while nothing happens.
 
+use crate::lock::lock;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the watcher's thread sleeps once it is woken, and how long it then listens before it
@@ -123,8 +124,4 @@ fn tell<T>(files: &Files<T>, event: notify::Result<notify::Event>, changed: fn(A
             changed(who);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

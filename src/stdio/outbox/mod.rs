@@ -4,6 +4,7 @@
 //! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Not here: the
 //! thread that runs [`Outbox::run`], and what is done when the output is gone.
 
+use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -375,7 +376,7 @@ impl Outbox {
 
     /// Nothing under this lock can leave it half changed, so a panic elsewhere does not count.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

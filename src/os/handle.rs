@@ -3,9 +3,10 @@
 //!
 //! Owns which of them are open. What they are, and how they are opened again, is the caller's.
 
+use crate::lock::lock;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Held open at most, where the process may have very many.
 const MAX_OPEN: usize = 4096;
@@ -189,10 +190,6 @@ pub fn budget() -> usize {
         });
         half.clamp(MIN_OPEN, MAX_OPEN)
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
