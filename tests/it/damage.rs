@@ -68,10 +68,7 @@ fn a_session_with_a_damaged_header_line_opens_by_its_id_and_is_written_to() {
     for version in [1, 2, 3] {
         for (damage, text) in damaged_headers(version) {
             let home = Home::new();
-            let path = home.file("s.jsonl", b"");
-            let path = path.with_file_name("s.jsonl");
-            fs::create_dir_all(home.sessions()).unwrap();
-            let path = home.sessions().join(path.file_name().unwrap());
+            let path = home.sessions().join("s.jsonl");
             fs::write(&path, &text).unwrap();
             let mut d = Daemon::quiet_in(&home);
             let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
@@ -227,7 +224,6 @@ fn a_title_line_before_the_header_and_a_title_in_it_name_the_session() {
         (format!("{}\n{rest}\n", titled("")), Json::Null),
     ] {
         let home = Home::new();
-        fs::create_dir_all(home.sessions()).unwrap();
         let path = home.sessions().join("s.jsonl");
         fs::write(&path, &text).unwrap();
         let mut d = Daemon::quiet_in(&home);
@@ -297,9 +293,11 @@ fn a_sparse_file_of_200_gb_opens_without_reading_the_hole() {
         format!("{}\n{}\n", header(3), entries(3).join("\n")).as_bytes(),
     );
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-    // Where the file system cannot have so large a file, there is nothing to see.
     if file.set_len(200 << 30).is_err() {
-        return;
+        return skip(
+            Needs::Faults,
+            "the file system cannot hold a file of 200 GB",
+        );
     }
     file.write_all(format!("\n{}\n", line("last", Some("b"))).as_bytes())
         .unwrap();

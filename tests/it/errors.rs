@@ -46,14 +46,8 @@ fn check(kind: &str, code: i64, details: &[&str], produce: impl FnOnce() -> RpcE
     assert!(error.data["retryable"].is_boolean(), "{error:?}");
     assert!(!error.message.is_empty(), "{error:?}");
     for member in details {
-        let given = error.details(member);
-        assert!(
-            given.is_object()
-                || given.is_array()
-                || given.is_string()
-                || given.is_number()
-                || given.is_null()
-        );
+        // Fails if the member is missing.
+        error.details(member);
     }
 }
 

@@ -87,6 +87,7 @@ fn version_2_hook_messages_become_custom_messages() {
 fn two_openings_derive_the_same_ids_for_version_1() {
     let (mut d, _, path) = opened(V1);
     let first = d.ids();
+    assert_eq!(first.len(), 10);
     let home: Arc<Home> = d.stop();
     let mut d = Daemon::quiet_in(&home);
     d.open(&path);

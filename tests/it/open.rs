@@ -265,6 +265,13 @@ fn a_cycle_becomes_a_flagged_root() {
     let roots = ids(&tree["rootIds"]);
     assert_eq!(roots.len(), 2, "{roots:?}");
     assert_eq!(roots[0], "u1");
+    let row = tree["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|n| n["id"] == roots[1].as_str());
+    let flags = row.unwrap()["flags"].to_string();
+    assert!(flags.contains("cycle"), "{flags}");
     let path_of_u2 = d.path_ids(Some("u2"));
     assert_eq!(path_of_u2[0], roots[1]);
     assert_eq!(path_of_u2.last().unwrap(), "u2");

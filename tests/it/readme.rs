@@ -1,4 +1,4 @@
-//! README.md and the folder `schema` match the program.
+//! README.md, tests/README.md and the folder `schema` match the program and its tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -170,4 +170,44 @@ fn the_conversation_in_the_readme_works() {
         rows.map(str::to_owned).collect()
     };
     assert_eq!(rows(drawn), rows(shown), "what it draws is what is shown");
+}
+
+/// The full names of all tests, from the sources below this folder; `module` is the folder's own name.
+fn test_names(folder: &Path, module: &str, found: &mut Vec<String>) {
+    for item in fs::read_dir(folder).unwrap() {
+        let path = item.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            test_names(&path, &format!("{module}{name}::"), found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let module = match name.as_str() {
+                "mod" | "main" => module.to_owned(),
+                _ => format!("{module}{name}::"),
+            };
+            let text = fs::read_to_string(&path).unwrap();
+            let tests = text.split("#[test]\n").skip(1);
+            found.extend(tests.map(|test| {
+                let name = test.split_once("fn ").unwrap().1.split('(').next().unwrap();
+                format!("{module}{name}")
+            }));
+        }
+    }
+}
+
+#[test]
+fn every_test_named_in_tests_readme_exists() {
+    let mut tests = Vec::new();
+    test_names(&root("tests/it"), "", &mut tests);
+    let text = fs::read_to_string(root("tests/README.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut count = 0;
+    for row in rows {
+        let named = row.rsplit_once("| `").expect("a promise has a test").1;
+        for name in named.trim_end_matches("` |").split("`, `") {
+            let exists = tests.iter().any(|test| test.starts_with(name));
+            assert!(exists, "no test begins with {name}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count} names");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::harness::*;
@@ -51,11 +51,13 @@ fn patiently(d: &mut Daemon, method: &str, params: &Json) {
     assert!(appended, "the lock cannot be had for a minute");
 }
 
-/// Ids that were announced as others'.
-fn told(d: &mut Daemon) -> Vec<String> {
-    let told = d.received("entries_appended");
-    let others = told.iter().filter(|told| told["origin"] == "other");
-    others.flat_map(|told| ids(&told["entryIds"])).collect()
+/// Ids of the entries that were announced as those of other programs.
+fn announced(d: &mut Daemon) -> Vec<String> {
+    let announced = d.received("entries_appended");
+    let others = announced
+        .iter()
+        .filter(|params| params["origin"] == "other");
+    others.flat_map(|params| ids(&params["entryIds"])).collect()
 }
 
 #[test]
@@ -63,47 +65,11 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
     let (each, lock_free) = counts();
     let (home, path) = shared();
     let start = Arc::new(Barrier::new(DAEMONS + 1));
-    let appending = |number: usize| {
-        let (home, start) = (home.clone(), start.clone());
-        thread::spawn(move || {
-            let mut d = joined(&home);
-            d.deadline = Duration::from_secs(120);
-            start.wait();
-            let mut pending = Vec::new();
-            for n in 0..each {
-                // A few at a time, as clients do that do not wait for each answer.
-                let text = "x".repeat(1 + n % 7 * 300);
-                let params = json!({"message": user(&text), "entryId": format!("d{number}-{n}")});
-                let id = d.send("append_message", params.clone());
-                pending.push((params, id));
-                if pending.len() == 4 || n + 1 == each {
-                    for (params, id) in pending.drain(..) {
-                        if d.response(&id).is_err_and(is_locked) {
-                            patiently(&mut d, "append_message", &params);
-                        }
-                    }
-                }
-            }
-            d
-        })
-    };
-    let daemons: Vec<_> = (0..DAEMONS).map(appending).collect();
+    let daemons: Vec<_> = (0..DAEMONS)
+        .map(|number| append_in_thread(&home, &start, number, each))
+        .collect();
     let done = Arc::new(AtomicBool::new(false));
-    let watching = {
-        let (path, done) = (path.clone(), done.clone());
-        thread::spawn(move || {
-            let mut before = Vec::new();
-            while !done.load(Ordering::Acquire) {
-                let now = fs::read(&path).unwrap();
-                assert!(
-                    now.starts_with(&before),
-                    "old bytes are a prefix of the new ones"
-                );
-                before = now;
-                thread::sleep(Duration::from_millis(50));
-            }
-        })
-    };
+    let watching = watch_prefix(&path, &done);
     start.wait();
     for n in 0..lock_free {
         let id = format!("pi-{n}");
@@ -129,9 +95,9 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
         "each line once, none glued"
     );
     assert_eq!(by_id.len(), lines.len(), "ids are unique");
-    // All of a daemon's entries are one chain; in their order, but for those that had to be sent again.
-    let mut tips = Vec::new();
-    for number in 0..DAEMONS {
+    let all: BTreeSet<&str> = by_id.keys().copied().filter(|id| *id != "shared").collect();
+    for (number, d) in daemons.iter_mut().enumerate() {
+        // The entries of one daemon form a chain, in which those that were sent again may come later.
         let own = format!("d{number}-");
         let parents: HashMap<&str, &str> = by_id
             .iter()
@@ -141,34 +107,84 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
         let chain: Vec<&str> =
             std::iter::successors(Some("u1"), |at| parents.get(at).copied()).collect();
         assert_eq!(chain.len(), 1 + each, "the chain of daemon {number}");
-        tips.push((*chain.last().unwrap()).to_owned());
+        let tip = *chain.last().unwrap();
+        assert_eq!(d.leaf(), tip, "others do not move the leaf");
+        assert_others_announced_once(d, &own, &all);
     }
-    let all: BTreeSet<&str> = by_id.keys().copied().filter(|id| *id != "shared").collect();
-    for (number, d) in daemons.iter_mut().enumerate() {
-        assert_eq!(d.leaf(), tips[number], "others do not move the leaf");
-        let own = format!("d{number}-");
-        let mut expected: BTreeMap<&str, usize> = all
-            .iter()
-            .filter(|id| !id.starts_with(&own) && **id != "u1")
-            .map(|id| (*id, 0))
-            .collect();
-        for id in told(d) {
-            *expected
-                .get_mut(id.as_str())
-                .expect("somebody else's entry") += 1;
+}
+
+/// Starts a daemon that appends `each` messages, four at a time, as clients do that do not wait for each
+/// answer.
+fn append_in_thread(
+    home: &Arc<Home>,
+    start: &Arc<Barrier>,
+    number: usize,
+    each: usize,
+) -> JoinHandle<Daemon> {
+    let (home, start) = (home.clone(), start.clone());
+    thread::spawn(move || {
+        let mut d = joined(&home);
+        d.deadline = Duration::from_secs(120);
+        start.wait();
+        let mut pending = Vec::new();
+        for n in 0..each {
+            let text = "x".repeat(1 + n % 7 * 300);
+            let params = json!({"message": user(&text), "entryId": format!("d{number}-{n}")});
+            let id = d.send("append_message", params.clone());
+            pending.push((params, id));
+            if pending.len() == 4 || n + 1 == each {
+                for (params, id) in pending.drain(..) {
+                    if d.response(&id).is_err_and(is_locked) {
+                        patiently(&mut d, "append_message", &params);
+                    }
+                }
+            }
         }
-        let wrong: Vec<_> = expected
-            .iter()
-            .filter(|(_, count)| **count != 1)
-            .take(5)
-            .collect();
-        assert!(
-            wrong.is_empty(),
-            "daemon {number} was not told exactly once of {wrong:?}"
-        );
-        let known: BTreeSet<String> = d.ids().into_iter().collect();
-        assert!(known.iter().map(String::as_str).eq(all.iter().copied()));
+        d
+    })
+}
+
+/// Checks again and again, until `done`, that the old bytes of the file are a prefix of the new ones.
+fn watch_prefix(path: &Path, done: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let (path, done) = (path.to_owned(), done.clone());
+    thread::spawn(move || {
+        let mut before = Vec::new();
+        while !done.load(Ordering::Acquire) {
+            let now = fs::read(&path).unwrap();
+            assert!(
+                now.starts_with(&before),
+                "old bytes are a prefix of the new ones"
+            );
+            before = now;
+            thread::sleep(Duration::from_millis(50));
+        }
+    })
+}
+
+/// Checks that a daemon announced each entry of the others exactly once, and lists all entries.
+#[track_caller]
+fn assert_others_announced_once(d: &mut Daemon, own: &str, all: &BTreeSet<&str>) {
+    let mut counts: BTreeMap<&str, usize> = all
+        .iter()
+        .filter(|id| !id.starts_with(own) && **id != "u1")
+        .map(|id| (*id, 0))
+        .collect();
+    for id in announced(d) {
+        *counts
+            .get_mut(id.as_str())
+            .expect("an entry of another program") += 1;
     }
+    let wrong: Vec<_> = counts
+        .iter()
+        .filter(|(_, count)| **count != 1)
+        .take(5)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "not announced exactly once to {own}: {wrong:?}"
+    );
+    let known: BTreeSet<String> = d.ids().into_iter().collect();
+    assert!(known.iter().map(String::as_str).eq(all.iter().copied()));
 }
 
 #[test]

@@ -2,12 +2,9 @@
 
 use super::*;
 
-#[test]
-fn malformed_entries_are_refused() {
-    let (mut d, path) = begun();
-    let deep = (0..300).fold(json!(1), |inner, _| json!([inner]));
-    let bytes = fs::read(&path).unwrap();
-    for (what, entry) in [
+/// Messages without the members of their role.
+fn malformed_messages() -> Vec<(&'static str, Json)> {
+    vec![
         (
             "no role",
             json!({"type": "message", "message": {"content": "x"}}),
@@ -34,6 +31,12 @@ fn malformed_entries_are_refused() {
             json!({"type": "message", "message": {
             "role": "toolResult", "toolCallId": "c", "toolName": "t", "content": 7, "isError": false}}),
         ),
+    ]
+}
+
+/// Entries without the members of their type.
+fn malformed_types() -> Vec<(&'static str, Json)> {
+    vec![
         ("no thinkingLevel", json!({"type": "thinking_level_change"})),
         (
             "no modelId",
@@ -65,6 +68,13 @@ fn malformed_entries_are_refused() {
             "a name that is no string",
             json!({"type": "session_info", "name": 5}),
         ),
+    ]
+}
+
+/// Entries and ids that clients may not write.
+fn forbidden() -> Vec<(&'static str, Json)> {
+    let deep = (0..300).fold(json!(1), |inner, _| json!([inner]));
+    vec![
         (
             "a header",
             json!({"type": "session", "version": 3, "cwd": "/"}),
@@ -97,7 +107,14 @@ fn malformed_entries_are_refused() {
             "nesting over 256",
             json!({"type": "custom", "customType": "x", "data": deep}),
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn malformed_entries_are_refused() {
+    let (mut d, path) = begun();
+    let bytes = fs::read(&path).unwrap();
+    for (what, entry) in [malformed_messages(), malformed_types(), forbidden()].concat() {
         let error = d.err(
             "append_entries",
             json!({"entries": [{"type": "custom", "customType": "fine"}, entry]}),

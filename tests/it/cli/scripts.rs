@@ -139,7 +139,9 @@ fn a_script_writes_the_same_entries_each_time() {
             })
             .collect::<Vec<_>>()
     };
-    assert_eq!(run(), run());
+    let first = run();
+    assert_eq!(first.len(), 5, "header, three messages and a leaf record");
+    assert_eq!(first, run());
 }
 
 #[test]

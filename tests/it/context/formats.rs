@@ -112,8 +112,8 @@ fn summaries_and_custom_messages_become_messages() {
     assert_eq!(agent[3]["display"], false);
 }
 
-#[test]
-fn format_llm_has_four_roles() {
+/// A path with a message of every role, and shell commands that succeed, fail, are cut, and are excluded.
+fn every_role() -> Log {
     let bash = |members: Json| {
         let mut message = json!({
             "role": "bashExecution", "command": "ls -l", "output": "total 0", "exitCode": 0, "cancelled": false,
@@ -124,7 +124,7 @@ fn format_llm_has_four_roles() {
         }
         message
     };
-    let log = Log::new("s1")
+    Log::new("s1")
         .message(
             "s0",
             "",
@@ -164,8 +164,12 @@ fn format_llm_has_four_roles() {
             "x4",
             "x3",
             bash(json!({"command": "secret", "excludeFromContext": true})),
-        );
-    let mut d = opened(&log);
+        )
+}
+
+#[test]
+fn format_llm_has_four_roles() {
+    let mut d = opened(&every_role());
     assert_eq!(messages(&mut d, json!({})).len(), 10, "the agent sees all");
     let llm = messages(&mut d, json!({"format": "llm"}));
     let roles: Vec<_> = llm.iter().map(|m| m["role"].as_str().unwrap()).collect();

@@ -390,6 +390,35 @@ impl Run {
 
     fn compare_all(&mut self) {
         self.compare();
+        self.compare_rows();
+        let model = self.model.clone();
+        let any = self.any_entry();
+        let path = model.path(Some(&any));
+        let found = ids(&self.ok("get_path", json!({"entryId": any}))["entries"]);
+        assert_eq!(found, path.iter().map(|e| e.id.clone()).collect::<Vec<_>>());
+        self.compare_context(&any);
+        if let Some(leaf) = &model.leaf {
+            self.compare_context(leaf);
+        }
+
+        let moves = self.ok("get_navigation_log", json!({"limit": 100_000}))["moves"]
+            .as_array()
+            .unwrap()
+            .clone();
+        let told: Vec<_> = moves
+            .iter()
+            .rev()
+            .map(|m| (m["from"].clone(), m["to"].clone()))
+            .collect();
+        let expected: Vec<_> = model
+            .moves
+            .iter()
+            .map(|(from, to)| (json!(from), json!(to)))
+            .collect();
+        assert_eq!(told, expected, "the navigation log");
+    }
+
+    fn compare_rows(&mut self) {
         let model = self.model.clone();
         let active: Vec<_> = model
             .path(model.leaf.as_deref())
@@ -426,62 +455,38 @@ impl Run {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), model.entries.len(), "each once");
+    }
 
-        let somewhere = self.any_entry();
-        let path = model.path(Some(&somewhere));
-        let told = ids(&self.ok("get_path", json!({"entryId": somewhere}))["entries"]);
-        assert_eq!(told, path.iter().map(|e| e.id.clone()).collect::<Vec<_>>());
-
-        for leaf in [model.leaf.clone(), Some(somewhere)] {
-            let Some(leaf) = leaf else { continue };
-            let context = self.ok("get_context", json!({"leafId": leaf}));
-            let expected: Vec<_> = model
-                .path(Some(&leaf))
-                .into_iter()
-                .filter(|e| matches!(e.what, Body::Message { .. } | Body::Summary { .. }))
-                .collect();
-            assert_eq!(
-                context["entryIds"],
-                json!(expected.iter().map(|e| &e.id).collect::<Vec<_>>())
-            );
-            for (message, entry) in context["messages"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .zip(&expected)
-            {
-                match &entry.what {
-                    Body::Message { role, text } => {
-                        assert_eq!(message["role"], *role);
-                        let said = message["content"]
-                            .as_str()
-                            .or(message["content"][0]["text"].as_str());
-                        assert_eq!(said, Some(text.as_str()));
-                    }
-                    Body::Summary { from } => {
-                        assert_eq!(message["role"], "branchSummary");
-                        assert_eq!(message["fromId"], json!(from));
-                    }
-                    Body::Label { .. } | Body::Name => panic!("no message"),
+    fn compare_context(&mut self, leaf: &str) {
+        let model = self.model.clone();
+        let context = self.ok("get_context", json!({"leafId": leaf}));
+        let expected: Vec<_> = model
+            .path(Some(leaf))
+            .into_iter()
+            .filter(|e| matches!(e.what, Body::Message { .. } | Body::Summary { .. }))
+            .collect();
+        assert_eq!(
+            context["entryIds"],
+            json!(expected.iter().map(|e| &e.id).collect::<Vec<_>>())
+        );
+        let messages = context["messages"].as_array().unwrap();
+        assert_eq!(messages.len(), expected.len());
+        for (message, entry) in messages.iter().zip(&expected) {
+            match &entry.what {
+                Body::Message { role, text } => {
+                    assert_eq!(message["role"], *role);
+                    let said = message["content"]
+                        .as_str()
+                        .or(message["content"][0]["text"].as_str());
+                    assert_eq!(said, Some(text.as_str()));
                 }
+                Body::Summary { from } => {
+                    assert_eq!(message["role"], "branchSummary");
+                    assert_eq!(message["fromId"], json!(from));
+                }
+                Body::Label { .. } | Body::Name => panic!("no message"),
             }
         }
-
-        let moves = self.ok("get_navigation_log", json!({"limit": 100_000}))["moves"]
-            .as_array()
-            .unwrap()
-            .clone();
-        let told: Vec<_> = moves
-            .iter()
-            .rev()
-            .map(|m| (m["from"].clone(), m["to"].clone()))
-            .collect();
-        let expected: Vec<_> = model
-            .moves
-            .iter()
-            .map(|(from, to)| (json!(from), json!(to)))
-            .collect();
-        assert_eq!(told, expected, "the navigation log");
     }
 
     fn go(&mut self, operations: usize) {

@@ -40,10 +40,7 @@ fn outline_writes_a_summary_at_the_new_leaf() {
         ),
         "modified = written or edited, read = the rest, sorted"
     );
-    assert!(
-        summary.get("fromHook").is_none_or(|v| v == &json!(false)),
-        "{summary}"
-    );
+    assert!(summary.get("fromHook").is_none(), "{summary}");
     let text = summary["summary"].as_str().unwrap();
     assert!(
         text.contains("please change the parser"),
@@ -89,7 +86,9 @@ fn outline_is_deterministic() {
         )["summaryEntry"]["summary"]
             .clone()
     };
-    assert_eq!(once(), once());
+    let first = once();
+    assert!(first.is_string(), "{first}");
+    assert_eq!(first, once());
 }
 
 #[test]
@@ -112,10 +111,7 @@ fn labels_and_settings_alone_get_no_summary() {
     );
     assert_eq!(result["cancelled"], false);
     assert_eq!(result["reason"], "nothingToSummarize");
-    assert!(
-        result.get("summaryEntry").is_none_or(Json::is_null),
-        "{result}"
-    );
+    assert!(result.get("summaryEntry").is_none(), "{result}");
     assert_eq!(result["newLeafId"], "a3", "the move happens");
     assert_eq!(d.leaf(), "a3");
 }
