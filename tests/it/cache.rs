@@ -1,5 +1,5 @@
-//! What the daemon keeps in `.cache` makes it quicker and changes no answer, whatever becomes of it.
-//! storage.md §2 (the side index, with what rows show) and §5 (the catalogue).
+//! The files in `.cache` make the daemon faster and change no answer, even if they are damaged or missing.
+//! session-file.md §2 (the side index) and §5 (the catalogue).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ fn large(home: &Home) -> PathBuf {
     path
 }
 
-/// All that a daemon says of the session, and of the list it stands in.
+/// Everything that a daemon answers about the session and the list.
 fn told(home: &Arc<Home>) -> Vec<Json> {
     let mut d = Daemon::quiet_in(home);
     let list = d.ok("list_sessions", json!({}))["sessions"].clone();
@@ -39,7 +39,7 @@ fn told(home: &Arc<Home>) -> Vec<Json> {
         d.ok("get_tree", json!({"query": "user 777"}))["nodes"].clone(),
         d.ok("get_entries", json!({"since": "e4990"}))["entries"].clone(),
     ];
-    // Its end waits for what it keeps.
+    // The daemon writes its cache before it ends.
     d.close_stdin();
     assert_eq!(d.exited(), Some(0));
     told
@@ -101,7 +101,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     assert_eq!(grown[4], "more");
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
     assert_eq!(told(&home), grown);
-    // Grown again, and edited in place where nobody looks at its ends or its ids.
+    // Appended to again, and edited in place far from the ends of the file and without a change of ids.
     let edited = String::from_utf8(before.clone()).unwrap();
     let edited =
         edited.replace("\"2500 text", "\"edit text") + &more + &more.replace("more", "last");
@@ -115,7 +115,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     );
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
     assert_eq!(told(&home), told_of_edited);
-    // Another file under the name, and the first one cut short.
+    // Another session's file under the same name, and the first file cut short.
     for text in [
         Log::new("s1").user("other", "", "other").text(),
         String::from_utf8(before[..before.len() - 100].to_vec()).unwrap(),
@@ -131,7 +131,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     }
 }
 
-/// What has been counted is not counted again, and belongs to the file it was counted in.
+/// Counts are kept with the session, and belong to the file they were made from.
 #[test]
 fn stats_count_all_entries() {
     let home = Home::new();
@@ -158,8 +158,8 @@ fn stats_count_all_entries() {
     assert_eq!(of_other["messages"], json!({"user": 1}));
 }
 
-/// A later line with a known id gives an entry another body and adds none: the view was extended by
-/// nothing, showing what its filter hides, and the sums were those of the former body.
+/// A later line with a known id gives the entry another body and adds no entry. The view was extended by
+/// nothing and showed a row that its filter hides, and the counts were those of the old body.
 #[test]
 fn a_replaced_body_is_shown_and_counted() {
     let home = Home::new();
@@ -182,7 +182,7 @@ fn a_replaced_body_is_shown_and_counted() {
     d.notification("diagnostics");
 }
 
-/// Somebody edits a line in place and gives the file its time again: the cache was believed.
+/// An edit in place that restored the modification time of the file was not noticed.
 #[test]
 fn an_edit_that_keeps_the_modification_time_is_seen() {
     let home = Home::new();
@@ -199,8 +199,8 @@ fn an_edit_that_keeps_the_modification_time_is_seen() {
     assert_eq!(told(&home), after);
 }
 
-/// Entries that were given another body later in the file stand away from their neighbours: what was
-/// kept of them was not compared with their lines, and a line before its neighbours broke the view.
+/// Entries that get another body later in the file are stored away from their neighbours. Their cached
+/// previews were not compared with their lines, and a line in front of its neighbours broke the view.
 #[test]
 fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     let home = Home::new();
@@ -222,7 +222,7 @@ fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     };
     fs::write(&path, of("former")).unwrap();
     told(&home);
-    // Edited and grown: only the lines that what is kept was made of can tell.
+    // Edited and appended to: only the lines themselves show the edit.
     let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
     fs::write(&path, of("edited") + &more).unwrap();
     let after = told(&home);

@@ -1,5 +1,4 @@
-//! The configuration file, `--config` and `treelined config`: what counts, where it comes from, and
-//! what is refused.
+//! The configuration file, `--config` and `treelined config`: precedence, and refused files and settings.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use crate::harness::*;
 
-/// `treelined config` with this file in the platform's place.
+/// Runs `treelined config` with this file in the platform's folder for configurations.
 fn described(home: &Home, file: &str, args: &[&str], env: &[(&str, &str)]) -> Output {
     let folder = home.files().join("config/treelined");
     fs::create_dir_all(&folder).unwrap();
@@ -29,7 +28,7 @@ fn refused(file: &str, naming: &[&str]) {
     }
 }
 
-/// A configuration file beside the sessions.
+/// Writes a configuration file beside the sessions and returns its path.
 pub fn file(home: &Arc<Home>, text: &str) -> String {
     let path = home.file("config.toml", text.as_bytes());
     path.to_str().unwrap().to_owned()
@@ -208,8 +207,9 @@ fn chmod(path: &str, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A configuration file that others may write was accepted unless it named programs, with its `base_url`:
-/// the key went wherever they wanted. It is refused by every command but those that show what is wrong.
+/// A configuration file that other users may write was accepted unless it named programs. They could change
+/// `base_url`, and the key was sent to their server. Every command refuses such a file, except those that
+/// report it.
 #[test]
 fn a_file_that_others_may_write_is_refused_by_every_command() {
     let home = Home::new();
@@ -257,7 +257,7 @@ fn a_file_that_others_may_write_is_refused_by_every_command() {
         .clean();
 }
 
-/// Whoever may write a folder on the way, or has set a link there, may put another file in its place.
+/// A user who may write a folder on the path of the file, or who owns a link on it, can replace the file.
 #[test]
 fn a_file_that_others_may_replace_is_refused() {
     let home = Home::new();
@@ -294,7 +294,7 @@ fn a_file_that_others_may_replace_is_refused() {
     assert_eq!(code(link), Some(0));
 }
 
-/// Every file of a program is checked before each run, and so is every link and folder on the way there.
+/// Before each run the daemon checks every file of a program, and every link and folder on its path.
 #[test]
 fn programs_that_others_may_change_are_reported_and_not_run() {
     let home = Home::new();
@@ -340,7 +340,7 @@ fn programs_that_others_may_change_are_reported_and_not_run() {
     }
 }
 
-/// Programs inherited the whole environment, with all keys in it.
+/// Programs inherited the whole environment, keys included.
 #[test]
 fn programs_get_a_small_environment() {
     let home = Home::new();
@@ -405,7 +405,7 @@ fn programs_get_a_small_environment() {
     }
 }
 
-/// What a file or an argument says was printed as it is: C1 controls and marks that turn the direction of
+/// Text from files and arguments was printed unchanged: C1 controls and marks that reverse the direction of
 /// writing reached the terminal.
 #[test]
 fn settings_and_errors_are_printed_without_control_characters() {
@@ -459,14 +459,14 @@ fn settings_and_errors_are_printed_without_control_characters() {
     }
 }
 
-/// An executable shell script; its path.
+/// Writes an executable shell script and returns its path.
 pub fn script(home: &Home, name: &str, body: &str) -> String {
     let path = home.file(name, format!("#!/bin/sh\n{body}\n").as_bytes());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// What a script does that has a child and waits for it; the child's id goes into this file.
+/// The body of a script that starts a child, writes the child's id to this file, and waits.
 pub fn with_child(pid_file: &Path) -> String {
     let pid_file = pid_file.display();
     format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")

@@ -1,4 +1,4 @@
-//! Deleting sessions, and bringing them back: the trash. decisions §18, storage.md §5.
+//! Deleting sessions, and restoring them from the trash. session-file.md §5.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -20,14 +20,14 @@ fn trash(home: &Home) -> PathBuf {
     home.sessions().join(".trash")
 }
 
-/// A stored session of this id with one message, as it is called there.
+/// Writes a session file with this id and one message.
 fn stored(home: &Home, id: &str) -> PathBuf {
     Log::new(id)
         .user("u1", "", &format!("about {id}"))
         .store(home, &format!("2025-01-01T00-00-00-000Z_{id}.jsonl"))
 }
 
-/// A delete that failed had closed the session.
+/// A delete that failed closed the session.
 #[test]
 fn a_session_that_cannot_be_deleted_stays_open() {
     let home = Home::new();
@@ -54,8 +54,8 @@ fn a_session_that_cannot_be_deleted_stays_open() {
     d.err_kind("get_leaf", json!({"sessionId": "s1"}), "sessionNotFound");
 }
 
-/// The whole conversation stayed behind as `.v1.bak`. What belongs to a session goes to the trash and
-/// comes back with it; what belongs to its fork, and what is somebody else's, stays.
+/// The backup `.v1.bak`, with the whole conversation, stayed behind. The files of a session go to the trash
+/// and come back with it; files of its fork and of other programs stay.
 #[test]
 fn files_that_belong_to_a_session_are_deleted_and_restored_with_it() {
     let home = Home::new();
@@ -130,7 +130,7 @@ fn deleted_sessions_are_listed_and_restored() {
         assert_eq!(row["deletedAt"].as_str().unwrap().len(), stamp(0).len());
     }
     assert!(rows[0]["deletedAt"].as_str() >= rows[1]["deletedAt"].as_str());
-    // Pages, and directories as in list_sessions.
+    // Pages, and working directories as in `list_sessions`.
     let first = d.ok("list_trash", json!({"limit": 2, "cwd": "/project/"}));
     assert_eq!(first["sessions"].as_array().unwrap().len(), 2);
     let rest = d.ok(
@@ -143,13 +143,13 @@ fn deleted_sessions_are_listed_and_restored() {
         json!([])
     );
 
-    // The one that is named, not another.
+    // The named file is restored, not another with the same id.
     let (path, oldest) = &deleted[0];
     let wrong = json!({"sessionId": "s2", "trashedPath": oldest});
     d.err_kind("restore_session", wrong, "sessionNotFound");
     let named = json!({"sessionId": "s1", "trashedPath": oldest});
     assert_eq!(d.ok("restore_session", named)["path"], json!(path));
-    // In place, open or not.
+    // The session is there already, open or not.
     d.err_kind(
         "restore_session",
         json!({"sessionId": "s1"}),
@@ -192,7 +192,7 @@ fn the_restore_command_lists_the_trash_and_restores() {
     assert_eq!(run(&["s1"]).code, Some(1));
 }
 
-/// A file that the user named on another file system was copied by path and kept its 0644.
+/// The file was copied by path and kept its permissions of 0644.
 #[test]
 fn a_session_of_another_file_system_is_copied_with_private_permissions() {
     let (home, other) = (Home::new(), Home::in_memory());
@@ -226,7 +226,7 @@ fn a_session_of_another_file_system_is_copied_with_private_permissions() {
     assert!(!path.exists() && !backup.exists());
 }
 
-/// What killed processes leave unfinished is removed on a later run, and nothing of the user's.
+/// Unfinished files of killed processes are removed later, those of the user stay.
 #[test]
 fn temporary_files_of_killed_processes_are_removed_later() {
     let home = Home::new();

@@ -1,7 +1,5 @@
-//! The table of errors: each kind that these methods can produce, with a case that produces it, its
-//! number and its details. protocol.md §8. Kinds of damaged disks, locks and of later methods
-//! (sessionLocked, sessionDeleted, sessionReplaced, storageFull, storageIo, durabilityUnknown,
-//! summarizerFailed, nothingToCompact) belong to the tests of those.
+//! Each kind of error that these methods can produce, with its code and its details. protocol.md §8. The
+//! kinds for disks, locks, replaced files, summarizers and compactions are tested with their subjects.
 
 use crate::harness::*;
 
@@ -38,7 +36,7 @@ fn to_nobody(line: &[u8]) -> RpcError {
     d.response_with_null_id()
 }
 
-/// Produces an error of this kind and judges all of it.
+/// Produces an error and checks its kind, code, and details.
 #[track_caller]
 fn check(kind: &str, code: i64, details: &[&str], produce: impl FnOnce() -> RpcError) {
     let error = produce();
@@ -121,7 +119,7 @@ fn daemon_errors() {
         let mut d = answering(json!({"session_before_tree": {}}));
         let navigation = d.send("navigate_tree", json!({"targetId": "a1"}));
         let late = json!("late");
-        // One write, so that both are in the daemon's hands at once.
+        // One write, so that the daemon has both requests at once.
         d.send_together(&[
             (json!("end"), "shutdown", json!({})),
             (late.clone(), "get_leaf", json!({})),

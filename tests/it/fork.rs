@@ -1,5 +1,5 @@
-//! `fork_session` and `get_fork_messages`: what is copied byte for byte, what is re-linked, what is
-//! carried, and the questions asked. storage.md §5, protocol.md §3 and §5.
+//! `fork_session` and `get_fork_messages`: lines that are copied byte for byte, links that are changed, and
+//! the question before a fork. session-file.md §5, protocol.md §3 and §5.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn quiet(home: &std::sync::Arc<Home>) -> Daemon {
     d
 }
 
-/// Forks `s1` and gives the result with the fork's file, if it has one yet.
+/// Forks `s1` and returns the result with the fork's file, if it has one yet.
 #[track_caller]
 fn fork(d: &mut Daemon, mut params: Json) -> (Json, Option<PathBuf>) {
     params["sessionId"] = json!("s1");
@@ -36,7 +36,7 @@ fn fork(d: &mut Daemon, mut params: Json) -> (Json, Option<PathBuf>) {
     (result, path)
 }
 
-/// What the daemon holds of a fork it has just written is what another finds in its file.
+/// Checks that the open fork and its file, opened by another daemon, have the same content.
 #[track_caller]
 fn is_as_reopened(d: &mut Daemon, session: &Json, path: &str) {
     let mut other = Daemon::quiet_in(&d.home);
@@ -71,7 +71,7 @@ fn entries_of(d: &mut Daemon, session: &Json) -> Vec<Json> {
         .clone()
 }
 
-/// The last three lines hold what re-serializing would change.
+/// The raw lines hold numbers, escapes and duplicates that re-serializing would change.
 fn plain() -> Log {
     Log::new("s1")
         .user("u1", "", "one")
@@ -270,7 +270,7 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
     assert_eq!(moves, json!([]), "records are not carried");
 }
 
-/// A fork is not read again after it was written: what is known of the source's entries serves.
+/// The daemon does not read a fork after writing it; it uses what it knows of the source's entries.
 #[test]
 fn a_fork_holds_every_kind_of_entry_as_its_file_does() {
     let mut log = Log::new("s1").user("u0", "", "one");
@@ -409,7 +409,7 @@ fn a_fork_at_an_unknown_entry_is_refused() {
     );
 }
 
-// --- questions and news ---
+// --- questions and notifications ---
 
 fn asked() -> Daemon {
     let home = Home::new();
@@ -515,7 +515,8 @@ fn labelled() -> Log {
         .assistant("a2", "k1", "three")
 }
 
-/// Labels were dropped from forks, but what hung below them still named them: the path broke off there.
+/// Labels were left out of forks, but the entries below them still named them as parent, so the path was
+/// broken.
 #[test]
 fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
     let (mut d, _) = Daemon::opened(labelled().text().as_bytes());
@@ -528,8 +529,8 @@ fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
     assert_eq!(opened["diagnostics"], json!([]), "no orphans");
 }
 
-/// A kept range that began at such a label began nowhere in the fork: the kept messages vanished from
-/// the context.
+/// A kept range that began at such a label began nowhere in the fork, so the kept messages were not in the
+/// context.
 #[test]
 fn a_compaction_that_keeps_from_a_left_out_label_keeps_the_same_messages() {
     let (mut d, _) = Daemon::opened(labelled().text().as_bytes());

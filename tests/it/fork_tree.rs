@@ -22,7 +22,7 @@ fn branched() -> Log {
         .record("r1", "a1", "l1")
 }
 
-/// What stands behind the header.
+/// The lines after the header.
 #[track_caller]
 fn behind_the_header(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
@@ -43,8 +43,8 @@ fn path_of(session: &Json) -> std::path::PathBuf {
     session["path"].as_str().expect("a path").into()
 }
 
-/// Forks could copy one path only; whoever wanted the other branches too copied the file by hand, which
-/// then had the id of the first.
+/// Forks could copy one path only. Users who wanted all branches copied the file by hand, and both files had
+/// the same id.
 #[test]
 fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     let home = Home::new();
@@ -62,12 +62,12 @@ fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     let id = json!({"sessionId": session["sessionId"]});
     let moves = d.ok("get_navigation_log", id.clone())["moves"].clone();
     assert_eq!(moves[0]["to"], "a1");
-    // It goes on by itself.
+    // The copy has its own leaf.
     d.ok("undo_navigation", id);
     assert_eq!(d.ok("get_leaf", json!({"sessionId": "s1"}))["leafId"], "a1");
 }
 
-/// The header of a session made by the same daemon was copied behind the new one.
+/// The header of a session created by the same daemon was copied after the new header.
 #[test]
 fn a_copy_of_a_session_created_by_the_same_daemon_has_one_header() {
     let home = Home::new();
@@ -122,8 +122,8 @@ fn a_copy_of_the_tree_takes_no_entry_position_or_closing_of_calls() {
     }
 }
 
-/// The leaf of this daemon does not follow what others append, so the last line of the copy alone would
-/// put it elsewhere.
+/// The leaf of this daemon does not follow the entries of other programs, so the last line of the copy would
+/// give another leaf.
 #[test]
 fn a_copy_of_the_tree_opens_at_the_leaf_of_the_session_not_at_the_last_line() {
     let home = Home::new();

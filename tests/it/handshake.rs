@@ -1,4 +1,4 @@
-//! `initialize`: what it tells, what it tolerates, and what changes with it. protocol.md §2.
+//! `initialize`: its result, which params it tolerates, and what it changes. protocol.md §2.
 
 use std::process::{Command, Stdio};
 
@@ -151,7 +151,7 @@ fn notifications_can_be_opted_out_of() {
     d.create();
     d.chain(&["u1", "a1"]);
     d.set_leaf(Some("u1"));
-    // The harness fails on an `entries_appended` here, and on a gap in `seq`.
+    // The harness would fail on an `entries_appended`, and on a gap in `seq`.
     assert_eq!(d.notification("session_tree")["newLeafId"], "u1");
 }
 
@@ -175,7 +175,7 @@ fn without_a_handshake_everything_works_and_nothing_waits() {
     );
     assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
     assert_eq!(d.notification("session_tree")["newLeafId"], "a1");
-    // The leaf record may be announced, as a move of nobody's entries.
+    // The leaf record may be announced, without an entry.
     d.ignore("entries_appended");
 }
 

@@ -1,4 +1,4 @@
-//! Programs that answer before events and hear of what has happened, next to a client that answers.
+//! Hooks: programs that answer before events and receive events afterwards, beside a client that answers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::config::{file, script, with_child};
 use crate::harness::*;
 
-/// A daemon with these hooks: events, script.
+/// A daemon with these hooks, each given by its events and its script.
 fn hooked(home: &Arc<Home>, hooks: &[(&str, &str)], args: &[&str]) -> Daemon {
     let mut text = String::new();
     for (number, (events, body)) in hooks.iter().enumerate() {
@@ -150,7 +150,7 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     let result = d.response(&id).unwrap();
     let resolved = d.notification("event_resolved");
     assert_eq!(resolved["outcome"], "summary");
-    // Whoever was first.
+    // Either may be first.
     let first = match resolved["by"].as_str().unwrap() {
         "it" => "client",
         "hook0" => "hook",
@@ -160,7 +160,7 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     assert_eq!(result["labelEntry"]["label"], "of the hook");
 }
 
-/// How a hook can fail: its script, and what is said of it.
+/// The ways in which a hook can fail: its script, and what the daemon logs.
 const FAILURES: [(&str, &str); 9] = [
     ("exit 3", "it exited with code 3"),
     ("echo '{}'; exit 1", "it exited with code 1"),
@@ -179,7 +179,7 @@ const FAILURES: [(&str, &str); 9] = [
     ("chmod go+w \"$0\"; exit 1", "it exited with code 1"),
 ];
 
-/// A daemon with one hook, which fails, and more in its table.
+/// A daemon with one hook that fails; `more` is added to its configuration.
 fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     let hook = script(home, "guard", body);
     let timeout_ms = if body == "sleep 60" { 1000 } else { 20_000 };
@@ -192,9 +192,8 @@ fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     d
 }
 
-/// A guard that crashed let every move through, even where the caller had asked for a cancel if nobody
-/// answers. A guard that is missing does not open the gate, whatever the caller says; what asks nobody
-/// remains the way out.
+/// A hook that crashed let every navigation proceed, even if the caller had set `onNoAnswer` to `cancel`. A
+/// failed hook cancels, whatever the caller says; methods that ask no question still work.
 #[test]
 fn a_failed_hook_cancels_whatever_on_no_answer_says() {
     for (body, why) in FAILURES {
@@ -250,8 +249,8 @@ fn a_failed_hook_proceeds_if_on_failure_is_proceed() {
     }
 }
 
-/// A hook that had not answered at the caller's deadline was silent, so that a caller with little time
-/// passed every guard.
+/// A hook that had not answered by the caller's deadline was ignored, so a caller with a short timeout passed
+/// every hook.
 #[test]
 fn a_short_answer_timeout_does_not_bypass_a_hook() {
     let home = Home::new();
@@ -270,7 +269,7 @@ fn a_short_answer_timeout_does_not_bypass_a_hook() {
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
 }
 
-/// A client that keeps silent is silent beside a hook that fails and lets it happen, too.
+/// A failed hook that lets an event proceed does not change what an unanswered question means.
 #[test]
 fn an_unanswered_question_counts_beside_a_failed_hook() {
     let home = Home::new();
@@ -310,8 +309,8 @@ fn a_failed_hook_cancels_forks_and_compactions() {
     assert_eq!(d.leaf(), "a2");
 }
 
-/// What could not be started, or could be changed by others, kept the daemon from starting, and every
-/// command with it.
+/// A hook that could not be started, or that other users could change, kept the daemon and every command from
+/// starting.
 #[test]
 fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
     let home = Home::new();

@@ -1,5 +1,5 @@
-//! The leaf as part of the file: leaf records, undo, redo and the navigation log, across restarts, and
-//! next to programs that know nothing of records. storage.md §4.
+//! The leaf as part of the file: leaf records, undo, redo and the navigation log, across restarts and beside
+//! programs that do not know leaf records. session-file.md §4.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn begun() -> (Daemon, PathBuf) {
     (d, path)
 }
 
-/// The same session in a new process.
+/// Closes the session and opens it in a new process.
 fn restarted(d: Daemon, path: &PathBuf) -> Daemon {
     let home: Arc<Home> = d.stop();
     let before = fs::read(path).unwrap();
@@ -194,7 +194,7 @@ fn an_append_writes_no_leaf_record() {
 
 // --- undo and redo ---
 
-/// The story that storage.md tells: A→B→C, undo → B; append x; redo → C; undo → x.
+/// The example of session-file.md §4: A→B→C, undo to B, append x, redo to C, undo to x.
 fn story(restart: bool) {
     let mut d = Daemon::quiet();
     d.create();
@@ -231,7 +231,7 @@ fn story(restart: bool) {
     let mut d = pause(d);
     assert_eq!(d.leaf(), "x");
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "A");
-    // The first move came from C.
+    // The first move began at C.
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "C");
     d.err_kind("undo_navigation", json!({}), "nothingToUndo");
     for expected in ["A", "x", "C"] {
@@ -395,9 +395,10 @@ fn moves_of_another_program_are_not_undone_here() {
     d.err_kind("undo_navigation", json!({}), "nothingToUndo");
 }
 
-// --- beside programs that know nothing of records ---
+// --- beside programs that do not know leaf records ---
 
-/// A program that takes records for entries has appended below, named and compacted from them.
+/// A session in which another program took records for entries: it appended below them, labelled them, and
+/// named them in summaries.
 fn named_records() -> Log {
     Log::new("s1")
         .user("u1", "", "one")
@@ -512,7 +513,7 @@ fn a_program_that_ignores_leaf_records_resumes_at_our_leaf() {
     assert_eq!(d.path_ids(None), ["u1", "a1", "p1"]);
 }
 
-/// `get_entry` named a record that nobody can ask for, where the record stood behind what names it.
+/// `get_entry` returned an entry that named a leaf record if the record came later in the file.
 #[test]
 fn a_reference_to_a_later_leaf_record_is_resolved() {
     let home = Home::new();

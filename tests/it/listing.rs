@@ -1,11 +1,11 @@
-//! `list_sessions`: rows, order, filters, search, pages. protocol.md §3, storage.md §5.
+//! `list_sessions`: rows, order, filters, search, pages. protocol.md §3, session-file.md §5.
 
 use std::fs;
 
 use crate::harness::*;
 use crate::sessions::set_modified;
 
-/// A user message without a time of its own: that of its entry counts.
+/// A user message without a time. The time of its entry is used instead.
 fn unstamped(text: &str) -> Json {
     json!({"role": "user", "content": text})
 }
@@ -31,7 +31,7 @@ fn three(home: &Home) {
     .raw(&entry_line(20, "message", "n1", "i1", json!({"message": unstamped("cherries")})))
     .store(home, "2025-03-01T00-00-00-000Z_new.jsonl");
     for (at, path) in home.session_files().iter().enumerate() {
-        // Modification times in the order of activity, so that either notion of "recent" agrees.
+        // The modification times have the same order as the messages.
         let name = path.to_str().unwrap();
         let rank = if name.contains("_mid") {
             3000
@@ -121,8 +121,8 @@ fn listing_sorts_filters_and_searches() {
     assert_eq!(listed(&mut d, json!({"query": "no such words"})), [""; 0]);
 }
 
-/// Renaming an old session moved it to the top. What counts is when the user or the assistant last said
-/// something, by the message's own time.
+/// Renaming an old session moved it to the top. Sessions are ordered by the time of the last message of the
+/// user or the assistant.
 #[test]
 fn sessions_are_ordered_by_their_last_message() {
     let home = Home::new();
@@ -140,7 +140,7 @@ fn sessions_are_ordered_by_their_last_message() {
                 said("b", "toolResult", 20 * day),
             ],
         ),
-        // Without a time of its own: that of the entry.
+        // A message without a time has that of its entry.
         ("third", vec![json!({"message": user("a")})]),
         ("empty", vec![said("b", "custom", 20 * day)]),
     ] {
@@ -208,7 +208,7 @@ fn names_in_files_are_trimmed_and_blank_ones_clear() {
     }
 }
 
-/// A family goes where its newest activity is, be that in a fork of a fork; so do the forks in it.
+/// A family is ordered by its newest message, even one in a fork of a fork, and so are the forks in it.
 #[test]
 fn threaded_lists_order_families_by_their_newest_message() {
     let home = Home::new();

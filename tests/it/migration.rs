@@ -1,6 +1,6 @@
-//! Versions 1 and 2 become version 3 with the first write: killed at any point either the old or the new
-//! file is whole, the original always; what others still write into the old file is carried over.
-//! storage.md §2.
+//! Versions 1 and 2 become version 3 with the first write. A kill at any point leaves the old or the new file
+//! whole, and always the original; lines that other programs still write to the old file are carried over.
+//! session-file.md §2.
 
 use std::fs;
 use std::io::Write;
@@ -53,7 +53,7 @@ fn backup_of(version: u64, path: &Path) -> PathBuf {
     path.with_file_name(format!("old.jsonl.v{version}.bak"))
 }
 
-/// Files beside the session file.
+/// The names of the files beside the session file, and its own.
 fn names(path: &Path) -> Vec<String> {
     let folder = fs::read_dir(path.parent().unwrap()).unwrap();
     let mut names: Vec<String> = folder
@@ -92,7 +92,7 @@ fn the_first_write_migrates_and_keeps_the_original() {
         );
         assert_eq!(json!(lines[1..21]), delivered, "as it was delivered before");
         assert_eq!(lines[21]["parentId"], before["leafId"]);
-        // Migrated once.
+        // A second write does not migrate again.
         d.user("more", "x");
         assert_eq!(
             names(&path),
@@ -140,7 +140,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
             "append_message",
             json!({"message": user("x"), "entryId": "new"}),
         );
-        // A part of them around the moment at which the new file takes the old one's name.
+        // Some of the kills come near the moment at which the new file gets the name of the old one.
         let aimed = kill % 3 > 0;
         while aimed && !backup_of(version, &path).exists() {
             thread::yield_now();
@@ -165,7 +165,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
         if !is_old || backup.exists() {
             assert_eq!(fs::read(backup).unwrap(), original, "kill {kill}");
         }
-        // Whatever is there, the session goes on, and nothing is left lying about.
+        // The session goes on with either file, and no temporary file is left.
         let mut d = Daemon::quiet_in(&home);
         d.open(&path);
         d.user("again", "x");
@@ -191,7 +191,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
     );
 }
 
-/// A program that opened the file before it was migrated writes afterwards.
+/// A program that opened the file before the migration writes to it afterwards.
 #[test]
 fn lines_written_to_the_old_file_are_carried_over() {
     for version in [1, 2] {
@@ -203,7 +203,7 @@ fn lines_written_to_the_old_file_are_carried_over() {
         d.user("new", "x");
         d.received("entries_appended");
         let line = old_line(version, 77, Some(4), user("late"));
-        // Not before it is whole.
+        // The daemon waits until the line is whole.
         let (first, second) = line.split_at(30);
         late.write_all(first.as_bytes()).unwrap();
         thread::sleep(Duration::from_millis(200));
@@ -216,9 +216,9 @@ fn lines_written_to_the_old_file_are_carried_over() {
         let lines = file_lines(&path);
         assert_eq!(lines.len(), 8);
         assert_eq!(lines[7]["message"]["content"], "late");
-        // Its parent is the entry it was written below.
+        // The parent is the entry below which the line was written.
         assert_eq!(lines[7]["parentId"], lines[5]["id"], "version {version}");
-        // The next append takes it along too, at once.
+        // The next append carries the line over at once.
         late.write_all((old_line(version, 78, Some(77), user("later")) + "\n").as_bytes())
             .unwrap();
         d.user("more", "x");
@@ -243,7 +243,7 @@ fn another_daemon_follows_the_migrated_file() {
         second.open(&path);
         let ids = second.ids();
         first.user("new", "x");
-        // The one that has migrated dies; the other one still has the old file open.
+        // The daemon that has migrated dies; the other one still has the old file open.
         first.kill();
         assert_eq!(second.ids()[..5], ids, "ids that were derived are the same");
         assert_eq!(second.ids().len(), 6);
@@ -278,7 +278,7 @@ fn two_daemons_do_not_carry_over_the_same_line_twice() {
     assert_eq!(file_lines(&path).len(), 68, "each line once");
 }
 
-/// Closing the session, or ending the daemon, is no reason to lose what others still write.
+/// Lines are carried over although the session was closed or the daemon ends.
 #[test]
 fn lines_written_after_the_session_was_closed_are_carried_over() {
     for version in [1, 2] {
@@ -298,11 +298,11 @@ fn lines_written_after_the_session_was_closed_are_carried_over() {
         arrive(77);
         eventually("it is carried over", || last(&path) == "late 77");
         d.no_notification("entries_appended");
-        // Opened again it is somebody else's entry, once.
+        // After it is opened again, the line is an entry of another program, and there once.
         d.open(&path);
         assert_eq!(d.ids().len(), 7);
         d.ok("close_session", json!({}));
-        // At once before the end: no look was due.
+        // Written right before the end, before the next look at the old file.
         arrive(78);
         d.stop();
         assert_eq!(last(&path), "late 78");
@@ -310,7 +310,7 @@ fn lines_written_after_the_session_was_closed_are_carried_over() {
     }
 }
 
-/// A deleted session is not brought back by a late line.
+/// A late line does not bring a deleted session back.
 #[test]
 fn lines_written_after_the_session_was_deleted_create_no_file() {
     let (home, path, _) = placed(2, 5);
@@ -325,7 +325,7 @@ fn lines_written_after_the_session_was_deleted_create_no_file() {
     assert_eq!(names(&path), [""; 0], "the original is in the trash, too");
 }
 
-/// The command ends a second after the last that arrived, once nobody has the old file open.
+/// The command ends a second after the last line, once no program has the old file open.
 #[test]
 fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
     for version in [1, 2] {
@@ -353,13 +353,13 @@ fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
     }
 }
 
-/// The signal that comes with this limit used to kill the command.
+/// The signal SIGXFSZ, which comes with this limit, ended the command.
 #[test]
 fn the_migrate_command_reports_a_full_disk() {
     let (home, path, original) = placed(2, 50);
     let command = home.command(&["migrate", path.to_str().unwrap()], &[]);
     let mut shell = std::process::Command::new("sh");
-    // In blocks of 512 bytes: less than the file has.
+    // In blocks of 512 bytes: less than the size of the file.
     shell.args(["-c", "ulimit -f 20; exec \"$0\" \"$@\""]);
     shell.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -376,7 +376,7 @@ fn the_migrate_command_reports_a_full_disk() {
     assert_eq!(names(&path), ["old.jsonl"], "nothing is left lying about");
 }
 
-/// Fifty seconds after the migration the old file is still looked at; after a minute no longer.
+/// The daemon still looks at the old file fifty seconds after the migration, and not after a minute.
 #[test]
 fn the_old_file_is_watched_for_a_minute() {
     if !is_long_run() {
@@ -425,7 +425,8 @@ fn damaged_lines_are_kept_by_the_migration() {
     assert_eq!(d.ids(), ["n0", "n1", "n2", "n9", "new"]);
 }
 
-/// The old format was rewritten in its own file; a process killed meanwhile left neither old nor new.
+/// The old format was rewritten in its own file. A process killed meanwhile left neither the old nor the new
+/// file.
 #[test]
 fn a_version_1_file_keeps_every_entry_when_the_daemon_is_killed() {
     let original = include_bytes!("../data/v1.jsonl");

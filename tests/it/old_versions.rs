@@ -1,4 +1,4 @@
-//! Files of version 1 and 2: read in memory, rewritten as version 3 by the first write. storage.md §2.
+//! Files of version 1 and 2: read in memory, rewritten as version 3 by the first write. session-file.md §2.
 
 use std::fs;
 use std::path::PathBuf;
@@ -193,7 +193,7 @@ fn version_2_migrates_at_the_first_write() {
     assert!(kept, "a copy of the original lies beside it");
 }
 
-/// The file's own lines, the header left out.
+/// The entries of the file as JSON.
 fn lines(bytes: &[u8]) -> Vec<Json> {
     let text = std::str::from_utf8(bytes).unwrap();
     text.lines()

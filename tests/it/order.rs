@@ -1,4 +1,4 @@
-//! The order of requests: those of one session keep theirs, and none waits for another session.
+//! The order of requests: those of one session stay in order, and none waits for another session.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::faults::{Shim, quiet};
 use crate::harness::*;
 
-/// A session of about so many megabytes, slow to open.
+/// A session file of about this many megabytes, which is slow to open.
 fn large(home: &Home, megabytes: usize) -> std::path::PathBuf {
     let path = home.files().join("large.jsonl");
     let mut file = std::io::BufWriter::new(File::create(&path).unwrap());
     let header = Log::new("large");
     writeln!(file, "{}", header.line(0)).unwrap();
     for n in 0..megabytes * 4096 {
-        // Small entries: each takes a while.
+        // Many small entries, each of which takes time.
         let members = json!({"customType": "c", "data": "x".repeat(100)});
         let line = entry_line(1, "custom", &format!("e{n}"), "", members);
         writeln!(file, "{line}").unwrap();
@@ -23,7 +23,8 @@ fn large(home: &Home, megabytes: usize) -> std::path::PathBuf {
     path
 }
 
-/// While a session was being opened, nobody could open, make or close another one, and no list came.
+/// While a session was being opened, no other session could be opened, created or closed, and no list was
+/// answered.
 #[test]
 fn other_sessions_do_not_wait_for_a_slow_opening() {
     let home = Home::in_memory();
@@ -49,7 +50,7 @@ fn other_sessions_do_not_wait_for_a_slow_opening() {
     let appended = json!({"sessionId": "small", "message": user("y"), "entryId": "u2"});
     assert_eq!(d.ok("append_message", appended)["leafId"], "u2");
     d.still_waits(&slow);
-    // What names the slow one, or none, waits for it.
+    // Requests that name this session, or none, wait for it.
     let which = d.send("get_leaf", json!({}));
     d.still_waits(&behind);
     d.still_waits(&which);
@@ -59,7 +60,7 @@ fn other_sessions_do_not_wait_for_a_slow_opening() {
     assert_eq!(error.kind, "invalidParams");
 }
 
-/// Requests about one session keep their order, whichever of them has to wait for its file.
+/// The requests of one session stay in order, whichever of them waits for the file.
 #[test]
 fn requests_for_a_session_keep_their_order_while_it_is_opened() {
     let home = Home::in_memory();
@@ -84,9 +85,9 @@ fn requests_for_a_session_keep_their_order_while_it_is_opened() {
     assert_eq!(results[6]["leafId"], "a2");
 }
 
-/// A script's first requests wait for `create_session`, and were let go together: two threads then
-/// raced for the session, and the append overtook the branch that it was to follow. Later, an append let
-/// go on another thread was held back for those that were being read, and the branch overtook it.
+/// The first requests of a script waited for `create_session` and were then started together: on two threads,
+/// so an append overtook the `branch` that was to follow it. Another time a delayed append was overtaken by a
+/// `branch` behind it.
 #[test]
 fn requests_that_wait_for_create_session_keep_their_order() {
     for _ in 0..20 {
@@ -113,8 +114,8 @@ fn requests_that_wait_for_create_session_keep_their_order() {
     }
 }
 
-/// A fork held the session's turn and waited for the registry, `close_session` held the registry and
-/// waited for the turn: neither was ever answered, and the end of the input did not end the daemon.
+/// A fork held the session and waited for the list of sessions, `close_session` held the list and waited for
+/// the session: neither was answered, and the end of stdin did not end the daemon.
 #[test]
 fn a_close_behind_a_fork_does_not_deadlock() {
     for handshake in [true, false] {
@@ -136,7 +137,7 @@ fn a_close_behind_a_fork_does_not_deadlock() {
     }
 }
 
-/// A question to the client about a fork kept the session's turn.
+/// The question before a fork blocked the session, so reads waited for the answer.
 #[test]
 fn reads_do_not_wait_for_the_question_before_a_fork() {
     let mut d = Daemon::quiet();

@@ -1,4 +1,4 @@
-//! Ids and paths: none leads out of the session directory, and only regular files are opened. storage.md §1, §5.
+//! Ids and paths: none leads out of the session directory, and only regular files are opened. session-file.md §1, §5.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use crate::harness::*;
 
 const SAFE: &[u8] = b"not to be touched";
 
-/// Ids nobody may use, as a client could send them.
+/// Ids that are not allowed, as a client could send them.
 fn bad_ids() -> Vec<String> {
     let mut ids: Vec<String> = [
         "",
@@ -74,7 +74,7 @@ fn ids_do_not_lead_out_of_the_session_directory() {
     assert_nothing_outside(&home, &["outside.jsonl"]);
 }
 
-/// Checks that the daemon created no file beside the session directory.
+/// Checks that the daemon created no file outside the session directory.
 #[track_caller]
 fn assert_nothing_outside(home: &Home, files: &[&str]) {
     let names = |folder: PathBuf| -> Vec<String> {
@@ -91,7 +91,7 @@ fn assert_nothing_outside(home: &Home, files: &[&str]) {
     assert_eq!(names(root), ["files", "sessions", "work"]);
 }
 
-/// `cwd` and `parentSession` are data: they name a folder, and open nothing.
+/// `cwd` and `parentSession` are data: they name a folder, and no file is opened by them.
 #[test]
 fn a_working_directory_does_not_lead_out_of_the_session_directory() {
     let home = Home::new();
@@ -184,7 +184,7 @@ fn only_regular_files_are_opened() {
     d.open(&real);
 }
 
-/// What lies in the session directory and is no session file is left alone, and nobody waits for it.
+/// Other things than session files in the session directory are left alone, and opening them never blocks.
 #[test]
 fn links_pipes_and_folders_in_the_session_directory_are_ignored() {
     let home = Home::new();

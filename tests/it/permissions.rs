@@ -1,4 +1,4 @@
-//! Files and folders that the daemon creates are readable by their owner only. storage.md §5.
+//! Files and folders that the daemon creates are readable by their owner only. session-file.md §5.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

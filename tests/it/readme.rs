@@ -76,7 +76,7 @@ fn the_readme_has_every_method_with_its_params() {
                 .into_iter()
                 .flat_map(|p| p.keys());
             let names: Vec<String> = names
-                // Said once for all of them.
+                // These params are explained once for all methods.
                 .filter(|name| {
                     required(name) || !["sessionId", "expectedLeafId"].contains(&name.as_str())
                 })
@@ -119,7 +119,7 @@ fn the_readme_has_the_map_of_the_source() {
     }
 }
 
-/// Pasted into a shell as it stands.
+/// The conversation is pasted into a shell as it is.
 #[test]
 fn the_conversation_in_the_readme_works() {
     let readme = readme();

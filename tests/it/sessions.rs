@@ -1,5 +1,4 @@
-//! Sessions as things: creating, opening, closing, listing, naming, deleting, reading along.
-//! protocol.md §3, storage.md §1, §2 and §5.
+//! Sessions: creating, opening, closing, naming, reading. protocol.md §3, session-file.md §1, §2 and §5.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -210,7 +209,7 @@ fn opening_by_id_and_by_path_finds_the_same() {
     let by_path = d.ok("open_session", json!({"path": path}))["session"].clone();
     assert_eq!(by_path["sessionId"], id, "already open: the same session");
     assert_eq!(by_path["leafId"], "a1");
-    // One session, so the id can be left out.
+    // One session is open, so the id can be left out.
     assert_eq!(d.leaf(), "a1");
 }
 
@@ -474,12 +473,6 @@ fn names_are_trimmed_announced_and_cleared() {
     );
 }
 
-// --- listing ---
-
-// --- deleting ---
-
-// --- paths ---
-
 #[test]
 fn a_daemon_holds_many_sessions_and_announces_each_opening_and_closing() {
     let mut d = Daemon::start();
@@ -490,7 +483,7 @@ fn a_daemon_holds_many_sessions_and_announces_each_opening_and_closing() {
     d.ok("close_session", json!({"sessionId": one}));
     assert_eq!(d.notification("session_closed")["sessionId"], one);
     assert_eq!(d.leaf(), Json::Null, "the other is the only one now");
-    // Nothing says "switched": the harness would fail.
+    // Nothing announces a switch: the harness would fail on it.
     d.ok("close_session", json!({"sessionId": two}));
     d.notification("session_closed");
 }

@@ -1,5 +1,4 @@
-//! `pop`, `cherry_pick` and `merge_branch`: going back, taking messages over, taking a branch in.
-//! semantics.md §5.
+//! `pop`, `cherry_pick` and `merge_branch`: going back, copying messages, merging a branch. semantics.md §5.
 
 use crate::harness::*;
 
@@ -48,8 +47,8 @@ fn pop_takes_a_user_message_at_the_leaf_or_by_id() {
     d.err_kind("pop", json!({"entryId": "nobody"}), "entryNotFound");
 }
 
-/// `pop` refused every entry that is no user message, and took none of a navigation's options. It goes
-/// where `navigate_tree` goes, and refuses only when it is told nothing and finds no user message.
+/// `pop` refused every entry that is not a user message, and took no option of a navigation. It goes where
+/// `navigate_tree` goes, and is refused only if it is given no target and finds no user message.
 #[test]
 fn pop_goes_to_any_entry_as_a_navigation_does() {
     let mut d = outlined();
@@ -354,7 +353,7 @@ fn a_merge_asks_and_takes_a_clients_summary() {
             );
         }
     }
-    // No `session_tree`: the harness would fail.
+    // No `session_tree`: the harness would fail on it.
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Several programs on one file: daemons, and a writer that takes no lock as pi does. storage.md §3.
+//! Several programs on one file: daemons, and a program that takes no lock, like pi. session-file.md §3.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::harness::*;
 
 const DAEMONS: usize = 8;
 
-/// Appends of each daemon, and of the writer that takes no lock.
+/// How many appends each daemon and the program without a lock make.
 fn counts() -> (usize, usize) {
     if is_long_run() {
         (2_000, 4_000)
@@ -38,13 +38,13 @@ fn joined(home: &Arc<Home>) -> Daemon {
     d
 }
 
-/// Where many append and the machine is slow, the lock may not be had for 2 s: nothing is written then.
+/// On a slow machine with many writers, an append may not get the lock within 2 s. Then nothing is written.
 fn is_locked(error: RpcError) -> bool {
     assert_eq!(error.kind, "sessionLocked", "{error:?}");
     true
 }
 
-/// As a client does that was told `retryable`.
+/// Tries again, as a client does whose error says `retryable`.
 #[track_caller]
 fn patiently(d: &mut Daemon, method: &str, params: &Json) {
     let appended = (0..30).any(|_| !d.call(method, params.clone()).is_err_and(is_locked));
@@ -205,7 +205,7 @@ fn appends_of_others_are_announced_to_an_idle_client() {
         (&told["leafId"], &told["fileLeafId"]),
         (&json!("u1"), &json!("s1"))
     );
-    // By a program that takes no lock, too; and of a move.
+    // An append of a program without a lock is announced too, and so is a move.
     foreign_append(
         &path,
         &entry_line(3, "message", "p1", "s1", json!({"message": user("pi")})),
@@ -220,12 +220,12 @@ fn appends_of_others_are_announced_to_an_idle_client() {
         (&told["entryIds"], &told["fileLeafId"]),
         (&json!([]), &json!("u1"))
     );
-    // And of a name.
+    // So is a name.
     second.ok("set_session_name", json!({"name": "theirs"}));
     let named = first.notification("session_info_changed");
     assert_eq!(named["name"], "theirs");
     first.notification("entries_appended");
-    // Not of a line in flight.
+    // A line that is not yet whole is not announced.
     fs::OpenOptions::new()
         .append(true)
         .open(&path)
@@ -234,7 +234,7 @@ fn appends_of_others_are_announced_to_an_idle_client() {
     thread::sleep(Duration::from_millis(200));
     first.no_notification("entries_appended");
     first.no_notification("diagnostics");
-    // A closed session is not watched any more.
+    // A closed session is not watched.
     first.ok("close_session", json!({}));
     second.ignore("diagnostics");
     second.user("s2", "x");
@@ -242,7 +242,7 @@ fn appends_of_others_are_announced_to_an_idle_client() {
     first.no_notification("entries_appended");
 }
 
-/// Noticed by watching the file, a new name used to be told by nobody: the next call knew it already.
+/// A name that the daemon noticed by watching the file was not announced.
 #[test]
 fn a_name_given_by_another_program_is_announced() {
     let (home, _) = shared();
@@ -297,18 +297,18 @@ fn entries_of_two_daemons_become_branches() {
         "leafMoved",
     );
     assert_eq!(ids(error.details("entries")), ["s1"]);
-    // Without an expectation it becomes a branch.
+    // Without `expectedLeafId` the entry becomes a branch.
     first.user("f1", "first's");
     assert_eq!(first.entry("f1")["parentId"], "u1");
     assert_eq!(second.ids(), ["u1", "s1", "f1"]);
     assert_eq!((first.leaf(), second.leaf()), (json!("f1"), json!("s1")));
-    // A navigation asks for its own leaf only.
+    // A navigation is relative to the leaf of its own daemon.
     second.user("s2", "on");
     assert_eq!(
         first.ok("navigate_tree", json!({"targetId": "s1"}))["newLeafId"],
         "u1"
     );
-    // Ids are not given twice: the same one with other content is refused.
+    // An id that another daemon has used is refused with other content.
     let taken = json!({"message": user("x"), "entryId": "s2"});
     first.err_kind("append_message", taken, "duplicateEntryId");
     for d in [&mut first, &mut second] {
@@ -316,7 +316,7 @@ fn entries_of_two_daemons_become_branches() {
     }
 }
 
-/// Each daemon makes ids of its own: they must not meet, and a batch is not interleaved.
+/// Each daemon chooses its own ids, which must differ, and no batch is interleaved with another.
 #[test]
 fn batches_of_several_daemons_are_not_interleaved() {
     let (home, path) = shared();
@@ -356,7 +356,7 @@ fn batches_of_several_daemons_are_not_interleaved() {
     }
 }
 
-/// Whatever has happened to a file, opening it is reading it.
+/// Opening a file for reading never writes to it.
 #[test]
 fn a_session_open_for_reading_is_never_written() {
     let (home, path) = shared();
@@ -380,8 +380,7 @@ fn stamp_of(path: &Path) -> (u64, std::time::SystemTime) {
     (metadata.len(), metadata.modified().unwrap())
 }
 
-/// Opening "repaired" a file without a final line end while another process was in the middle of
-/// writing that very line.
+/// Opening appended a line end to a file while another program was still writing its last line.
 #[test]
 fn opening_leaves_a_line_alone_that_another_program_is_writing() {
     let log = Log::new("s1").user("u1", "", "x");

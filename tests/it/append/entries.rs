@@ -34,7 +34,7 @@ fn a_message_is_a_child_of_the_leaf() {
     assert_eq!(d.entry(&id), lines[1], "delivered as stored");
 }
 
-/// A compaction that keeps what is not above it was stored, and kept nothing without a word.
+/// A compaction that kept an entry off its own path was stored and then kept nothing, without an error.
 #[test]
 fn a_compaction_keeps_only_entries_on_its_path() {
     let (mut d, path) = begun();
@@ -179,7 +179,7 @@ fn an_append_below_another_parent_is_no_navigation() {
         ids(&d.ok("get_children", json!({"entryId": null}))["entries"]),
         ["u1", "u3"]
     );
-    // No `session_tree` (the harness would fail), and nothing to undo.
+    // No `session_tree` (the harness would fail on it), and nothing to undo.
     let error = d.err("undo_navigation", json!({}));
     assert_eq!(error.kind, "nothingToUndo");
     d.err_kind(

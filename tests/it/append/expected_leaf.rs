@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn an_expected_leaf_is_checked() {
     let (mut d, _) = begun();
-    // So that there is something to undo.
+    // Two moves, so that there is something to undo.
     d.set_leaf(Some("u1"));
     d.set_leaf(Some("a1"));
     for (method, params) in [

@@ -1,5 +1,5 @@
 //! Group commit: appends that arrive together are written together, each checked in order and answered on
-//! its own. storage.md §3.
+//! its own. session-file.md §3.
 //!
 //! A fault shows that it was one write: one call fails, and every request in it fails.
 
@@ -43,7 +43,7 @@ fn together(d: &mut Daemon, requests: Vec<(&'static str, Json)>) -> Vec<Json> {
     requests.into_iter().map(|(id, _, _)| id).collect()
 }
 
-/// What became of each: its last entry, or the kind of its error.
+/// The outcome of each request: the id of its last entry, or the kind of its error.
 fn outcomes(d: &mut Daemon, requests: &[Json]) -> Vec<String> {
     requests
         .iter()
@@ -78,7 +78,7 @@ fn appends_that_arrive_together_are_one_write() {
         (d.leaf(), d.ids()),
         (json!("a1"), vec!["u1".to_owned(), "a1".to_owned()])
     );
-    // Their ids are free, and there is room.
+    // The ids of the failed appends are free.
     let requests = together(&mut d, messages(&["u3", "l1"]));
     assert_eq!(outcomes(&mut d, &requests), ["u3", "l1"]);
     assert_eq!(ids_in(&path), ["u1", "a1", "u3", "l1"]);
@@ -103,8 +103,8 @@ fn appends_that_arrive_together_are_one_sync() {
     assert_eq!(outcomes(&mut d, &requests), ["u5", "u6"]);
 }
 
-/// A write that is cut short after each of its bytes in turn: whoever is in the file whole has been
-/// appended, whoever is in part is told what, and the rest leave no trace.
+/// The write is cut short at different bytes. Requests whose lines are whole in the file succeed, those that
+/// are there in part fail with the ids that were written, and the others leave no trace.
 #[test]
 fn a_short_write_is_answered_request_by_request() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
@@ -115,7 +115,7 @@ fn a_short_write_is_answered_request_by_request() {
     let mut expected = vec!["u1".to_owned(), "a1".to_owned()];
     let mut cut = 1;
     loop {
-        // One, one, two in one request, one.
+        // Four requests: one entry, one, two, one.
         let new_ids: Vec<String> = (0..5).map(|n| format!("c{cut:04}-{n}")).collect();
         let groups: [&[String]; 4] = [&new_ids[..1], &new_ids[1..2], &new_ids[2..4], &new_ids[4..]];
         let requests = groups.iter().map(|group| {
@@ -166,7 +166,7 @@ fn a_short_write_is_answered_request_by_request() {
         );
         assert_eq!(d.ids(), expected, "cut at {cut}");
         if cut > new.len() {
-            // Nothing was cut any more.
+            // The write was longer than the cut: everything was written.
             shim.act("");
             break;
         }
@@ -206,7 +206,7 @@ fn each_append_of_a_group_is_checked_after_the_earlier_ones() {
                 json!({"message": user("x"), "entryId": "no", "parentId": "nobody"}),
             ),
             message("u4"),
-            // Again, and another one with its id.
+            // A retry, and another entry with the same id.
             message("u4"),
             (
                 "append_message",
@@ -318,13 +318,14 @@ fn reads_and_moves_between_appends_keep_their_order() {
     assert_eq!(file_lines(&path).len(), 1 + 7);
 }
 
-/// While another process holds the lock the line grows; the first one has begun already.
+/// While another process holds the lock, appends queue up behind the first one, which has started its own
+/// write.
 #[test]
 fn appends_that_wait_for_a_lock_together_are_one_write() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
         return skip(Needs::Faults, "a failing write: there is no C compiler");
     };
-    // An append waits for 2 s: where sending all of this has taken too long, it is done again.
+    // An append waits 2 s for the lock. If sending took longer than that, the test tries again.
     let waited = (0..10).any(|attempt| wait_together(&shim, &mut d, &path, attempt));
     assert!(
         waited,
@@ -332,7 +333,7 @@ fn appends_that_wait_for_a_lock_together_are_one_write() {
     );
 }
 
-/// False if it took too long to say anything.
+/// Returns false if sending took so long that the attempt shows nothing.
 fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bool {
     let before = ids_in(path);
     let id = |name: &str| format!("{name}-{attempt}");
@@ -340,7 +341,7 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
     holder.lock().unwrap();
     let began = Instant::now();
     let first = d.send("append_message", message(&id("first")).1);
-    // Answered at once, and after it has begun.
+    // The daemon answers this at once, after it has started the first append.
     d.err_kind(
         "get_leaf",
         json!({"sessionId": "nobody"}),
@@ -363,7 +364,7 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
         return false;
     }
     assert_eq!(answer.kind, "cancelled");
-    // The first alone, then all that wait: the second write fails.
+    // The first append is one write, the waiting ones are another: the second write fails.
     shim.act("write pass 0\nwrite error 28\n");
     holder.unlock().unwrap();
     d.response(&first).expect("the lock is free");
@@ -378,7 +379,7 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
     true
 }
 
-/// More than one write takes.
+/// The waiting appends are more than one write takes.
 #[test]
 fn a_group_larger_than_one_write_is_written_whole() {
     let (mut d, path) = begun();
@@ -390,7 +391,7 @@ fn a_group_larger_than_one_write_is_written_whole() {
     let waiting: Vec<Json> = (0..8).map(|n| send(&mut d, n)).collect();
     holder.unlock().unwrap();
     for (n, id) in waiting.iter().enumerate() {
-        // On a slow machine it may have taken the 2 s that an append waits until all were sent.
+        // On a slow machine, sending may take longer than the 2 s that an append waits.
         if let Err(error) = d.response(id) {
             assert_eq!(error.kind, "sessionLocked");
             d.ok("append_message", params(n));

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A label kept its line breaks and white space, a retry of it in another spelling was a duplicate, and
-/// only null and an empty text cleared.
+/// Labels kept their line breaks and white space, a retry in another spelling was refused as a duplicate, and
+/// only null and an empty text cleared a label.
 #[test]
 fn labels_are_one_trimmed_line_and_blank_ones_clear() {
     let (mut d, path) = begun();
@@ -35,7 +35,7 @@ fn labels_are_one_trimmed_line_and_blank_ones_clear() {
     }
 }
 
-/// In `append_entries` only the label or the name is normalized; all else keeps its bytes and order.
+/// `append_entries` normalizes only the label or the name. All other bytes and their order stay.
 #[test]
 fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     let (mut d, path) = begun();
@@ -62,7 +62,7 @@ fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     let blank =
         json!({"entries": [{"type": "label", "id": "b1", "targetId": "u1", "label": " \n"}]});
     d.ok("append_entries", blank);
-    // The same with a label that is left out, or null, is a retry.
+    // The same entry with its label left out, or null, is a retry.
     for label in [None, Some(Json::Null), Some(json!(""))] {
         let mut again = json!({"type": "label", "id": "b1", "targetId": "u1"});
         if let Some(label) = label {
@@ -78,8 +78,8 @@ fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     );
 }
 
-/// Labels and names that others wrote are delivered as they stand in the file; what shows them shows one
-/// trimmed line, and blank ones clear.
+/// Labels and names written by other programs are delivered as stored. Rows show them as one trimmed line,
+/// and blank ones clear.
 #[test]
 fn labels_and_names_in_files_are_delivered_as_stored_and_shown_normalized() {
     let home = Home::new();

@@ -1,5 +1,5 @@
 //! Appending: messages, entries, labels; ids that make retries safe; entries that are refused; and that
-//! the bytes of a client's entry are the bytes in the file. protocol.md §3 and §9, storage.md §1 and §3.
+//! the bytes of a client's entry are the bytes in the file. protocol.md §3 and §9, session-file.md §1 and §3.
 
 mod bytes;
 mod entries;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use crate::harness::*;
 
-/// A daemon with an open session of u1 → a1, and its file.
+/// A daemon with the open session u1 → a1, and its file.
 fn begun() -> (Daemon, std::path::PathBuf) {
     let mut d = Daemon::quiet();
     d.create();

@@ -140,8 +140,8 @@ fn malformed_entries_are_refused() {
     );
 }
 
-/// The `details` of a client's summary were stored however deep: five million levels, which no parser
-/// reads back.
+/// The `details` of a client's summary were stored at any depth: with five million levels, which no parser
+/// can read.
 #[test]
 fn nesting_over_256_is_refused_in_everything_that_is_stored() {
     let mut d = Daemon::start();

@@ -92,7 +92,7 @@ fn a_taken_id_with_other_content_is_refused() {
     assert_eq!(fs::read(&path).unwrap(), bytes, "nothing was written");
 }
 
-/// The first attempt had moved the leaf, so the second found it moved.
+/// The retry failed with `leafMoved`, since the first attempt had moved the leaf.
 #[test]
 fn a_retry_with_an_expected_leaf_succeeds() {
     let mut d = Daemon::quiet();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The second of two navigations was told now and then that the first one was running still: that one
-/// had given up its turn and went on being told of.
+/// The second of two navigations sometimes failed with `sessionBusy`, since the first one had given up the
+/// session but was still being announced.
 #[test]
 fn piped_navigations_wait_for_each_other() {
     let home = Home::new();

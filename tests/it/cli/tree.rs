@@ -15,7 +15,7 @@ fn tree_draws_a_session_file() {
     let output = home.run(&["tree", path.to_str().unwrap()], &[], "").clean();
     let text = output.text();
     for said in ["the first question", "an answer", "go left", "go right"] {
-        // A session without a name is called by its first message.
+        // The title of a session without a name is its first message.
         let times = 1 + usize::from(said == "the first question");
         assert_eq!(text.matches(said).count(), times, "{said}: {text}");
     }
@@ -113,7 +113,7 @@ fn tree_takes_filters_and_queries() {
     assert!(output.stderr.contains("sessionNotFound"), "{output:?}");
 }
 
-/// `--filter all` was named as what shows everything, where it still hid what a query left out.
+/// The hint said that `--filter all` shows everything, although a query still hid rows.
 #[test]
 fn the_hints_of_tree_name_options_that_show_more() {
     let home = Home::new();

@@ -66,8 +66,8 @@ fn a_clients_compaction_keeps_from_the_prepared_entry_by_default_and_never_from_
     }
 }
 
-/// An answer's compaction was stored with what it keeps as long as there is such an entry anywhere, and
-/// what it had cost and the tokens that its author counted were refused.
+/// A client's compaction could keep from any existing entry, on its path or not, and its usage and token
+/// counts were refused.
 #[test]
 fn a_clients_compaction_carries_usage_and_tokens_and_keeps_entries_on_the_path() {
     let mut d = asked();
@@ -114,7 +114,8 @@ fn a_clients_compaction_carries_usage_and_tokens_and_keeps_entries_on_the_path()
     }
 }
 
-/// A cancel of the client's came back as the error of a cancelled request, and as a failure.
+/// A compaction that the client cancelled was answered with the error of a cancelled request and announced as
+/// a failure.
 #[test]
 fn a_cancelled_compaction_is_no_failure() {
     let mut d = asked();
@@ -150,7 +151,7 @@ fn a_cancelled_request_and_a_missing_summarizer_are_reported_and_change_nothing(
     assert_eq!((error.kind.as_str(), error.code), ("cancelled", -32800));
     d.notification("session_compact_failed");
 
-    // Silence lets it happen, if not said otherwise.
+    // Without an answer the compaction proceeds by default.
     let params = json!({"keepRecentTokens": 200, "answerTimeoutMs": 50});
     let id = d.send("compact", params);
     d.notification("session_before_compact");
@@ -161,7 +162,7 @@ fn a_cancelled_request_and_a_missing_summarizer_are_reported_and_change_nothing(
     assert_eq!(file_lines(&d.home.only_file()).len(), 9);
 }
 
-/// Answers changed nothing of how the summary is made, and the question did not say which model is in use.
+/// Answers did not change the request to the summarizer, and the question did not name the model in use.
 #[test]
 fn answers_change_the_request_to_the_summarizer() {
     let home = Home::new();
@@ -217,7 +218,8 @@ fn answers_change_the_request_to_the_summarizer() {
     assert!(requests[1].get("context").is_none(), "once is enough");
 }
 
-/// A member of an answer to another event was taken, and ignored, and the question was over.
+/// An answer with a member of another event was accepted, the member was ignored, and the question was
+/// closed.
 #[test]
 fn a_member_of_another_event_is_refused_and_the_question_stays_open() {
     let mut d = Daemon::start();

@@ -7,7 +7,7 @@ mod sizes;
 
 use crate::harness::*;
 
-/// Nobody answers; `outline` writes.
+/// No client answers; the `outline` summarizer writes.
 fn unasked() -> Daemon {
     let home = Home::new();
     let mut d = Daemon::start_in(&home, &["--summarizer", "outline"], &[]);
@@ -16,7 +16,7 @@ fn unasked() -> Daemon {
     d
 }
 
-/// A client that answers `session_before_compact`.
+/// A daemon with a client that answers `session_before_compact`.
 fn asked() -> Daemon {
     let mut d = Daemon::start();
     d.ignore_bookkeeping();
@@ -53,7 +53,7 @@ fn prepare(d: &mut Daemon, keep: u64) -> Json {
     d.ok("prepare_compaction", params)["preparation"].clone()
 }
 
-/// Ids of the entries the context is made of.
+/// The ids of the entries in the context.
 fn context_ids(d: &mut Daemon) -> Vec<String> {
     ids(&d.ok("get_context", json!({}))["entryIds"])
 }

@@ -70,7 +70,7 @@ fn an_edit_on_another_branch_does_not_count() {
     );
 }
 
-/// An edit of something that is no message of the context changed nothing, and was answered with success.
+/// An edit of an entry that is not a message of the context changed nothing but succeeded.
 #[test]
 fn an_edit_must_name_a_message_of_its_own_context() {
     let log = plain()
@@ -101,9 +101,9 @@ fn an_edit_must_name_a_message_of_its_own_context() {
         ("t1", "u4"),
         ("b0", "t1"),
         ("b0", "b0"),
-        // Not kept by the compaction.
+        // The compaction does not keep this entry.
         ("u1", "u4"),
-        // On another branch, and below.
+        // These are on another branch, and below.
         ("u9", "u4"),
         ("u4", "u3"),
     ] {
@@ -155,7 +155,7 @@ fn an_edit_may_name_an_entry_of_its_own_batch_that_is_on_its_path() {
         json!({"entries": refused}),
         "entryInvalid",
     );
-    // Requests that are written together: each sees those before it.
+    // Requests that are written together: each one sees the earlier ones.
     let sent: Vec<_> = ["n5", "n6"]
         .iter()
         .map(|id| d.send("append_entries", json!({"entries": [message(id)]})))

@@ -14,7 +14,7 @@ fn opened(log: &Log) -> Daemon {
     d
 }
 
-/// A message in one line: its role and what it says.
+/// A message in one line: its role and its text.
 fn line(message: &Json) -> String {
     let role = message["role"].as_str().expect("a role");
     let said = match role {
@@ -37,7 +37,7 @@ fn messages(d: &mut Daemon, params: Json) -> Vec<Json> {
         .clone()
 }
 
-/// The agent's context at `leaf` (`""`: where the leaf is), a line per message.
+/// Compares the context at `leaf` (`""`: the leaf of the session) with one line per message.
 #[track_caller]
 fn check(log: &Log, leaf: &str, expected: &[&str]) {
     let mut d = opened(log);

@@ -56,7 +56,7 @@ fn a_file_replaced_by_the_same_session_is_followed() {
     agrees(&mut d, &path, &["u1", "a1", "o1", "u2"]);
 }
 
-/// Editors and other programs that write in place leave the inode; old offsets are worth nothing.
+/// Editors that write in place keep the inode, but every offset changes.
 #[test]
 fn a_file_rewritten_in_place_is_read_again() {
     let mut d = Daemon::quiet();
@@ -73,7 +73,7 @@ fn a_file_rewritten_in_place_is_read_again() {
     agrees(&mut d, &path, &["u1", "a1", "u2"]);
 }
 
-/// Lines swapped in place by one of the same length: only the body shows it.
+/// An entry is replaced in place by another of the same length: only the line itself shows it.
 #[test]
 fn a_line_replaced_in_place_by_another_entry_is_noticed() {
     let mut d = Daemon::quiet();
@@ -86,7 +86,7 @@ fn a_line_replaced_in_place_by_another_entry_is_noticed() {
     let swapped = text
         .replace("\"id\":\"u1\"", "\"id\":\"uX\"")
         .replace("\"parentId\":\"u1\"", "\"parentId\":\"uX\"");
-    // Not truncated first: watching the file, the daemon would notice that.
+    // The file is not truncated first, since the daemon would see that.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, swapped.as_bytes(), 0).unwrap();
     let error = d.err_kind("get_entry", json!({"entryId": "u1"}), "sessionReplaced");
@@ -111,7 +111,7 @@ fn a_truncated_file_is_read_again() {
     assert_eq!(d.ids(), ["u1", "a1"]);
     d.user("u3", "x");
     agrees(&mut d, &path, &["u1", "a1", "u3"]);
-    // To nothing: there is no session any more.
+    // Truncated to nothing: the session is gone.
     fs::write(&path, "").unwrap();
     d.err_kind(
         "append_message",
@@ -148,10 +148,10 @@ fn a_link_in_place_of_the_folder_is_not_followed() {
     let away = d.home.files().join("away");
     fs::rename(&folder, &away).unwrap();
     symlink(&away, &folder).unwrap();
-    // What is open is relative to the folder that was opened: it follows the folder, not the link.
+    // The daemon holds the folder open, so the open session follows the folder, not the link.
     d.user("u2", "x");
     assert_eq!(file_lines(&away.join(path.file_name().unwrap())).len(), 4);
-    // Whoever looks for the session does not go through the link.
+    // Listing does not follow the link.
     let session = d.ok("get_leaf", json!({}))["leafId"].clone();
     assert_eq!(session, "u2");
     assert_eq!(d.ok("list_sessions", json!({}))["sessions"], json!([]));
@@ -202,7 +202,7 @@ fn a_file_and_a_folder_without_write_permission_are_reported() {
     let nobody = 65_534;
     let mut command = home.command(&["--session-dir", home.sessions().to_str().unwrap()], &[]);
     if rustix::process::getuid().is_root() {
-        // Permissions are nothing to root.
+        // Permissions do not stop root, so the daemon runs as another user.
         command.uid(nobody);
         for folder in [
             home.sessions(),
@@ -233,8 +233,8 @@ fn a_file_and_a_folder_without_write_permission_are_reported() {
     d.ok("append_message", params);
 }
 
-/// The leaf was moved first and the summary written after; when writing failed, the conversation stood
-/// elsewhere without its summary.
+/// The leaf was moved before the summary was written. When the write failed, the session was at another entry
+/// without its summary.
 #[test]
 fn a_summary_that_cannot_be_written_leaves_the_leaf_in_place() {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);

@@ -1,5 +1,5 @@
 //! Faults of disks and files: each is reported by its kind, no acknowledged entry is lost, a failed write
-//! leaves no trace, and the session goes on when the fault ends. storage.md §3.
+//! leaves no trace, and the session goes on when the fault ends. session-file.md §3.
 //!
 //! A full disk needs root (a small tmpfs), failing calls need a C compiler (a preloaded library): where these
 //! are missing, the tests are skipped, unless TREELINED_FAULTS is `required`.
@@ -32,7 +32,7 @@ pub fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
     d
 }
 
-/// What the file holds is what the daemon says, here and for one that opens it anew.
+/// Checks that the daemon and one that opens the file anew have the same entries and leaf.
 #[track_caller]
 fn agrees(d: &mut Daemon, path: &Path, expected: &[&str]) {
     assert_eq!(d.ids(), expected, "in memory");
@@ -47,7 +47,7 @@ fn agrees(d: &mut Daemon, path: &Path, expected: &[&str]) {
     );
 }
 
-/// A fault and its end: an append fails with `kind` while it lasts, and is made afterwards.
+/// Checks that an append fails with `kind` during a fault, and succeeds after `end` has ended it.
 #[track_caller]
 fn fails_then_recovers(d: &mut Daemon, path: &Path, kind: &str, end: impl FnOnce()) {
     let params = json!({"message": user("x"), "entryId": "u2"});
@@ -59,7 +59,7 @@ fn fails_then_recovers(d: &mut Daemon, path: &Path, kind: &str, end: impl FnOnce
 }
 
 impl Daemon {
-    /// The leaf; where the file is gone reads may fail, with what the append failed with.
+    /// The leaf. While the file is gone a read may fail; then the leaf before the fault.
     fn leaf_if_readable(&mut self) -> Json {
         self.call("get_leaf", json!({}))
             .map_or(json!("a1"), |found| found["leafId"].clone())

@@ -1,4 +1,4 @@
-//! How faults are made: a small disk, and a library that makes calls fail.
+//! Making faults: a small disk, and a preloaded library that makes calls fail.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use super::{begun, quiet};
 use crate::harness::*;
 
-/// A tmpfs of this many KiB; `None` without the right to mount one.
+/// A tmpfs in place of the session directory, unmounted on drop.
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -40,7 +40,7 @@ impl Drop for SmallDisk {
 pub struct Shim {
     library: PathBuf,
     actions: PathBuf,
-    /// Where it notes what was synced.
+    /// The library writes the paths of synced files here.
     synced: PathBuf,
 }
 
@@ -75,7 +75,7 @@ impl Shim {
         })
     }
 
-    /// What has a program preload it.
+    /// The environment in which a program preloads the library.
     pub fn env(&self) -> [(&str, &str); 3] {
         [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
@@ -90,7 +90,7 @@ impl Shim {
         d
     }
 
-    /// Everything that was synced by now.
+    /// The paths of all files synced so far, one a line.
     pub fn synced(&self) -> String {
         fs::read_to_string(&self.synced).unwrap_or_default()
     }
@@ -106,7 +106,7 @@ impl Shim {
     }
 }
 
-/// A daemon with the shim, a session u1 → a1, and its file.
+/// A daemon with the library, the session u1 → a1, and its file.
 pub fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
     let home = Home::new();
     let shim = Shim::new(&home)?;

@@ -16,8 +16,7 @@ fn with_always_a_failed_sync_is_reported_and_the_entry_stays() {
     assert_eq!(error.data["retryable"], false);
     shim.is_done();
     assert_eq!(d.leaf(), "u2", "it is in the file, and so it is indexed");
-    // Sent again it is the same entry, of which no later sync proves anything; a later one is as
-    // durable as ever.
+    // A retry returns the state of its entry, which no later sync changes. A later entry is durable again.
     d.err_kind("append_message", params.clone(), "durabilityUnknown");
     assert_eq!(d.user("u3", "y")["durability"], "always");
     d.err_kind("append_message", params, "durabilityUnknown");
@@ -40,7 +39,7 @@ fn the_first_write_of_a_session_is_synced_under_every_durability() {
             "durabilityUnknown",
         );
         shim.is_done();
-        // Made without an entry, the session leaves nothing.
+        // A session created without an entry leaves no file.
         let before = home.session_files();
         shim.act("sync error 5\n");
         d.err_kind(
@@ -53,8 +52,8 @@ fn the_first_write_of_a_session_is_synced_under_every_durability() {
     }
 }
 
-/// A retry was answered with success and `durability: "none"` where the first one had been answered
-/// `durabilityUnknown`: its durability is what the entry has.
+/// A retry succeeded with `durability: "none"` although the first attempt had failed with
+/// `durabilityUnknown`. A retry returns the durability of its entry.
 #[test]
 fn a_retry_after_a_failed_sync_returns_the_durability_of_its_entry() {
     let home = Home::new();
@@ -69,7 +68,7 @@ fn a_retry_after_a_failed_sync_returns_the_durability_of_its_entry() {
         d.err_kind("append_message", params.clone(), "durabilityUnknown");
         shim.is_done();
         match given {
-            // The policy promises no sync, so the failed one takes nothing away.
+            // This durability promises no sync, so a failed one changes nothing.
             Some(given) => assert_eq!(d.ok("append_message", params.clone())["durability"], given),
             None => {
                 d.err_kind("append_message", params.clone(), "durabilityUnknown");
@@ -82,7 +81,7 @@ fn a_retry_after_a_failed_sync_returns_the_durability_of_its_entry() {
     }
 }
 
-/// With `always`, a retry was answered while the first one's fdatasync was still running.
+/// With `always`, a retry was answered while the sync of the first attempt was still running.
 #[test]
 fn a_retry_waits_for_the_sync_of_its_entry() {
     let Some((shim, mut d, _)) = shimmed(&["--durability", "always"]) else {
@@ -104,7 +103,7 @@ fn a_retry_waits_for_the_sync_of_its_entry() {
         }
         assert!(began.elapsed() >= Duration::from_secs(1));
         shim.is_done();
-        // Once it is on disk no further sync is made.
+        // A synced entry needs no further sync.
         shim.act("sync error 5\n");
         assert_eq!(d.ok(method, params)["durability"], "always");
         shim.act("");
@@ -133,20 +132,20 @@ fn a_session_may_have_a_durability_of_its_own() {
         (given(&mut d, &plain), given(&mut d, &safe)),
         (json!("os"), json!("always"))
     );
-    // Not only said so: it waits for a sync, the other one for none.
+    // The session with `always` waits for the sync, the other one does not.
     shim.act("sync error 5\n");
     assert_eq!(given(&mut d, &plain), "os");
     let error = append(&mut d, &safe).expect_err("the sync fails");
     assert_eq!(error.kind, "durabilityUnknown");
     shim.is_done();
-    // Forks have it too.
+    // A fork inherits the durability.
     for name in ["session_before_fork", "session_fork"] {
         d.ignore(name);
     }
     let fork = d.ok("fork_session", json!({"sessionId": safe, "position": "at"}));
     let fork = fork["session"]["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(given(&mut d, &fork), "always");
-    // It can be changed, and is the opening's, not the file's.
+    // The durability belongs to the opening, not to the file, and can be changed.
     d.ok("open_session", json!({"sessionId": safe}));
     assert_eq!(given(&mut d, &safe), "always");
     d.ok(
@@ -182,7 +181,7 @@ fn with_interval_a_late_failure_is_announced_and_fails_the_next_append_once() {
     let Some((shim, mut d, path)) = shimmed(&["--durability", "interval"]) else {
         return skip(Needs::Faults, "failing syncs: there is no C compiler");
     };
-    // The sync of what `begun` has written is not the one to fail.
+    // The sync of the first appends must be over, so that it is not the one to fail.
     std::thread::sleep(Duration::from_millis(150));
     shim.act("sync error 5\n");
     d.user("u2", "answered before the sync");
@@ -212,7 +211,7 @@ fn with_always_nothing_is_announced_before_it_is_synced() {
         "append_label",
         json!({"targetId": "u1", "label": "l", "entryId": "l1"}),
     );
-    // Reads do not wait for it, and see it.
+    // Reads do not wait for the sync, and see the entries.
     let began = Instant::now();
     assert_eq!(d.leaf(), "l1");
     assert!(
@@ -234,15 +233,14 @@ fn with_always_nothing_is_announced_before_it_is_synced() {
     );
 }
 
-/// With `interval`, an append that had been answered was not synced if the client stopped listening
-/// within the next 50 ms.
+/// With `interval`, an acknowledged append was not synced if the client closed stdout within the next 50 ms.
 #[test]
 fn an_acknowledged_append_is_synced_after_stdout_was_closed() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
         return skip(Needs::Faults, "slow syncs: there is no C compiler");
     };
-    // Whoever is slow may find that the 50 ms are over: then nothing is learnt.
+    // On a slow machine the 50 ms may be over before stdout is closed. Then the test shows nothing.
     let mut child = home
         .command(&["--durability", "interval"], &shim.env())
         .spawn()

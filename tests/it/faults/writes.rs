@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Appends until there is no room, and says what was acknowledged.
+/// Appends until the disk is full, collects the acknowledged ids, and returns the error.
 fn fill(d: &mut Daemon, acknowledged: &mut Vec<String>, size: usize) -> RpcError {
     for number in 0.. {
         let id = format!("f{}-{number}", acknowledged.len());
@@ -50,7 +50,7 @@ fn a_full_disk_loses_no_acknowledged_entry() {
         let expected: Vec<&str> = acknowledged.iter().map(String::as_str).collect();
         agrees(&mut d, &path, &expected);
     }
-    // A session whose first entry does not fit leaves nothing behind.
+    // A session whose first entry does not fit leaves no file.
     fs::write(&ballast, vec![0; 512 << 10]).ok();
     let other = d.create();
     let params = json!({"sessionId": other, "message": user(&"x".repeat(9_000)), "entryId": "n1"});
@@ -61,7 +61,7 @@ fn a_full_disk_loses_no_acknowledged_entry() {
     assert_eq!(home.session_files().len(), 2);
 }
 
-/// The signal that comes with this limit used to kill whoever did not expect it.
+/// The signal SIGXFSZ, which comes with this limit, ended the daemon.
 #[test]
 fn the_file_size_limit_loses_no_acknowledged_entry() {
     let mut d = Daemon::quiet();
@@ -91,7 +91,7 @@ fn calls_fail_without_descriptors_and_work_again_afterwards() {
         "other.jsonl",
         Log::new("other").user("o1", "", "x").text().as_bytes(),
     );
-    // Fewer than are open now: nothing can be opened.
+    // Fewer descriptors than are open: no file can be opened.
     limit_to(&d, Resource::Nofile, Some(4));
     let error = d.err_kind("open_session", json!({"path": other}), "storageIo");
     assert!(error.message.contains("open"), "{error:?}");
@@ -127,18 +127,18 @@ fn a_failed_write_leaves_no_trace() {
                 .is_none()
         );
         d.err_kind("get_entry", json!({"entryId": "l1"}), "entryNotFound");
-        // Nor does a move leave one.
+        // A failed move leaves no trace either.
         shim.act(&format!("write error {errno}\n"));
         d.err_kind("set_leaf", json!({"leafId": "u1"}), kind);
         assert_eq!(d.leaf(), "a1");
         d.err_kind("undo_navigation", json!({}), "nothingToUndo");
     }
-    // The same id is free.
+    // The id of the failed label is free.
     d.user("l1", "x");
     agrees(&mut d, &path, &["u1", "a1", "l1"]);
 }
 
-/// The write ends at each byte in turn of a batch of three entries.
+/// The write of a batch of three entries is cut at different bytes.
 #[test]
 fn a_short_write_keeps_whole_lines_and_isolates_the_rest() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
@@ -167,7 +167,7 @@ fn a_short_write_keeps_whole_lines_and_isolates_the_rest() {
             let ids: Vec<String> = (0..3)
                 .map(|n| format!("s{cut}{}{n}", u8::from(closes)))
                 .collect();
-            // Ids of one length would make lines of one length; the cut is what is of interest.
+            // The ids need not have the same length; only the place of the cut matters.
             let entries: Vec<Json> = ids.iter().map(|id| entry(id)).collect();
             let before = fs::read(&path).unwrap();
             shim.act(&if closes {

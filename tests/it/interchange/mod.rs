@@ -1,8 +1,8 @@
-//! Sessions go to pi's own SessionManager and back: entries, order, labels, name, context and position
-//! agree. storage.md §1, §4 and §5, semantics.md §1; issue "Nothing is lost", "Interchange with pi".
+//! Sessions go to pi's own SessionManager and back: entries, order, labels, name, context and leaf agree.
+//! session-file.md §1, §4 and §5, semantics.md §1.
 //!
-//! pi is installed by `tests/interchange/install`; where it is not, these tests say so and pass, unless
-//! TREELINED_INTERCHANGE is `required`.
+//! `tests/interchange/install` installs pi. Without it these tests are skipped, unless TREELINED_INTERCHANGE
+//! is `required`.
 
 mod alternating;
 mod forks;
@@ -17,7 +17,8 @@ use std::sync::Arc;
 use crate::harness::*;
 use pi::{Manager, Pi, View};
 
-/// One session file with pi, a daemon that stays open on it, and one that comes to it anew.
+/// One session file with pi, a daemon that keeps it open, and a daemon that opens it anew for each
+/// comparison.
 struct Both {
     pi: Pi,
     home: Arc<Home>,
@@ -28,7 +29,7 @@ struct Both {
 }
 
 impl Both {
-    /// A session of the daemon's. None where pi is not installed.
+    /// Creates the session with the daemon. None where pi is not installed.
     fn created_here() -> Option<Both> {
         let pi = Pi::start()?;
         let home = Home::new();
@@ -45,7 +46,7 @@ impl Both {
         })
     }
 
-    /// A session of pi's, which writes its file with this first message.
+    /// Creates the session with pi, which writes the file with this first message.
     fn created_there() -> Option<(Both, Manager)> {
         let mut pi = Pi::start()?;
         let home = Home::new();
@@ -78,14 +79,15 @@ impl Both {
             .unwrap_or_else(|e| panic!("{method} {params}: {e:?}"))
     }
 
-    /// One entry by `append_entries`; its id.
+    /// Appends one entry with `append_entries` and returns its id.
     #[track_caller]
     fn append(&mut self, entry: Json) -> String {
         let made = self.ok("append_entries", json!({"entries": [entry]}));
         made["leafId"].as_str().unwrap().to_owned()
     }
 
-    /// pi resumes, a daemon opens, and both see the same; the open daemon sees the same entries.
+    /// Checks that pi and a daemon that opens the file now see the same, and that the open daemon sees the
+    /// same entries.
     #[track_caller]
     fn agree(&mut self, after: &str) -> View {
         let there = self.pi.view(&self.path);
@@ -96,7 +98,7 @@ impl Both {
         live
     }
 
-    /// The same, and the open daemon stands there too.
+    /// The same, and the open daemon has the same leaf.
     #[track_caller]
     fn agree_on_the_leaf(&mut self, after: &str) {
         let live = self.agree(after);

@@ -1,4 +1,5 @@
-//! Sessions written by one and opened by the other, step by step: every entry type, every kind of move.
+//! Sessions written by one program and opened by the other, compared after every step: every type of entry,
+//! every kind of move.
 
 use super::*;
 
@@ -317,7 +318,7 @@ fn changes_by_pi(b: &mut Both, m: &Manager, named: Named) {
     let u2 = step(b, m, "appendMessage", json!([user("two")]));
     step(b, m, "appendCompaction", json!(["sum2", null, 11]));
     step(b, m, "appendMessage", json!([assistant("A3")]));
-    // Where pi itself moved to is lost on its restart; what it appends there is not.
+    // pi forgets its own moves when it restarts, but not the entries it appends after them.
     step(b, m, "branch", json!([a1]));
     step(b, m, "appendMessage", json!([user("a branch")]));
     step(
@@ -342,8 +343,7 @@ fn record_at(both: &mut Both, leaf: Option<&str>) -> (Manager, String) {
     (m, record.as_str().unwrap().to_owned())
 }
 
-/// pi takes a leaf record for the entry it stands at: appends below it, labels it, leaves it, keeps
-/// from it, edits the context above it.
+/// pi takes a leaf record for an entry: it appends below it, labels it, leaves it, and keeps from it.
 #[test]
 fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     let Some(mut both) = Both::created_here() else {
@@ -406,7 +406,7 @@ fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     both.agree("a message below the empty position");
     assert_eq!(both.live.entry(&root)["parentId"], json!(null));
 
-    // A move on top of a move: the chain of records is followed to its end.
+    // A record below a record: the chain is followed to its end.
     let (m, record) = record_at(&mut both, Some("u1"));
     let below = both.pi.id(
         &m,
@@ -421,8 +421,8 @@ fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     assert_ne!(below, record);
 }
 
-/// A line that a crash cut off is passed over by both, whoever goes on after it: pi ends the line on
-/// opening, the daemon before its next one.
+/// Both programs pass over a line that a crash cut off, whichever writes next: pi ends the line when it opens
+/// the file, the daemon before its next line.
 #[test]
 fn both_continue_a_file_after_a_torn_line() {
     let Some(mut pi) = Pi::start() else { return };

@@ -23,13 +23,13 @@ const KEY: &str = "sk-canary-0123456789";
 
 const TEXT: &str = "## Goal\nwhät was ünderstood\n\n## Next Steps\n1. end";
 
-/// The configuration for a provider `prov` at `port`, whose models the conversation uses.
-/// With times that no busy machine needs.
+/// A configuration with a provider `prov` at `port`, whose models the conversation uses, and timeouts that no
+/// busy machine reaches.
 fn configured(api: &str, port: u16, more: &str) -> String {
     timed(api, port, (60_000, 60_000), more)
 }
 
-/// With these idle and total timeouts, in milliseconds.
+/// The same with these idle and total timeouts in milliseconds.
 fn timed(api: &str, port: u16, (idle, total): (u64, u64), more: &str) -> String {
     let base = match api {
         "openai" => "/v1",
@@ -87,7 +87,7 @@ fn succeeds(d: &mut Daemon) -> Json {
     result["summaryEntry"].clone()
 }
 
-/// Creates, appends, navigates with a summary, and compacts.
+/// A script that creates a session, appends, navigates with a summary, and compacts.
 fn scripted() -> String {
     let append = |id: u64, entry: &str, message: Json| {
         let params = json!({"message": message, "entryId": entry});

@@ -9,14 +9,14 @@ use std::thread;
 
 use crate::harness::*;
 
-/// A request as it arrived.
+/// A request as received.
 pub(super) struct Request {
-    /// `POST /path HTTP/1.1` and the header lines.
+    /// The line `POST /path HTTP/1.1` and the headers.
     pub(super) head: String,
     pub(super) body: Json,
 }
 
-/// A server that hands each connection, its request read, to `serve`.
+/// A server that reads a request from each connection and passes the connection to `serve`.
 pub(super) struct Server {
     pub(super) port: u16,
     pub(super) requests: Receiver<Request>,
@@ -50,7 +50,7 @@ impl Server {
         }
     }
 
-    /// The same bytes for everyone, then the end.
+    /// A server that sends the same bytes to every client and closes the connection.
     pub(super) fn says(bytes: Vec<u8>) -> Server {
         Server::start(move |_, stream| {
             let _ = stream.write_all(&bytes);
@@ -86,7 +86,7 @@ pub(super) fn read_request(stream: &mut TcpStream) -> Option<Request> {
     Some(Request { head, body })
 }
 
-/// A stream with its length given, so that a cut shows; or without, so that it does not.
+/// A stream with its length, so that a cut shows, or without, so that it does not.
 pub(super) fn stream_response(body: &str, with_length: bool) -> Vec<u8> {
     let length = match with_length {
         true => format!("content-length: {}\r\n", body.len()),

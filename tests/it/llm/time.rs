@@ -50,7 +50,8 @@ fn an_abort_takes_100_ms_and_closes_the_connection() {
     }
 }
 
-/// Aborts while a server that has said this is waited for: until it is answered and the connection closed.
+/// Aborts while the daemon waits for a server that has sent these bytes. Returns the time until the request
+/// is answered and the connection closed.
 fn abort_takes(said: Vec<u8>) -> Duration {
     let (tell, closed) = channel();
     let has_text = !said.is_empty();

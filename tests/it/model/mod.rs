@@ -1,6 +1,6 @@
-//! Random operations on one session, beside a naive model in memory: appends, branches, labels, moves,
-//! navigations, undo and redo, forks, reopenings, and another program that appends to the file.
-//! storage.md §2–§5, protocol.md §3 and §4.
+//! Random operations on one session, compared with a simple model in memory: appends, branches, labels,
+//! moves, navigations, undo and redo, forks, reopenings, and another program that appends to the file.
+//! session-file.md §2–§5, protocol.md §3 and §4.
 //!
 //! A failing run prints its seed; `TREELINED_TEST_SEED=n` repeats it.
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use self::naive::{Body, Id, Model};
 use crate::harness::*;
 
-/// xorshift: the same on every machine.
+/// The random generator xorshift: the same numbers on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -94,7 +94,7 @@ impl Run {
         self.model.entries[at].id.clone()
     }
 
-    /// Some message or summary: no label, no name.
+    /// The id of a random message or summary.
     fn any_place(&mut self) -> Id {
         loop {
             let id = self.any_entry();
@@ -190,7 +190,7 @@ impl Run {
     fn move_leaf(&mut self) {
         let null = self.dice.roll(10) == 0;
         let target = (!null).then(|| self.any_entry());
-        // Whether a move over nothing but labels is a move is not for this test to say.
+        // The model does not say whether a move over labels alone is a move.
         if target != self.model.leaf
             && self.model.place(target.as_deref()) == self.model.place(self.model.leaf.as_deref())
         {
@@ -293,7 +293,7 @@ impl Run {
         }
     }
 
-    /// Another program takes the last line for the leaf, whatever it is, and appends below it.
+    /// Another program takes the last line for the leaf, even a record, and appends below it.
     fn foreign_append(&mut self) {
         let last = file_lines(&self.path).pop().unwrap()["id"]
             .as_str()
@@ -313,7 +313,7 @@ impl Run {
         );
         let parent = self.model.file_leaf.clone();
         self.model.add(&id, parent, what);
-        // It is noticed with the next append, or on opening.
+        // The daemon sees the line with its next append, or when it opens the file.
         if self.dice.roll(2) == 0 {
             self.append_message()
         } else {

@@ -17,12 +17,12 @@ pub(super) struct Entry {
     pub(super) what: Body,
 }
 
-/// Body the documents say of a session, with lists and linear searches.
+/// A session as the documents describe it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub(super) entries: Vec<Entry>,
     pub(super) leaf: Option<Id>,
-    /// Where the file's last line stands: there a reopening, and another program, goes on.
+    /// The leaf by the last line of the file, at which a reopening and another program continue.
     pub(super) file_leaf: Option<Id>,
     pub(super) undo: Vec<Option<Id>>,
     pub(super) redo: Vec<Option<Id>>,
@@ -46,7 +46,7 @@ impl Model {
         self.file_leaf = Some(id.to_owned());
     }
 
-    /// An own append: the leaf follows.
+    /// An append of the daemon: the leaf follows.
     pub(super) fn append(&mut self, id: &str, parent: Option<Id>, what: Body) {
         self.add(id, parent, what);
         self.leaf = Some(id.to_owned());
@@ -64,7 +64,7 @@ impl Model {
         path
     }
 
-    /// The position without the labels and names that stand below it.
+    /// The entry at or above `at` that is neither a label nor a name.
     pub(super) fn place(&self, at: Option<&str>) -> Option<Id> {
         let mut at = at;
         while let Some(id) = at {
@@ -87,7 +87,7 @@ impl Model {
         })?
     }
 
-    /// Body a move from the leaf to `target` leaves behind.
+    /// The entries that a move from the leaf to `target` leaves behind.
     pub(super) fn abandoned(&self, target: &str) -> Vec<&Entry> {
         let kept = self.path(Some(target));
         self.path(self.leaf.as_deref())

@@ -1,4 +1,4 @@
-//! Navigations that are aborted or cancelled, and what happens to one while other requests come in between.
+//! Navigations that are aborted or cancelled, or that find the session changed by other requests.
 
 use super::*;
 
@@ -72,8 +72,8 @@ fn cancelling_a_request_that_does_not_run_is_ignored() {
     );
 }
 
-/// A cancel or abort that came before a navigation had its session's turn was answered with an error,
-/// or missed it.
+/// A cancel or abort that came while a navigation was queued was answered with an error, or missed the
+/// navigation.
 #[test]
 fn a_queued_navigation_can_be_cancelled_and_aborted() {
     for (method, params) in [
@@ -243,7 +243,7 @@ fn a_waiting_navigation_does_not_block_other_sessions() {
     assert_eq!(d.notification("session_tree")["sessionId"], first);
 }
 
-/// The abort was looked at before the hook ran and not after: what came back from it was committed.
+/// The daemon looked for an abort before the hook ran but not after it, and committed the hook's summary.
 #[test]
 fn an_abort_sent_before_the_answer_commits_nothing() {
     let mut d = Daemon::quiet();
@@ -257,7 +257,7 @@ fn an_abort_sent_before_the_answer_commits_nothing() {
         json!({"targetId": "a1", "summarize": true}),
     );
     let event = d.notification("session_before_tree");
-    // Abort and answer in one write: whatever the order inside, nothing may be committed after the abort.
+    // Abort and answer come in one write. In either order nothing may be committed after the abort.
     let (abort, answer) = (json!("abort"), json!("answer"));
     d.send_together(&[
         (abort.clone(), "abort_navigation", json!({})),
@@ -277,8 +277,8 @@ fn an_abort_sent_before_the_answer_commits_nothing() {
     assert_eq!(file_lines(&path).len(), 4);
 }
 
-/// The close looked for a running navigation before the one ahead of it had begun, closed the session
-/// under it, and the navigation was told that there was no such session.
+/// The close looked for a running navigation before the earlier one had begun and closed the session, so the
+/// navigation failed with `sessionNotFound`.
 #[test]
 fn a_close_right_behind_a_navigation_aborts_it() {
     for _ in 0..10 {

@@ -1,5 +1,5 @@
-//! Answers to the question before a navigation: cancel, no opinion, a summary, a label; late answers, none,
-//! and more time.
+//! Answers to the question before a navigation: cancel, no opinion, a summary; late and missing answers, and
+//! more time.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ fn a_requested_summary_that_no_client_gives_needs_a_summarizer() {
     assert_eq!(lines(&d).len(), 7);
 }
 
-/// What a summary of a client had cost was refused, so that nobody could count it.
+/// The usage of a client's summary was refused, so its cost was not counted.
 #[test]
 fn a_clients_summary_carries_its_usage() {
     let mut d = asked();

@@ -12,7 +12,7 @@ use crate::harness::*;
 
 const CONVERSATION: [&str; 6] = ["u1", "a1", "u2", "a2", "u3", "a3"];
 
-/// Nobody answers here, so nothing waits.
+/// No client answers, so no navigation waits.
 fn unasked() -> Daemon {
     let mut d = Daemon::quiet();
     d.create();
@@ -20,7 +20,7 @@ fn unasked() -> Daemon {
     d
 }
 
-/// A client that answers; every notification but the append's own must be claimed.
+/// A client that answers. Every notification except those of appends must be claimed.
 fn asked_with(args: &[&str]) -> Daemon {
     let mut d = Daemon::start_with(args, &[]);
     for name in ["session_opened", "session_closed", "entries_appended"] {
@@ -40,7 +40,7 @@ fn lines(d: &Daemon) -> Vec<Json> {
     file_lines(&d.home.only_file())
 }
 
-/// Starts a navigation and gives its request id and the question.
+/// Starts a navigation and returns its request id and the question.
 #[track_caller]
 fn ask(d: &mut Daemon, params: Json) -> (Json, Json) {
     let id = d.send("navigate_tree", params);
@@ -48,7 +48,7 @@ fn ask(d: &mut Daemon, params: Json) -> (Json, Json) {
     (id, event)
 }
 
-/// The navigation ended like this and left leaf and file alone.
+/// Checks that the navigation ended with this reason and changed neither the leaf nor the file.
 #[track_caller]
 fn left_alone(d: &mut Daemon, id: &Json, reason: &str) {
     let result = d.response(id).expect("not an error");

@@ -1,5 +1,5 @@
-//! Summaries of the built-in `outline` summarizer: where they are written, what they hold, and when there is
-//! none to write.
+//! Summaries of the built-in `outline` summarizer: where they are appended, what they hold, and when none is
+//! needed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where a navigation leads: the new leaf for each kind of target, and the preparation.
+//! The new leaf for each kind of target, and the preparation.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn a_navigation_to_the_leaf_changes_nothing() {
         );
         assert_eq!(result["cancelled"], false, "{result}");
         assert_eq!(result["reason"], "alreadyThere", "{result}");
-        // Labels and names are all that lies between the second time.
+        // The second time, a label and a name are between the target and the leaf.
         d.ignore("session_info_changed");
         d.ok(
             "append_label",
@@ -107,7 +107,7 @@ fn a_navigation_to_the_leaf_changes_nothing() {
             .count(),
         0
     );
-    // No events: the harness would fail.
+    // No events: the harness would fail on them.
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_summary_without_summarizer_and_client_is_refused_at_once() {
     );
     assert_eq!(d.leaf(), "a3");
     assert_eq!(lines(&d).len(), 7);
-    // No `session_before_tree`: the harness would fail.
+    // No `session_before_tree`: the harness would fail on it.
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// A session whose one entry is large, so that few answers fill any pipe.
+/// A session with one large entry, so that a few answers fill any pipe.
 fn with_a_large_entry(d: &mut Daemon) {
     d.create();
     d.user("big", &"y".repeat(40_000));
@@ -90,8 +90,8 @@ fn a_stalled_client_can_answer_an_open_question() {
     );
 }
 
-/// A question that opened while the reader waited for the client to read did not let it read on: an
-/// abort in the pipe was not heard, and the navigation went on after its time.
+/// A question that opened while the reader was paused did not resume the reader: an abort in the pipe was not
+/// read, and the navigation proceeded after its timeout.
 #[test]
 fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "200000"], &[]);
@@ -106,7 +106,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     let other = d.ok("create_session", json!({}))["session"]["sessionId"].clone();
     let big = json!({"sessionId": other, "message": user(&"y".repeat(40_000)), "entryId": "big"});
     d.ok("append_message", big);
-    // The navigation stands behind an append that another process holds up.
+    // The navigation is queued behind an append that another process blocks.
     let holder = File::open(&path).unwrap();
     holder.lock().unwrap();
     let append = d.send(
@@ -127,7 +127,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     );
     std::thread::sleep(Duration::from_millis(500));
     holder.unlock().unwrap();
-    // Long after the answer's time.
+    // Long after the timeout of the question.
     std::thread::sleep(Duration::from_millis(2500));
     d.read_on();
     d.response(&append).unwrap();
@@ -139,7 +139,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     }
 }
 
-/// Checks that a request was executed or refused as one too many.
+/// Checks that a request succeeded or was refused as overload.
 #[track_caller]
 fn answered_or_overloaded(d: &mut Daemon, id: &Json) {
     if let Err(error) = d.response(id) {
@@ -151,9 +151,9 @@ fn path_id(path: &std::path::Path) -> String {
     file_lines(path)[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// With an open question a client that never read was refused request by request, and the refusals
-/// piled up: 230 MB of requests made 914 MB of memory. Above a hard limit nothing is read, and what was
-/// read is answered all the same.
+/// With an open question, requests of a client that did not read were refused one by one, and the refusals
+/// piled up: 230 MB of requests took 914 MB of memory. Above a hard limit the daemon stops reading, and
+/// answers every request it has read.
 #[test]
 fn refusals_for_a_client_that_never_reads_stay_within_the_limit() {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "200000"], &[]);
@@ -199,7 +199,7 @@ fn resident(d: &Daemon) -> u64 {
     kib << 10
 }
 
-/// Output and input shared a thread: a client that was busy writing could not be answered, and both
+/// Output and input shared a thread: a client that was busy writing could not be answered, and both sides
 /// waited for each other.
 #[test]
 fn a_navigation_is_answered_and_committed_while_the_client_does_not_read() {
@@ -213,7 +213,7 @@ fn a_navigation_is_answered_and_committed_while_the_client_does_not_read() {
     let navigation = d.send("navigate_tree", json!({"targetId": "u1"}));
     let event = d.notification("session_before_tree");
     d.stop_reading();
-    // Far more than both pipes hold, and less than the daemon is willing to queue.
+    // Far more than both pipes hold, and less than the daemon may queue.
     let asked: Vec<_> = (0..30)
         .map(|_| d.send("get_entry", json!({"entryId": "u1"})))
         .collect();

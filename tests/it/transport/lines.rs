@@ -203,7 +203,7 @@ fn each_request_sees_the_effects_of_earlier_ones() {
     }
 }
 
-/// The buffer was searched from its beginning with each block read: minutes for a large request.
+/// The buffer was searched from its beginning for every block read, so a large request took minutes.
 #[test]
 fn a_request_line_of_8_mb_is_read_in_linear_time() {
     let took = |bytes: usize| {
@@ -221,6 +221,6 @@ fn a_request_line_of_8_mb_is_read_in_linear_time() {
         (0..3).map(attempt).min().unwrap()
     };
     let (small, large) = (took(1 << 20), took(8 << 20));
-    // In linear time 8 times as long, in quadratic time 64 times.
+    // Linear time takes 8 times as long, quadratic time 64 times.
     assert!(large < small * 24, "1 MB took {small:?}, 8 MB {large:?}");
 }

@@ -19,12 +19,12 @@ fn logs_go_to_stderr_and_never_hold_content() {
     assert_eq!(output.code, Some(0));
     assert!(!output.stderr.is_empty(), "trace says something");
     assert!(!output.stderr.contains(secret), "{}", output.stderr);
-    // `lines` refuses whatever is not protocol.
+    // `lines` fails on everything that is not JSON-RPC.
     assert!(output.lines().len() >= 4);
 }
 
-/// At the level of `debug` the method of a request stood in the log as the client had spelled it: whole,
-/// however long, and with its escapes.
+/// At the level `debug` the log held the method of a request as the client had spelled it, at any length and
+/// with control characters.
 #[test]
 fn a_log_does_not_hold_the_name_of_an_unknown_method() {
     let evil = format!("\u{9b}2J\u{202e}\u{1b}[31m{}", "x".repeat(100_000));
@@ -57,7 +57,7 @@ fn stdout_holds_no_log_at_any_level() {
         );
         let output = home.run(&[], &[("TREELINED_LOG", level)], input);
         assert_eq!(output.code, Some(0), "{level}: {output:?}");
-        // `lines` refuses whatever is not JSON-RPC.
+        // `lines` fails on everything that is not JSON-RPC.
         assert!(output.lines().iter().any(|m| m["id"] == 1), "{level}");
     }
 }

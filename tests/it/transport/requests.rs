@@ -1,8 +1,8 @@
-//! Requests that are malformed, and ids.
+//! Malformed requests, and ids.
 
 use crate::harness::*;
 
-/// One hostile line; the expected code, and the id its answer carries.
+/// Sends one malformed line, and checks the code, kind and id of its answer.
 #[track_caller]
 fn check_line(line: &[u8], code: i64, kind: &str, id: Json) {
     let mut input = line.to_vec();
@@ -292,7 +292,7 @@ fn an_id_in_flight_is_refused_until_its_answer() {
     );
 }
 
-/// `null` on stdin, or as a line of a file, ended the server.
+/// `null` on stdin, or as a line of a file, ended the daemon.
 #[test]
 fn a_null_line_on_stdin_or_in_a_file_does_not_end_the_daemon() {
     let mut d = Daemon::start();

@@ -126,7 +126,7 @@ fn since_continues_get_entries_after_an_entry() {
     d.err_kind("get_entries", json!({"since": "nobody"}), "entryNotFound");
 }
 
-/// After a label was cleared its timestamp was still reported, by the tree as by the label itself.
+/// After a label was cleared, the tree and `get_label` still returned its timestamp.
 #[test]
 fn a_cleared_label_has_no_timestamp() {
     let (mut d, path) = Daemon::opened(

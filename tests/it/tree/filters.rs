@@ -94,9 +94,8 @@ fn a_message_of_tool_calls_only_is_hidden_unless_it_failed_or_is_the_leaf() {
     assert_eq!(tree_ids(&mut d, json!({})), ["u1", "c2"]);
 }
 
-/// An assistant message that only thought, or said nothing at all, was a row without a text. It is
-/// hidden as one with only tool calls is, and as pi hides it: by its lack of text, unless it ended
-/// early or is the leaf.
+/// An assistant message without text, with thoughts only or empty, was a row without text. Like pi, the
+/// daemon hides it unless it ended early or is the leaf.
 #[test]
 fn an_assistant_message_without_text_is_hidden_unless_it_ended_early_or_is_the_leaf() {
     let stopped = |content: Json, stop_reason: &str| {

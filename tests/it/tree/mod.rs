@@ -11,7 +11,7 @@ mod tools;
 
 use crate::harness::*;
 
-/// Two branches below a1; the leaf is on the later one. Sibling u3 stands after u2 in time.
+/// Two branches below a1; the leaf is on the later one.
 ///
 /// ```text
 /// u1 ─ a1 ┬ u2 ─ a2

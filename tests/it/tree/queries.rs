@@ -31,7 +31,7 @@ fn a_query_finds_entries_that_hold_all_words() {
     );
 }
 
-/// A query looked at what rows show only: of a long text its first 200 characters.
+/// A query searched only the previews of rows, the first 200 characters of a long text.
 #[test]
 fn a_query_searches_the_whole_text_of_entries() {
     let far = format!(
@@ -68,7 +68,7 @@ fn a_query_searches_the_whole_text_of_entries() {
         ("here fix", &["u1"]),
         ("rain", &["other"]),
         ("/nadel/", &[]),
-        // A row shows what was asked, so it is found by it.
+        // The row of a result shows its call, so the call's arguments match.
         ("cargo", &["calls", "failed", "bare"]),
         ("cargo above", &["failed"]),
     ] {
@@ -151,7 +151,7 @@ fn a_bad_pattern_is_refused_with_a_reason() {
     assert_eq!(error.code, -32602);
 }
 
-/// What was found is kept for the next view with the same query, which must not miss what came since.
+/// Matches are kept for the next request with the same query, which must also find later entries.
 #[test]
 fn entries_appended_after_a_query_are_found_by_the_next_one() {
     let mut d = opened(&with_tools());

@@ -199,7 +199,7 @@ fn prefixes_draw_the_lines_of_the_tree() {
 
 #[test]
 fn prefixes_have_at_most_64_columns() {
-    // Each level branches, so that each level indents.
+    // Every level branches, so every level is indented.
     let mut log = Log::new("s1").user("n0", "", "x");
     for n in 1..60 {
         log = log

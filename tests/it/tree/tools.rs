@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Rows of tool results showed the beginning of what came, often a line that all of them share, and
-/// not what was asked; rows of calls showed all arguments as they stood.
+/// Rows of tool results showed the first line of the result, often the same in many rows, and not the call.
+/// Rows of calls showed all arguments as stored.
 #[test]
 fn a_tool_results_row_shows_the_call_then_the_result() {
     let mut d = opened(&with_tools());
@@ -29,14 +29,14 @@ fn a_tool_results_row_shows_the_call_then_the_result() {
     );
     assert_eq!(call("lost"), json!({"name": "grep"}));
     assert_eq!(call("calls"), Json::Null);
-    // A page of its own, and a tree of its own, show the same.
+    // Another page, and a tree with another root, show the same.
     let page = d.ok("get_tree", json!({"around": "edited", "limit": 1}));
     assert_eq!(page["nodes"][0]["preview"], preview(&tree, "edited"));
     let below = d.ok("get_tree", json!({"rootId": "edited"}));
     assert_eq!(preview(&below, "edited"), preview(&tree, "edited"));
 }
 
-/// Where the whole does not fit, what came is worth more than the end of what was asked.
+/// If the whole does not fit, the result is shown rather than the end of the call.
 #[test]
 fn a_long_command_does_not_hide_its_result() {
     let command = "very long ".repeat(50);
@@ -86,8 +86,7 @@ fn a_branch_whose_tip_is_a_tool_result_has_the_preview_of_its_row() {
     assert_eq!(branches["branches"][0]["preview"], "ls src → b");
 }
 
-/// A view that has been taken is extended by what is appended: rows of results must find their calls
-/// there, too.
+/// A view is extended by appended entries: rows of results must find their calls in it.
 #[test]
 fn tool_results_appended_after_a_get_tree_are_shown_as_in_a_new_one() {
     let mut d = opened(&with_tools());
