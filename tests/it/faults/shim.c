@@ -1,8 +1,14 @@
-/* Preloaded into the daemon by tests/it/faults.rs: makes writes and syncs of session files fail as the
-   file named by SHIM_ACTIONS says. Each of its lines is one action, "<call> <what> <number>", and counts
-   for one call: "write error 28", "write short 10" (that many bytes are written), "sync error 5",
-   "sync pause 300" (milliseconds, then the sync is made; "write pause" likewise), "write pass 0",
-   "read pause 300" (of a read behind the first MiB of a file). Calls for which the first line says nothing pass. What was synced is written into the file named by SHIM_SYNCED, if there is one. */
+/* Preloaded into the daemon by tests/it/faults/shim.rs. Makes reads, writes and syncs of session files fail
+   or pause, as the lines of the file named by SHIM_ACTIONS say. Each line is an action for one call,
+   "<call> <action> <number>", and is removed by that call:
+
+     write error 28    the write fails with this errno     sync error 5    the same for a sync
+     write short 10    at most 10 bytes are written        write pass 0    the write succeeds
+     write pause 300   300 ms before the write             sync pause 300  300 ms before the sync
+     read pause 300    300 ms before a read behind the first MiB of a file
+
+   A call for which the first line is not meant succeeds. The paths of synced files are appended to the file
+   named by SHIM_SYNCED, if it is set. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +28,7 @@ static int is_session(int fd) {
     return strstr(path, ".jsonl") != NULL;
 }
 
-/* Takes the first action if it is for this call. */
+/* Removes the first action and returns it if it is for this call. */
 static int action(int fd, const char *call, char *what, long *number) {
     const char *name = getenv("SHIM_ACTIONS");
     if (!name || !is_session(fd)) return 0;
@@ -65,7 +71,7 @@ ssize_t write(int fd, const void *buffer, size_t size) {
     return syscall(SYS_write, fd, buffer, size);
 }
 
-/* Writes the path of what was synced into the file named by SHIM_SYNCED. */
+/* Appends the path of a synced file to the file named by SHIM_SYNCED. */
 static void note(int fd) {
     const char *name = getenv("SHIM_SYNCED");
     char link[64], path[4096];
@@ -92,7 +98,7 @@ static int sync_call(int fd, long call) {
     return result;
 }
 
-/* The time of day is SHIM_CLOCK, in seconds since 1970, where that is set. */
+/* The time of day is SHIM_CLOCK, in seconds since 1970, if it is set. */
 int clock_gettime(clockid_t clock, struct timespec *now) {
     const char *seconds = getenv("SHIM_CLOCK");
     if (!seconds || clock != CLOCK_REALTIME) return (int)syscall(SYS_clock_gettime, clock, now);
