@@ -25,12 +25,12 @@ fn large(home: &Home) -> PathBuf {
 }
 
 /// Everything that a daemon answers about the session and the list.
-fn told(home: &Arc<Home>) -> Vec<Json> {
+fn found(home: &Arc<Home>) -> Vec<Json> {
     let mut d = Daemon::quiet_in(home);
     let list = d.ok("list_sessions", json!({}))["sessions"].clone();
     let opened = d.ok("open_session", json!({"sessionId": "s1"}));
     let tree = d.ok("get_tree", json!({"filter": "all"}));
-    let told = vec![
+    let found = vec![
         list,
         opened["diagnostics"].clone(),
         opened["session"]["entryCount"].clone(),
@@ -42,7 +42,7 @@ fn told(home: &Arc<Home>) -> Vec<Json> {
     // The daemon writes its cache before it ends.
     d.close_stdin();
     assert_eq!(d.exited(), Some(0));
-    told
+    found
 }
 
 fn cached(home: &Home) -> Vec<PathBuf> {
@@ -56,7 +56,7 @@ fn cached(home: &Home) -> Vec<PathBuf> {
 fn a_damaged_or_missing_cache_changes_no_answer() {
     let home = Home::new();
     large(&home);
-    let expected = told(&home);
+    let expected = found(&home);
     let kept = cached(&home);
     assert_eq!(kept.len(), 3, "{kept:?}");
     for path in &kept {
@@ -68,45 +68,45 @@ fn a_damaged_or_missing_cache_changes_no_answer() {
     let folder = home.sessions().join(".cache");
     let mode = fs::metadata(&folder).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    assert_eq!(told(&home), expected, "with what was kept");
+    assert_eq!(found(&home), expected, "with what was kept");
     for path in &kept {
         let whole = fs::read(path).unwrap();
         for at in [0, 20, 40, whole.len() / 2, whole.len() - 1] {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x20;
             fs::write(path, &damaged).unwrap();
-            assert_eq!(told(&home), expected, "{path:?} damaged at {at}");
+            assert_eq!(found(&home), expected, "{path:?} damaged at {at}");
         }
         fs::write(path, &whole[..whole.len() / 2]).unwrap();
-        assert_eq!(told(&home), expected, "{path:?} cut short");
+        assert_eq!(found(&home), expected, "{path:?} cut short");
         fs::write(path, vec![0xff; 100_000]).unwrap();
-        assert_eq!(told(&home), expected, "{path:?} garbage");
+        assert_eq!(found(&home), expected, "{path:?} garbage");
     }
     fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(told(&home), expected, "missing");
+    assert_eq!(found(&home), expected, "missing");
     fs::remove_dir_all(&folder).unwrap();
     fs::write(&folder, "no folder").unwrap();
-    assert_eq!(told(&home), expected, "a file in its place");
+    assert_eq!(found(&home), expected, "a file in its place");
 }
 
 #[test]
 fn entries_appended_after_the_cache_was_written_are_read() {
     let home = Home::new();
     let path = large(&home);
-    told(&home);
+    found(&home);
     let before = fs::read(&path).unwrap();
     let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
     fs::write(&path, [before.as_slice(), more.as_bytes()].concat()).unwrap();
-    let grown = told(&home);
+    let grown = found(&home);
     assert_eq!(grown[4], "more");
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), grown);
+    assert_eq!(found(&home), grown);
     // Appended to again, and edited in place far from the ends of the file and without a change of ids.
     let edited = String::from_utf8(before.clone()).unwrap();
     let edited =
         edited.replace("\"2500 text", "\"edit text") + &more + &more.replace("more", "last");
     fs::write(&path, edited).unwrap();
-    let told_of_edited = told(&home);
+    let told_of_edited = found(&home);
     let nodes = told_of_edited[3].as_array().unwrap();
     assert!(
         nodes
@@ -114,7 +114,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
             .any(|node| node["preview"].as_str().unwrap().starts_with("edit text"))
     );
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), told_of_edited);
+    assert_eq!(found(&home), told_of_edited);
     // Another session's file under the same name, and the first file cut short.
     for text in [
         Log::new("s1").user("other", "", "other").text(),
@@ -170,15 +170,15 @@ fn a_replaced_body_is_shown_and_counted() {
     let path = log.save(&home);
     let mut d = Daemon::quiet();
     d.open(&path);
-    let told = |d: &mut Daemon| {
+    let found = |d: &mut Daemon| {
         let tree = d.ok("get_tree", json!({"limit": 1}));
         let stats = d.ok("get_stats", json!({}));
         (tree["total"].clone(), stats["messages"].clone())
     };
-    assert_eq!(told(&mut d), (json!(3000), json!({"user": 3000})));
+    assert_eq!(found(&mut d), (json!(3000), json!({"user": 3000})));
     let hidden = entry_line(9, "custom", "e7", "e6", json!({"customType": "x"}));
     foreign_append(&path, &hidden);
-    assert_eq!(told(&mut d), (json!(2999), json!({"user": 2999})));
+    assert_eq!(found(&mut d), (json!(2999), json!({"user": 2999})));
     d.notification("diagnostics");
 }
 
@@ -187,16 +187,16 @@ fn a_replaced_body_is_shown_and_counted() {
 fn an_edit_that_keeps_the_modification_time_is_seen() {
     let home = Home::new();
     let path = large(&home);
-    let before = told(&home);
+    let before = found(&home);
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"2500 text", "\"edit text")).unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_modified(modified).unwrap();
-    let after = told(&home);
+    let after = found(&home);
     assert_ne!(after[3], before[3]);
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), after);
+    assert_eq!(found(&home), after);
 }
 
 /// Entries that get another body later in the file are stored away from their neighbours. Their cached
@@ -221,11 +221,11 @@ fn cached_previews_of_replaced_bodies_are_checked_before_use() {
         )
     };
     fs::write(&path, of("former")).unwrap();
-    told(&home);
+    found(&home);
     // Edited and appended to: only the lines themselves show the edit.
     let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
     fs::write(&path, of("edited") + &more).unwrap();
-    let after = told(&home);
+    let after = found(&home);
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), after);
+    assert_eq!(found(&home), after);
 }

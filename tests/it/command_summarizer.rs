@@ -59,11 +59,11 @@ fn the_program_reads_the_request_and_its_output_is_the_summary() {
         json!({"readFiles": ["r.rs"], "modifiedFiles": []})
     );
     assert!(entry.get("fromHook").is_none() && entry.get("usage").is_none());
-    let mut told = String::new();
-    while told.len() < summary.len() {
-        told.push_str(d.notification("summary_delta")["delta"].as_str().unwrap());
+    let mut found = String::new();
+    while found.len() < summary.len() {
+        found.push_str(d.notification("summary_delta")["delta"].as_str().unwrap());
     }
-    assert_eq!(told, summary, "the deltas are the text of the entry");
+    assert_eq!(found, summary, "the deltas are the text of the entry");
 
     let request: Json = serde_json::from_slice(&fs::read(heard).unwrap()).unwrap();
     assert_eq!(request["subject"], "branch");

@@ -238,7 +238,7 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
             .replace(r#""parentId":"l5""#, r#""parentId":"u2""#)
     );
     let carried: Vec<_> = lines[5..].iter().map(|l| parse(l).unwrap()).collect();
-    let told: Vec<_> = carried
+    let found: Vec<_> = carried
         .iter()
         .map(|l| {
             (
@@ -248,14 +248,14 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
             )
         })
         .collect();
-    assert_eq!(told.len(), 2, "current labels of kept entries: {told:?}");
+    assert_eq!(found.len(), 2, "current labels of kept entries: {found:?}");
     assert!(
-        told.contains(&(json!("u1"), json!("renamed"), json!(stamp(3)))),
-        "original timestamps: {told:?}"
+        found.contains(&(json!("u1"), json!("renamed"), json!(stamp(3)))),
+        "original timestamps: {found:?}"
     );
     assert!(
-        told.contains(&(json!("u2"), json!("later, and below"), json!(stamp(12)))),
-        "{told:?}"
+        found.contains(&(json!("u2"), json!("later, and below"), json!(stamp(12)))),
+        "{found:?}"
     );
     let session = result["session"]["sessionId"].clone();
     let label = d.ok("get_label", json!({"sessionId": session, "entryId": "u1"}));
@@ -455,12 +455,12 @@ fn a_fork_is_announced_in_the_source_session() {
     d.answer(&event, json!({}));
     assert_eq!(d.notification("event_resolved")["outcome"], "proceed");
     let result = d.response(&id).unwrap();
-    let told = d.notification("session_fork");
+    let announced = d.notification("session_fork");
     assert_eq!(
-        (&told["sessionId"], &told["entryId"]),
+        (&announced["sessionId"], &announced["entryId"]),
         (&json!("s1"), &json!("u2"))
     );
-    assert_eq!(told["newSessionId"], result["session"]["sessionId"]);
+    assert_eq!(announced["newSessionId"], result["session"]["sessionId"]);
 }
 
 #[test]
@@ -478,7 +478,7 @@ fn get_fork_messages_lists_user_messages() {
             {"type": "text", "text": "in parts"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]}));
     let mut d = opened(&log);
     let messages = d.ok("get_fork_messages", json!({}))["messages"].clone();
-    let told: Vec<_> = messages
+    let found: Vec<_> = messages
         .as_array()
         .unwrap()
         .iter()
@@ -491,7 +491,7 @@ fn get_fork_messages_lists_user_messages() {
         })
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             ("u1", "one", true),
             ("u2", "three", false),

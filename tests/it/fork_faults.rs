@@ -244,10 +244,10 @@ fn a_late_failure_to_sync_a_fork_is_announced() {
         let mut d = with_policy(&shim, &home, policy);
         shim.act("sync error 5\n");
         let made = d.ok("fork_session", at_the_tip());
-        let told = d.notification("diagnostics");
-        assert_eq!(told["sessionId"], made["session"]["sessionId"]);
-        assert_eq!(told["diagnostics"][0]["kind"], "durabilityUnknown");
-        let params = json!({"sessionId": told["sessionId"], "message": user("x")});
+        let announced = d.notification("diagnostics");
+        assert_eq!(announced["sessionId"], made["session"]["sessionId"]);
+        assert_eq!(announced["diagnostics"][0]["kind"], "durabilityUnknown");
+        let params = json!({"sessionId": announced["sessionId"], "message": user("x")});
         if policy == "interval" {
             d.err_kind("append_message", params.clone(), "durabilityUnknown");
         }

@@ -7,39 +7,39 @@ use crate::harness::*;
 #[test]
 fn the_daemon_introduces_itself() {
     let mut d = Daemon::start();
-    let told =
+    let found =
         d.initialize(json!({"protocolVersion": 1, "clientInfo": {"name": "it", "version": "1"}}));
-    assert_eq!(told["protocolVersion"], 1);
-    assert_eq!(told["serverInfo"]["name"], "treelined");
+    assert_eq!(found["protocolVersion"], 1);
+    assert_eq!(found["serverInfo"]["name"], "treelined");
     assert!(
-        told["serverInfo"]["version"]
+        found["serverInfo"]["version"]
             .as_str()
             .is_some_and(|v| !v.is_empty()),
-        "{told}"
+        "{found}"
     );
     assert!(
-        told["instanceId"].as_str().is_some_and(|v| !v.is_empty()),
-        "{told}"
+        found["instanceId"].as_str().is_some_and(|v| !v.is_empty()),
+        "{found}"
     );
-    let hash = told["schemaHash"].as_str().expect("schemaHash");
+    let hash = found["schemaHash"].as_str().expect("schemaHash");
     let digits = hash.strip_prefix("sha256:").expect("names its algorithm");
     assert!(
         digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()),
         "{hash}"
     );
-    assert_eq!(told["capabilities"]["summarizer"], Json::Null);
+    assert_eq!(found["capabilities"]["summarizer"], Json::Null);
     assert!(
-        told["capabilities"]
+        found["capabilities"]
             .as_object()
             .unwrap()
             .contains_key("summarizer"),
         "null, not absent"
     );
-    assert_eq!(told["limits"]["maxFrameBytes"], 64 << 20);
-    assert_eq!(told["limits"]["maxAnswerMs"], 600_000);
+    assert_eq!(found["limits"]["maxFrameBytes"], 64 << 20);
+    assert_eq!(found["limits"]["maxAnswerMs"], 600_000);
     assert!(
-        told["limits"]["maxQueuedBytes"].as_u64() > Some(0),
-        "{told}"
+        found["limits"]["maxQueuedBytes"].as_u64() > Some(0),
+        "{found}"
     );
 }
 
@@ -62,10 +62,10 @@ fn options_show_in_limits_and_capabilities() {
         "outline",
     ];
     let mut d = Daemon::start_with(&args, &[]);
-    let told = d.initialize(json!({"protocolVersion": 1}));
-    assert_eq!(told["limits"]["maxFrameBytes"], 70_000);
-    assert_eq!(told["limits"]["maxQueuedBytes"], 80_000);
-    assert_eq!(told["capabilities"]["summarizer"], "outline");
+    let found = d.initialize(json!({"protocolVersion": 1}));
+    assert_eq!(found["limits"]["maxFrameBytes"], 70_000);
+    assert_eq!(found["limits"]["maxQueuedBytes"], 80_000);
+    assert_eq!(found["capabilities"]["summarizer"], "outline");
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn an_unsupported_version_is_answered_with_the_daemons_own() {
 #[test]
 fn unknown_members_and_capabilities_are_ignored() {
     let mut d = Daemon::start();
-    let told = d.initialize(json!({
+    let found = d.initialize(json!({
         "protocolVersion": 1, "rootUri": "file:///x", "trace": "off",
         "clientInfo": {"name": "it", "version": "1", "title": "It"},
         "capabilities": {"telepathy": {"range": 5}, "answers": {"session_before_sunrise": {}}},
     }));
-    assert_eq!(told["protocolVersion"], 1);
+    assert_eq!(found["protocolVersion"], 1);
 }
 
 #[test]

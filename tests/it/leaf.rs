@@ -274,9 +274,13 @@ fn undo_and_redo_are_announced_with_their_cause() {
     d.set_leaf(Some("u1"));
     d.notification("session_tree");
     d.ok("undo_navigation", json!({}));
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     assert_eq!(
-        (&told["cause"], &told["oldLeafId"], &told["newLeafId"]),
+        (
+            &announced["cause"],
+            &announced["oldLeafId"],
+            &announced["newLeafId"]
+        ),
         (&json!("undo"), &json!("u1"), &json!("a1"))
     );
     d.ok("redo_navigation", json!({}));

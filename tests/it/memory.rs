@@ -250,8 +250,8 @@ fn a_body_edited_in_place_breaks_no_answer() {
             };
             assert!(!answer.contains("\"sec"), "{method}: {answer}");
             assert!(answer.contains(expected), "{method}: {answer}");
-            let told = d.notification("diagnostics").to_string();
-            assert!(told.contains("invalidJson"), "{told}");
+            let announced = d.notification("diagnostics").to_string();
+            assert!(announced.contains("invalidJson"), "{announced}");
             d.err_kind("get_entry", json!({"entryId": "u2"}), "entryNotFound");
             d.user("u5", "goes on");
         }

@@ -209,10 +209,10 @@ fn lines_written_to_the_old_file_are_carried_over() {
         thread::sleep(Duration::from_millis(200));
         assert_eq!(file_lines(&path).len(), 7);
         late.write_all(format!("{second}\n").as_bytes()).unwrap();
-        let told = d.notification("entries_appended");
-        assert_eq!(told["origin"], "other");
-        assert_eq!(told["entries"][0]["message"]["content"], "late");
-        assert_eq!(told["leafId"], "new", "this daemon's leaf stays");
+        let announced = d.notification("entries_appended");
+        assert_eq!(announced["origin"], "other");
+        assert_eq!(announced["entries"][0]["message"]["content"], "late");
+        assert_eq!(announced["leafId"], "new", "this daemon's leaf stays");
         let lines = file_lines(&path);
         assert_eq!(lines.len(), 8);
         assert_eq!(lines[7]["message"]["content"], "late");

@@ -32,7 +32,7 @@ fn place(bytes: &[u8], line: usize) -> (usize, usize) {
 fn check(bytes: &[u8], expected: &[(&str, usize)], entries: &[&str]) -> Daemon {
     let (mut d, result, path) = opened(bytes);
     let diagnostics = result["diagnostics"].as_array().expect("diagnostics");
-    let told: Vec<_> = diagnostics
+    let found: Vec<_> = diagnostics
         .iter()
         .map(|d| {
             (
@@ -41,7 +41,7 @@ fn check(bytes: &[u8], expected: &[(&str, usize)], entries: &[&str]) -> Daemon {
             )
         })
         .collect();
-    assert_eq!(told, expected, "kind and line");
+    assert_eq!(found, expected, "kind and line");
     for (diagnostic, &(kind, line)) in diagnostics.iter().zip(expected) {
         let (offset, length) = place(bytes, line);
         if kind == "missingTrailingNewline" {
@@ -82,7 +82,7 @@ fn a_sound_file_has_nothing_to_report() {
     assert_eq!(
         d.entry("added")["parentId"],
         "a1",
-        "it stood where the leaf record said"
+        "its leaf was that of the leaf record"
     );
     assert_eq!(
         d.ok("get_label", json!({"entryId": "u1"}))["label"],
@@ -359,7 +359,7 @@ fn several_kinds_of_damage_in_one_file_are_all_reported() {
     ]
     .concat();
     let (mut d, result, _) = opened(&bytes);
-    let told: Vec<_> = result["diagnostics"]
+    let found: Vec<_> = result["diagnostics"]
         .as_array()
         .unwrap()
         .iter()
@@ -371,7 +371,7 @@ fn several_kinds_of_damage_in_one_file_are_all_reported() {
         })
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             ("invalidJson".to_owned(), 4),
             ("notAnObject".to_owned(), 5),
@@ -507,8 +507,12 @@ fn entries_after_a_torn_line_are_read_and_the_line_is_reported() {
     let home = Home::new();
     let path = log.save(&home);
     let mut d = Daemon::quiet_in(&home);
-    let told = d.open(&path)["diagnostics"].clone();
-    assert_eq!(told.as_array().unwrap().len(), 1, "not silently: {told}");
+    let found = d.open(&path)["diagnostics"].clone();
+    assert_eq!(
+        found.as_array().unwrap().len(),
+        1,
+        "one diagnostic: {found}"
+    );
     assert_eq!(d.ids(), ["u1", "a1"]);
 }
 

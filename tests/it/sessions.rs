@@ -74,7 +74,7 @@ fn the_first_entry_writes_the_file_with_its_header() {
     assert_eq!(
         time.replace([':', '.'], "-"),
         stamp,
-        "the file's name tells the header's time"
+        "the time of the header is in the file's name"
     );
     assert_eq!(
         time.len(),
@@ -277,7 +277,7 @@ fn sessions_and_reads_have_the_current_seq() {
         assert_eq!(
             d.ok(method, json!({}))["seq"],
             last,
-            "{method} tells the current one"
+            "{method} returns the current one"
         );
     }
     assert_eq!(d.open(&path)["session"]["seq"], last);
@@ -446,11 +446,11 @@ fn names_are_trimmed_announced_and_cleared() {
             "session_info advances the leaf"
         );
         assert_eq!(d.leaf(), result["entryId"]);
-        let told = d.notification("session_info_changed");
-        let told_name = told["name"]
+        let announced = d.notification("session_info_changed");
+        let told_name = announced["name"]
             .as_str()
             .map(|n| n.split_whitespace().collect::<Vec<_>>().join(" "));
-        assert_eq!(json!(told_name), kept, "{given:?}: {told}");
+        assert_eq!(json!(told_name), kept, "{given:?}: {announced}");
         let session = d.open(&path)["session"].clone();
         assert_eq!(
             session.get("name").is_none(),

@@ -192,17 +192,17 @@ fn appends_of_others_are_announced_to_an_idle_client() {
     let (home, path) = shared();
     let (mut first, mut second) = (joined(&home), joined(&home));
     second.user("s1", "from the other window");
-    let told = first.notification("entries_appended");
+    let notified = first.notification("entries_appended");
     assert_eq!(
-        (&told["origin"], &told["entryIds"]),
+        (&notified["origin"], &notified["entryIds"]),
         (&json!("other"), &json!(["s1"]))
     );
     assert_eq!(
-        told["entries"][0]["message"]["content"],
+        notified["entries"][0]["message"]["content"],
         "from the other window"
     );
     assert_eq!(
-        (&told["leafId"], &told["fileLeafId"]),
+        (&notified["leafId"], &notified["fileLeafId"]),
         (&json!("u1"), &json!("s1"))
     );
     // An append of a program without a lock is announced too, and so is a move.
@@ -215,9 +215,9 @@ fn appends_of_others_are_announced_to_an_idle_client() {
         json!(["p1"])
     );
     second.set_leaf(Some("u1"));
-    let told = first.notification("entries_appended");
+    let notified = first.notification("entries_appended");
     assert_eq!(
-        (&told["entryIds"], &told["fileLeafId"]),
+        (&notified["entryIds"], &notified["fileLeafId"]),
         (&json!([]), &json!("u1"))
     );
     // So is a name.
@@ -253,8 +253,8 @@ fn a_name_given_by_another_program_is_announced() {
     first.ok("open_session", json!({"sessionId": "shared"}));
     let mut second = joined(&home);
     second.ok("set_session_name", json!({"name": "theirs"}));
-    let told = first.notification("session_info_changed");
-    assert_eq!(told["name"], "theirs");
+    let announced = first.notification("session_info_changed");
+    assert_eq!(announced["name"], "theirs");
 }
 
 #[test]

@@ -132,17 +132,17 @@ fn an_append_is_announced_with_ids_and_without_bodies() {
     d.ignore("session_closed");
     let session = d.create();
     d.user("u1", "x");
-    let told = d.notification("entries_appended");
-    assert_eq!(told["sessionId"], session);
-    assert_eq!(told["origin"], "self");
-    assert_eq!(told["entryIds"], json!(["u1"]));
+    let announced = d.notification("entries_appended");
+    assert_eq!(announced["sessionId"], session);
+    assert_eq!(announced["origin"], "self");
+    assert_eq!(announced["entryIds"], json!(["u1"]));
     assert_eq!(
-        (&told["leafId"], &told["fileLeafId"]),
+        (&announced["leafId"], &announced["fileLeafId"]),
         (&json!("u1"), &json!("u1"))
     );
     assert!(
-        told.get("entries").is_none(),
-        "bodies only for others': {told}"
+        announced.get("entries").is_none(),
+        "bodies only for others': {announced}"
     );
     d.ok("append_entries", json!({"entries": [
         {"type": "custom", "id": "c1", "customType": "x"}, {"type": "custom", "id": "c2", "customType": "x"},

@@ -274,12 +274,15 @@ fn each_append_of_a_group_is_announced_on_its_own() {
     for id in &requests {
         d.response(id).expect("appended");
     }
-    let told = d.received("entries_appended");
-    let seen: Vec<_> = told.iter().map(|told| ids(&told["entryIds"])).collect();
-    assert_eq!(seen.len(), requests.len(), "{told:?}");
-    for (told, seen) in told.iter().zip(&seen) {
+    let announced = d.received("entries_appended");
+    let seen: Vec<_> = announced
+        .iter()
+        .map(|announced| ids(&announced["entryIds"]))
+        .collect();
+    assert_eq!(seen.len(), requests.len(), "{announced:?}");
+    for (announced, seen) in announced.iter().zip(&seen) {
         assert_eq!(
-            (&told["leafId"], &told["fileLeafId"]),
+            (&announced["leafId"], &announced["fileLeafId"]),
             (&json!(seen[0]), &json!(seen[0]))
         );
     }
@@ -288,7 +291,7 @@ fn each_append_of_a_group_is_announced_on_its_own() {
         (&"u2".into(), &"u3".into(), &"b1".into())
     );
     let names = d.received("session_info_changed");
-    let names: Vec<&Json> = names.iter().map(|told| &told["name"]).collect();
+    let names: Vec<&Json> = names.iter().map(|announced| &announced["name"]).collect();
     assert_eq!(names, ["first", "second"]);
 }
 

@@ -128,8 +128,9 @@ fn a_script_writes_the_same_entries_each_time() {
                 ),
             ],
         );
-        let told = file_lines(&home.only_file());
-        told.iter()
+        let found = file_lines(&home.only_file());
+        found
+            .iter()
             .map(|l| {
                 (
                     l["type"].clone(),

@@ -25,9 +25,9 @@ fn a_clients_compaction_is_stored_as_given() {
     assert_eq!(resolved["outcome"], "summary");
     assert_eq!(resolved["by"], "it");
     let entry = d.response(&id).unwrap()["compactionEntry"].clone();
-    let told = d.notification("session_compact");
+    let announced = d.notification("session_compact");
     assert_eq!(
-        (&told["compactionEntry"], &told["fromHook"]),
+        (&announced["compactionEntry"], &announced["fromHook"]),
         (&entry, &json!(true))
     );
     for member in ["summary", "firstKeptEntryId", "details"] {

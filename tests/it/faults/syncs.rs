@@ -185,8 +185,8 @@ fn with_interval_a_late_failure_is_announced_and_fails_the_next_append_once() {
     std::thread::sleep(Duration::from_millis(150));
     shim.act("sync error 5\n");
     d.user("u2", "answered before the sync");
-    let told = d.notification("diagnostics");
-    assert_eq!(told["diagnostics"][0]["kind"], "durabilityUnknown");
+    let announced = d.notification("diagnostics");
+    assert_eq!(announced["diagnostics"][0]["kind"], "durabilityUnknown");
     let params = json!({"message": user("x"), "entryId": "u3"});
     d.err_kind("append_message", params.clone(), "durabilityUnknown");
     assert_eq!(d.ids(), ["u1", "a1", "u2"], "nothing of it was written");
@@ -219,15 +219,24 @@ fn with_always_nothing_is_announced_before_it_is_synced() {
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(d.order(), ["=get_leaf"], "nobody was told yet");
+    assert_eq!(d.order(), ["=get_leaf"], "nothing is announced yet");
     assert!(d.response(&slow).is_ok() && d.response(&next).is_ok());
     shim.is_done();
-    let told: Vec<&str> = d.order().iter().map(String::as_str).collect();
-    let at = |name: &str| told.iter().position(|told| *told == name).unwrap();
-    assert!(at("entries_appended") < at("=append_message"), "{told:?}");
+    let announced: Vec<&str> = d.order().iter().map(String::as_str).collect();
+    let at = |name: &str| {
+        announced
+            .iter()
+            .position(|announced| *announced == name)
+            .unwrap()
+    };
+    assert!(
+        at("entries_appended") < at("=append_message"),
+        "{announced:?}"
+    );
     assert_eq!(
-        told.iter()
-            .filter(|told| **told == "entries_appended")
+        announced
+            .iter()
+            .filter(|announced| **announced == "entries_appended")
             .count(),
         2
     );

@@ -94,7 +94,7 @@ impl Turns {
         let live = self.both.agree(&what);
         assert_eq!(
             live.leaf, self.leaf,
-            "the daemon that stays stands where it went: {what}"
+            "the open daemon has its own leaf: {what}"
         );
         let there = self.both.pi.view(&self.both.path);
         let follower = View::of_daemon(&mut self.follower, &self.both.session);
@@ -113,7 +113,7 @@ impl Turns {
     fn contexts_agree(&mut self, live: View, what: &str) {
         let at = live.leaf.as_str().map(str::to_owned);
         let there = self.both.pi.view_at(&self.both.path, at.as_deref());
-        there.assert_same_context(&live, &format!("{what}, where the daemon that stays is"));
+        there.assert_same_context(&live, &format!("{what}, at the leaf of the open daemon"));
         let id = self.any(false);
         let there = self.both.pi.view_at(&self.both.path, Some(&id));
         let context = self.both.ok("get_context", json!({"leafId": id}));

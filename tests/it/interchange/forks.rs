@@ -74,12 +74,12 @@ fn opens_in_both(both: &mut Both, path: &Path, what: &str) -> View {
         .reader
         .ok("open_session", json!({"path": path, "mode": "read"}))["session"]
         .clone();
-    for (stored, told) in [
+    for (stored, found) in [
         ("id", "sessionId"),
         ("cwd", "cwd"),
         ("parentSession", "parentSession"),
     ] {
-        assert_eq!(header.get(stored), opened.get(told), "{stored}: {what}");
+        assert_eq!(header.get(stored), opened.get(found), "{stored}: {what}");
     }
     both.reader
         .ok("close_session", json!({"sessionId": opened["sessionId"]}));

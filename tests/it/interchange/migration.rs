@@ -94,7 +94,7 @@ fn both_migrate(pi: &mut Pi, name: &str, bytes: &[u8]) -> View {
     assert_eq!(
         &migrated.entries[..here.entries.len()],
         here.entries,
-        "{name}: the ids told before are those in the file"
+        "{name}: the ids delivered before are those in the file"
     );
     there
 }

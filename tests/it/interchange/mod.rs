@@ -94,7 +94,7 @@ impl Both {
         let here = fresh(&mut self.reader, &self.path);
         there.assert_same(&here, after);
         let live = View::of_daemon(&mut self.live, &self.session);
-        there.assert_same_entries(&live, &format!("{after}, in the daemon that stays"));
+        there.assert_same_entries(&live, &format!("{after}, in the open daemon"));
         live
     }
 
@@ -103,7 +103,7 @@ impl Both {
     fn agree_on_the_leaf(&mut self, after: &str) {
         let live = self.agree(after);
         let there = self.pi.view(&self.path);
-        there.assert_same(&live, &format!("{after}, in the daemon that stays"));
+        there.assert_same(&live, &format!("{after}, in the open daemon"));
     }
 }
 

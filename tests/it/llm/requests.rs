@@ -13,11 +13,11 @@ fn a_request_to_anthropic_follows_its_api_and_the_text_arrives_in_pieces() {
     assert_eq!(entry["usage"]["cacheWrite"], 4);
     assert_eq!(entry["usage"]["totalTokens"], 37);
     assert!(entry.get("fromHook").is_none());
-    let mut told = String::new();
-    while told.len() < entry["summary"].as_str().unwrap().len() {
-        told.push_str(d.notification("summary_delta")["delta"].as_str().unwrap());
+    let mut found = String::new();
+    while found.len() < entry["summary"].as_str().unwrap().len() {
+        found.push_str(d.notification("summary_delta")["delta"].as_str().unwrap());
     }
-    assert_eq!(told, entry["summary"].as_str().unwrap());
+    assert_eq!(found, entry["summary"].as_str().unwrap());
 
     let request = server.requests.recv().unwrap();
     assert!(

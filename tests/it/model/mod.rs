@@ -335,7 +335,7 @@ impl Run {
         let at = self.any_entry();
         self.tell(format!("fork at {at}"));
         let fork = self.ok("fork_session", json!({"entryId": at, "position": "at"}))["session"]["sessionId"].clone();
-        let told = self.ok("get_entries", json!({"sessionId": fork}))["entries"]
+        let found = self.ok("get_entries", json!({"sessionId": fork}))["entries"]
             .as_array()
             .unwrap()
             .clone();
@@ -345,7 +345,7 @@ impl Run {
             .filter(|e| !matches!(e.what, Body::Label { .. }))
             .collect();
         let mut parent = Json::Null;
-        for (entry, kept) in told.iter().zip(&kept) {
+        for (entry, kept) in found.iter().zip(&kept) {
             assert_eq!(
                 (&entry["id"], &entry["parentId"]),
                 (&json!(kept.id), &parent),
@@ -353,7 +353,7 @@ impl Run {
             );
             parent = entry["id"].clone();
         }
-        let mut labels: Vec<_> = told[kept.len()..]
+        let mut labels: Vec<_> = found[kept.len()..]
             .iter()
             .map(|l| (l["targetId"].clone(), l["label"].clone()))
             .collect();
@@ -372,11 +372,11 @@ impl Run {
     fn compare(&mut self) {
         let model = self.model.clone();
         assert_eq!(self.ok("get_leaf", json!({}))["leafId"], json!(model.leaf));
-        let told = self.ok("get_entries", json!({}))["entries"]
+        let found = self.ok("get_entries", json!({}))["entries"]
             .as_array()
             .unwrap()
             .clone();
-        let told: Vec<_> = told
+        let found: Vec<_> = found
             .iter()
             .map(|e| (e["id"].clone(), e["parentId"].clone()))
             .collect();
@@ -385,7 +385,7 @@ impl Run {
             .iter()
             .map(|e| (json!(e.id), json!(e.parent)))
             .collect();
-        assert_eq!(told, expected, "entries and parents in file order");
+        assert_eq!(found, expected, "entries and parents in file order");
     }
 
     fn compare_all(&mut self) {
@@ -405,7 +405,7 @@ impl Run {
             .as_array()
             .unwrap()
             .clone();
-        let told: Vec<_> = moves
+        let listed: Vec<_> = moves
             .iter()
             .rev()
             .map(|m| (m["from"].clone(), m["to"].clone()))
@@ -415,7 +415,7 @@ impl Run {
             .iter()
             .map(|(from, to)| (json!(from), json!(to)))
             .collect();
-        assert_eq!(told, expected, "the navigation log");
+        assert_eq!(listed, expected, "the navigation log");
     }
 
     fn compare_rows(&mut self) {

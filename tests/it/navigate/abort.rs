@@ -209,8 +209,8 @@ fn labels_and_names_appended_meanwhile_do_not_fail_a_navigation() {
     d.answer(&event, json!({}));
     let result = d.response(&id).unwrap();
     d.notification("event_resolved");
-    let told = d.notification("session_tree");
-    for moved in [&result, &told] {
+    let announced = d.notification("session_tree");
+    for moved in [&result, &announced] {
         assert_eq!(
             (&moved["oldLeafId"], &moved["newLeafId"]),
             (&left, &json!("a1")),
@@ -296,8 +296,11 @@ fn a_close_right_behind_a_navigation_aborts_it() {
             "aborted"
         );
         d.response(&json!("close")).expect("closed");
-        let told = d.order();
-        let last = |name: &str| told.iter().rposition(|told| told == name);
-        assert!(last("event_resolved") < last("session_closed"), "{told:?}");
+        let announced = d.order();
+        let last = |name: &str| announced.iter().rposition(|announced| announced == name);
+        assert!(
+            last("event_resolved") < last("session_closed"),
+            "{announced:?}"
+        );
     }
 }

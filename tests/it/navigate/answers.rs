@@ -57,14 +57,14 @@ fn a_clients_summary_is_stored_as_given() {
         (&result["oldLeafId"], &result["newLeafId"]),
         (&json!("a3"), &summary["id"])
     );
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     assert_eq!(
-        (&told["newLeafId"], &told["oldLeafId"]),
+        (&announced["newLeafId"], &announced["oldLeafId"]),
         (&summary["id"], &json!("a3"))
     );
-    assert_eq!(told["cause"], "navigate_tree");
-    assert_eq!(told["summaryEntry"], *summary);
-    assert_eq!(told["fromHook"], true);
+    assert_eq!(announced["cause"], "navigate_tree");
+    assert_eq!(announced["summaryEntry"], *summary);
+    assert_eq!(announced["fromHook"], true);
     assert_eq!(
         lines(&d).last(),
         Some(summary),
@@ -130,10 +130,10 @@ fn a_clients_summary_carries_its_usage() {
     d.err_kind("answer_event", wrong, "invalidParams");
     d.answer(&event, json!({"summary": {"summary": "S", "usage": usage}}));
     d.notification("event_resolved");
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     let result = d.response(&id).unwrap();
     assert_eq!(result["summaryEntry"]["usage"], usage);
-    assert_eq!(told["summaryEntry"]["usage"], usage);
+    assert_eq!(announced["summaryEntry"]["usage"], usage);
     let params = json!({"entryId": "a2", "summary": {"summary": "S", "usage": usage}});
     let result = d.ok("branch", params);
     assert_eq!(result["summaryEntry"]["usage"], usage);

@@ -173,9 +173,9 @@ fn branch_leaves_a_summary_at_the_root_and_at_the_leaf() {
         (&result["oldLeafId"], &result["newLeafId"]),
         (&json!("a3"), &summary["id"])
     );
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     assert_eq!(
-        (&told["cause"], &told["fromHook"]),
+        (&announced["cause"], &announced["fromHook"]),
         (&json!("branch"), &json!(true))
     );
     assert_eq!(d.path_ids(None).len(), 1);
@@ -191,8 +191,11 @@ fn branch_leaves_a_summary_at_the_root_and_at_the_leaf() {
     assert_eq!(d.notification("session_tree")["newLeafId"], summary["id"]);
 
     d.set_leaf(None);
-    let told = d.notification("session_tree");
-    assert!(told.get("fromHook").is_none(), "no summary: {told}");
+    let announced = d.notification("session_tree");
+    assert!(
+        announced.get("fromHook").is_none(),
+        "no summary: {announced}"
+    );
     let result = d.ok(
         "branch",
         json!({"entryId": null, "summary": {"summary": "S"}}),

@@ -31,9 +31,9 @@ fn notifications_come_in_the_documented_order() {
         json!([result["summaryEntry"]["id"], result["labelEntry"]["id"]]),
         "both in one announcement, as in one write"
     );
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     assert_eq!(
-        (&told["navigationId"], &told["cause"]),
+        (&announced["navigationId"], &announced["cause"]),
         (&json!("n1"), &json!("navigate_tree"))
     );
     let order: Vec<_> = d

@@ -293,9 +293,13 @@ fn set_leaf_and_branch_ask_no_question() {
         (&result["oldLeafId"], &result["newLeafId"]),
         (&json!("a3"), &json!("a1"))
     );
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     assert_eq!(
-        (&told["oldLeafId"], &told["newLeafId"], &told["cause"]),
+        (
+            &announced["oldLeafId"],
+            &announced["newLeafId"],
+            &announced["cause"]
+        ),
         (&json!("a3"), &json!("a1"), &json!("set_leaf"))
     );
     let result = d.ok("branch", json!({"entryId": "a2"}));
@@ -329,7 +333,7 @@ fn set_leaf_and_branch_ask_no_question() {
     assert_eq!(
         lines(&d),
         before,
-        "to where the leaf stands: nothing written, nothing said"
+        "a move to the leaf writes and announces nothing"
     );
 
     let error = d.err_kind("branch", json!({"entryId": null}), "invalidParams");

@@ -143,7 +143,7 @@ fn a_cleared_label_has_no_timestamp() {
             .iter()
             .any(|v| !v.get("labelTimestamp").is_none())
     };
-    assert!(leaks(&mut d), "while the label stands");
+    assert!(leaks(&mut d), "while there is a label");
     d.ok("append_label", json!({"targetId": "u1", "label": null}));
     assert!(!leaks(&mut d));
     let home = d.stop();

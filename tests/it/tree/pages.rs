@@ -129,7 +129,7 @@ fn offset_and_around_need_no_cursor() {
         assert_eq!(
             shown,
             whole[offset..offset + shown.len()],
-            "offset tells where the page stands"
+            "the offset of the page"
         );
     }
     d.err_kind("get_tree", json!({"around": "nobody"}), "entryNotFound");
