@@ -3,19 +3,20 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::read::{self, INLINE_BYTES};
+use super::reply::Reply;
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing};
 use crate::cancel::Cancel;
 use crate::context;
 use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
-use crate::flow::summarize::{self, SummaryOptions};
+use crate::id::ExpectedLeaf;
 use crate::json;
 use crate::session::{Activity, Busy, SessionGuard, SessionState, blocking};
-use crate::summarizer::{self, ModelName, Subject, Usage};
+use crate::summary::request::{self, SummaryOptions};
+use crate::summary::{ModelName, Subject, SummaryRequest, Usage, frame};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub async fn prepare_compaction(
 pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
     open.session.check_writable()?;
-    turn.check_expected_leaf(params.expected_leaf_id())?;
+    turn.check_expected_leaf(params.expected_leaf())?;
     let abort = call.cancel.clone();
     let busy = open.session.begin(Activity::Compaction {
         abort: abort.clone(),
@@ -98,7 +99,7 @@ struct Compactor {
     open: Arc<OpenSession>,
     abort: Cancel,
     keep: u64,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
     answer_timeout: Duration,
     on_no_answer: wire::OnNoAnswer,
     wishes: SummaryOptions,
@@ -256,9 +257,11 @@ impl Compactor {
         };
         Ok(Asked::Given(Box::new(Compaction {
             summary: given.summary,
-            first_kept_entry_id: given
-                .first_kept_entry_id
-                .unwrap_or_else(|| Some(prepared.plan.first_kept_entry_id.clone())),
+            first_kept_entry_id: match given.first_kept_entry_id {
+                wire::KeptFrom::AsPrepared => Some(prepared.plan.first_kept_entry_id.clone()),
+                wire::KeptFrom::Nothing => None,
+                wire::KeptFrom::Entry(id) => Some(id),
+            },
             tokens_before: given.tokens_before.unwrap_or(prepared.tokens_before),
             details: given.details.map(|raw| raw.get().as_bytes().to_vec()),
             usage: given.usage.map(|raw| raw.get().as_bytes().to_vec()),
@@ -289,12 +292,12 @@ impl Compactor {
                     (Some(usage), Some(used)) => Some(usage + used),
                     (usage, used) => usage.or(used),
                 };
-                summarize::joined(history.as_deref(), &text)
+                frame::joined(history.as_deref(), &text)
             }
             None => history.unwrap_or_default(),
         };
         Ok(Compaction {
-            summary: summarize::finish(Subject::Context, &text, &plan.files),
+            summary: frame::finish(Subject::Context, &text, &plan.files),
             details: Some(plan.files.to_details()),
             usage: usage.map(Usage::to_json),
             ..prepared.compaction()
@@ -327,11 +330,11 @@ impl Compactor {
         };
         let wishes = self.wishes.clone();
         let (files, model) = (prepared.plan.files.clone(), prepared.model.clone());
-        let written = writing.write(move |summarizer| summarizer::Request {
+        let written = writing.write(move |summarizer| SummaryRequest {
             subject,
             files,
             context,
-            ..summarize::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
+            ..request::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
         });
         let (_, summary) = written.await?;
         Ok((summary.text, summary.usage))
@@ -348,7 +351,7 @@ impl Compactor {
         let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
         let from_hook = compaction.from_hook;
         let plan = move |core: &SessionState| {
-            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_expected_leaf(&expected)?;
             core.check_leaf_is_still(old_leaf_id.as_deref())?;
             if let Some(id) = &compaction.first_kept_entry_id {
                 let kept = core.find(id)?;

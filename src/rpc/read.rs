@@ -4,14 +4,15 @@
 //! where there are many.
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
-use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
+use super::reply::Reply;
 use super::rows::RowReader;
 use super::server::Call;
 use crate::context::{self, Context, Kept, Step};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
+use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::session::{SessionGuard, SessionState, blocking};
 use crate::stats::Stats;
@@ -279,8 +280,9 @@ async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Repl
     let (_, turn) = call.fresh(params).await?;
     let max_bytes = call.server.client_frame_bytes();
     let leaf = match &params.leaf_id {
-        None => turn.leaf(),
-        Some(id) => turn.find_position(id.as_deref())?,
+        wire::GivenPosition::Leaf => turn.leaf(),
+        wire::GivenPosition::Empty => None,
+        wire::GivenPosition::At(id) => turn.find_position(Some(id))?,
     };
     let path = steps(&turn, leaf);
     let kept = kept(&turn, &path)?;
@@ -416,7 +418,7 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
 
 async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply> {
     let (open, turn) = call.fresh(params).await?;
-    let mut counted = open.last_count.get(turn.tree.origin());
+    let mut counted = lock(&open.last_count).for_tree(turn.tree.origin());
     let nodes: Vec<Node> = turn.tree.entries().skip(counted.count).collect();
     let size = size_of(&turn, &nodes);
     let path = steps(&turn, turn.leaf());
@@ -439,8 +441,8 @@ async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply>
             counted.stats += part;
             counted.count += count;
             // In the same parts always, so that the sum of costs is the same always.
-            if count == CHUNK {
-                open.last_count.set(&counted);
+            if count == CHUNK && counted.fits_budget() {
+                *lock(&open.last_count) = counted.clone();
             }
             ControlFlow::Continue(())
         })?;

@@ -13,11 +13,13 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use crate::blocking::blocking;
+
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
-use crate::id::{EntryId, SessionId};
+use crate::id::{EntryId, ExpectedLeaf, SessionId};
 use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
@@ -392,15 +394,12 @@ impl SessionState {
 
     /// Fails with `leafMoved` if the client's idea of the leaf is wrong by more than labels and
     /// session_info, or if others have appended below it since we came to stand there
-    /// (protocol.md §3). `None`: no check.
-    pub fn check_expected_leaf(&self, expected: Option<Option<&str>>) -> Result<()> {
-        let Some(expected_id) = expected else {
-            return Ok(());
-        };
-        let expected = expected_id.map(|id| self.tree.resolve(id));
-        let known = match expected {
-            None => Some(None),
-            Some(resolved) => resolved,
+    /// (protocol.md §3).
+    pub fn check_expected_leaf(&self, expected: &ExpectedLeaf) -> Result<()> {
+        let (expected_id, known) = match expected {
+            ExpectedLeaf::Any => return Ok(()),
+            ExpectedLeaf::Empty => (None, Some(None)),
+            ExpectedLeaf::At(id) => (Some(id.as_str()), self.tree.resolve(id.as_str())),
         };
         let same = known.is_some_and(|at| self.tree.is_same_conversation(at, self.leaf()));
         let below = self.below.found();
@@ -601,19 +600,5 @@ impl SessionState {
     fn move_leaf(&mut self, leaf: Option<Node>) {
         self.tree.set_leaf(leaf);
         self.below = Below::from_now_on(&self.tree);
-    }
-}
-
-/// Runs what may wait on a thread for that.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Error::new(
-            Kind::ShuttingDown,
-            "the daemon is shutting down",
-        )),
     }
 }

@@ -11,6 +11,7 @@
 )]
 
 mod append;
+mod boundaries;
 mod branch_summary;
 mod cache;
 mod cli;
@@ -22,6 +23,7 @@ mod crash;
 mod creating;
 mod damage;
 mod deleting;
+mod documents;
 mod errors;
 mod faults;
 mod fixture;
