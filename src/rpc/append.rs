@@ -1,7 +1,7 @@
 //! Appending: messages, batches, labels, names (protocol.md §3, §9).
 
 use super::lane;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::{Call, OpenSession};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};

@@ -3,9 +3,9 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::read::{self, INLINE_BYTES};
+use super::reply::Reply;
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing};
 use crate::cancel::Cancel;

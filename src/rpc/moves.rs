@@ -3,8 +3,8 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
 use super::notify::SessionTree;
+use super::reply::Reply;
 use super::server::{Call, OpenSession};
 use super::summaries;
 use crate::entry::Kind;

@@ -3,10 +3,10 @@
 
 use super::append::commit;
 use super::convert;
-use super::method::Reply;
 use super::notify::SessionTree;
 use super::question::{self, Asking};
 use super::read;
+use super::reply::Reply;
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;

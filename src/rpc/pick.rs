@@ -2,7 +2,7 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::Call;
 use crate::error::{Error, Kind, Result};
 use crate::flow::pick::{self, Picked};

@@ -4,8 +4,8 @@
 //! where there are many.
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
-use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
+use super::reply::Reply;
 use super::rows::RowReader;
 use super::server::Call;
 use crate::context::{self, Context, Kept, Step};

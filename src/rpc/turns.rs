@@ -6,7 +6,7 @@
 //! in front of the next message.
 
 use super::append::{Appended, append, expected};
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::{Call, OpenSession, Server};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;

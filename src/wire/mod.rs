@@ -18,6 +18,7 @@ pub mod failure;
 pub mod fork;
 pub mod handshake;
 pub mod message;
+pub mod methods;
 pub mod navigate;
 pub mod notification;
 pub mod read;
