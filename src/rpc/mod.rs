@@ -38,4 +38,4 @@ mod tree;
 mod turns;
 
 pub use dispatch::Dispatcher;
-pub use server::{Config, Server};
+pub use server::Server;

@@ -13,6 +13,8 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use crate::blocking::blocking;
+
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
@@ -36,7 +38,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::{Notify, OwnedMutexGuard, oneshot};
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 /// More bytes than this are neither read nor written on the thread that reads requests: they could take
 /// more than two milliseconds.
@@ -598,25 +600,5 @@ impl SessionState {
     fn move_leaf(&mut self, leaf: Option<Node>) {
         self.tree.set_leaf(leaf);
         self.below = Below::from_now_on(&self.tree);
-    }
-}
-
-/// Runs `work`, which may block, on a thread for blocking work.
-///
-/// All work has one type here: the runtime's code for a task is compiled once, not once per caller, which
-/// made a tenth of the time to build.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let (sender, receiver) = oneshot::channel();
-    let work: Box<dyn FnOnce() + Send> = Box::new(move || {
-        // The receiver is dropped if the request was cancelled.
-        let _cancelled = sender.send(work());
-    });
-    let shutting_down = || Error::new(Kind::ShuttingDown, "the daemon is shutting down");
-    match tokio::task::spawn_blocking(work).await {
-        Ok(()) => receiver.await.unwrap_or_else(|_| Err(shutting_down())),
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(shutting_down()),
     }
 }

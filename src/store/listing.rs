@@ -3,9 +3,9 @@
 //! Owns the row of `list_sessions`, and how one is made: of an open session, or, for the many files that
 //! are as this program writes them, of one scan without a tree. The catalogue keeps them.
 
+use crate::entry::draft::draft;
 use crate::entry::{Envelope, Facts, Kind, Line, Role, Said, scan};
 use crate::error::{Kind as ErrorKind, Result};
-use crate::flow::navigate;
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
 use crate::log::ingest::{Header, Ingest};
@@ -172,7 +172,7 @@ fn first_message(
 
 /// What is shown of a message; empty if it has no text.
 fn text_of(entry: &[u8]) -> String {
-    one_line(&navigate::draft(entry).text)
+    one_line(&draft(entry).text)
 }
 
 fn one_line(text: &str) -> String {

@@ -198,7 +198,9 @@ impl Serialize for IdList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let IdTexts { text, ends } = &*self.0;
         let starts = std::iter::once(&0).chain(ends);
-        let ids = starts.zip(ends).filter_map(|(start, end)| text.get(*start..*end));
+        let ids = starts
+            .zip(ends)
+            .filter_map(|(start, end)| text.get(*start..*end));
         serializer.collect_seq(ids)
     }
 }

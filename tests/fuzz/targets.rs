@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use treelined::clock::{self, SystemSource};
+use treelined::config::Config;
 use treelined::durability::Durability;
 use treelined::entry::{BadLine, Line, scan};
 use treelined::error::Kind;
@@ -13,7 +15,7 @@ use treelined::log::repair;
 use treelined::log::{self, Log, OpenedLog};
 use treelined::os::file::Location;
 use treelined::os::handle::Access;
-use treelined::rpc::{Config, Dispatcher, Server};
+use treelined::rpc::{Dispatcher, Server};
 use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::store::Store;
 use treelined::{id, json, store::listing, terminal};
@@ -191,7 +193,7 @@ pub fn frame(bytes: &[u8], folder: &Path) {
     };
     let server = Server::new(
         config,
-        Arc::new(id::System),
+        Arc::new(SystemSource),
         Arc::clone(&outbox),
         Box::new(|| {}),
     );
@@ -241,7 +243,7 @@ pub fn path(bytes: &[u8], folder: &Path) {
     let store = Store::new(root.clone());
     let found = store.find(&text);
     assert!(found.is_err_and(|error| error.kind == Kind::SessionNotFound));
-    let session = id::new_session_id();
+    let session = clock::new_session_id();
     let header = log::new_header(session.as_str(), 0, &text, Some(&text));
     let place = store
         .place(&header)

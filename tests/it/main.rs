@@ -12,6 +12,7 @@
 )]
 
 mod append;
+mod boundaries;
 mod branch_summary;
 mod cache;
 mod command;

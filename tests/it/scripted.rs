@@ -832,31 +832,6 @@ fn the_readme_lists_every_method_with_its_summary() {
     );
 }
 
-#[test]
-fn the_readme_s_map_is_that_of_the_source() {
-    let words = |text: &str| -> String {
-        let start = text.find("- **The words.**").expect("the map");
-        let end = start + text[start..].find("then answers.").expect("its end");
-        let plain = text[start..end]
-            .replace("[`", "`")
-            .replace("`]", "`")
-            .replace("//!", "");
-        plain.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let source = fs::read_to_string(root("src/lib.rs")).unwrap();
-    assert_eq!(words(&readme()), words(&source));
-    for module in source
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod "))
-    {
-        let module = module.trim_end_matches(';');
-        assert!(
-            source.contains(&format!("[`{module}`]:")),
-            "{module} is not on the map"
-        );
-    }
-}
-
 /// Pasted into a shell as it stands.
 #[test]
 fn the_readme_s_conversation_works() {

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use treelined::clock::SystemSource;
+use treelined::config::Config;
 use treelined::durability::Durability;
-use treelined::id::System;
-use treelined::rpc::{Config, Dispatcher, Server};
+use treelined::rpc::{Dispatcher, Server};
 use treelined::stdio::Outbox;
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Library, Shape};
@@ -200,7 +201,7 @@ impl Asked {
         };
         let server = Server::new(
             config,
-            Arc::new(System),
+            Arc::new(SystemSource),
             Arc::clone(&outbox),
             Box::new(|| {}),
         );

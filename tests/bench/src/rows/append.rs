@@ -13,9 +13,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined::cancel::Cancel;
+use treelined::clock::SystemSource;
 use treelined::durability::Durability;
 use treelined::flow::append::{self, NewEntry};
-use treelined::id::System;
 use treelined::log::Log;
 use treelined::os::file::Location;
 use treelined::session::{Session, SessionState};
@@ -150,7 +150,9 @@ async fn append_one(session: &Arc<Session>, cancel: &Cancel, message: &str) -> R
     let entries = [NewEntry::message(message.as_bytes())?];
     let turn = session.turn(cancel).await?;
     let plan = move |core: &SessionState| {
-        append::plan(&core.tree, &System, &entries, &|node| core.entry(node))
+        append::plan(&core.tree, &SystemSource, &entries, &|node| {
+            core.entry(node)
+        })
     };
     let (_turn, _changes, committed) = turn.commit(cancel, plan).await;
     committed?;

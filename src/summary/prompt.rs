@@ -1,6 +1,6 @@
 //! The words in which a model is asked for a summary (semantics.md §2).
 
-use super::{Request, Subject};
+use super::{Subject, SummaryRequest};
 
 /// What a model is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Prompt {
 }
 
 /// The words for a model.
-pub fn prompt(request: &Request) -> Prompt {
+pub fn prompt(request: &SummaryRequest) -> Prompt {
     let mut user = String::new();
     if let Some(previous) = &request.previous_summary {
         user.push_str(match request.subject {
@@ -87,7 +87,7 @@ fn push_structure(out: &mut String, subject: Subject) {
 const TURN_PREFIX: &str = "This is the beginning of a turn whose later messages are kept as they \
 are. Summarize it, so that those can be understood without it. Keep to this structure:
 
-## Request
+## SummaryRequest
 What the user asked for in this turn.
 
 ## Progress
@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn the_prompt_holds_conversation_structure_and_wishes() {
-        let mut request = Request {
+        let mut request = SummaryRequest {
             conversation: "[User]: hi".into(),
-            ..Request::default()
+            ..SummaryRequest::default()
         };
         let headings = [
             "## Goal",

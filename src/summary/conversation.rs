@@ -15,14 +15,14 @@ const TOOL_RESULT_CHARACTERS: usize = 2000;
 
 /// How much of a conversation a summarizer is given, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct TokenBudget {
     /// What the model takes in all.
     pub context_window: u64,
     /// What is kept free for the prompt and the answer.
     pub reserve_tokens: u64,
 }
 
-impl Default for Budget {
+impl Default for TokenBudget {
     fn default() -> Self {
         Self {
             context_window: 128_000,
@@ -31,7 +31,7 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
+impl TokenBudget {
     /// Tokens left for the conversation.
     pub fn tokens(&self) -> u64 {
         self.context_window.saturating_sub(self.reserve_tokens)
@@ -41,7 +41,7 @@ impl Budget {
 /// The text of these entries, which are delivered ones in file order with edits applied: newest to
 /// oldest as far as the budget goes, then in order. A tool result whose call is among them is
 /// represented by it. A newest message that alone is over the budget is cut to it.
-pub fn within(entries: &[Vec<u8>], budget: Budget) -> String {
+pub fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
     let budget = budget.tokens();
     let mut calls = HashSet::new();
     for entry in entries {
@@ -214,15 +214,15 @@ mod tests {
             .into_bytes()
     }
 
-    fn tokens(tokens: u64) -> Budget {
-        Budget {
+    fn tokens(tokens: u64) -> TokenBudget {
+        TokenBudget {
             context_window: tokens + 5,
             reserve_tokens: 5,
         }
     }
 
     #[track_caller]
-    fn check(entries: &[Vec<u8>], budget: Budget, expect: &str) {
+    fn check(entries: &[Vec<u8>], budget: TokenBudget, expect: &str) {
         assert_eq!(within(entries, budget), expect);
     }
 
@@ -249,7 +249,7 @@ mod tests {
                 message(hidden),
                 br#"{"type":"custom_message","id":"c","content":"cm"}"#.to_vec(),
             ],
-            Budget::default(),
+            TokenBudget::default(),
             "[User]: ab\n\n[Assistant]: one\ntwo\n\n\
              [Assistant tool calls]: read(path=\"p\"); bash(n=[1,null])\n\n\
              [User]: Ran `ls`\n```\no\n```\n\n[User]: cm",
@@ -259,10 +259,14 @@ mod tests {
     #[test]
     fn a_tool_result_is_represented_by_its_call_if_that_is_here() {
         let calls = "[Assistant tool calls]: read(path=\"a \\\"b\\\"\", limit=3)";
-        check(&[call("1"), result("1", "r")], Budget::default(), calls);
+        check(
+            &[call("1"), result("1", "r")],
+            TokenBudget::default(),
+            calls,
+        );
         check(
             &[result("0", "r"), call("1")],
-            Budget::default(),
+            TokenBudget::default(),
             &format!("[Tool result]: r\n\n{calls}"),
         );
     }
@@ -275,7 +279,7 @@ mod tests {
         );
         check(
             &[result("1", &"é".repeat(2007))],
-            Budget::default(),
+            TokenBudget::default(),
             &expect,
         );
         let expect = format!("[Tool result]: {}", "é".repeat(2000));
@@ -381,7 +385,7 @@ mod tests {
             for role in ["user", "assistant", "toolResult", "custom", "strange"] {
                 check(
                     &[message(json!({"role": role, "content": content}))],
-                    Budget::default(),
+                    TokenBudget::default(),
                     "",
                 );
             }
@@ -391,13 +395,13 @@ mod tests {
         ]});
         check(
             &[message(odd)],
-            Budget::default(),
+            TokenBudget::default(),
             "[Assistant tool calls]: x(5); y()",
         );
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let deep = format!(
             r#"{{"type":"message","id":"a","message":{{"role":"user","content":{deep}}}}}"#
         );
-        check(&[deep.into_bytes()], Budget::default(), "");
+        check(&[deep.into_bytes()], TokenBudget::default(), "");
     }
 }

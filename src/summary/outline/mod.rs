@@ -1,7 +1,7 @@
 //! The embedded summarizer: the usual structure, filled from the entries themselves (semantics.md
 //! §3.2). Deterministic and offline; it reports what is there and draws no conclusions.
 
-use super::{MERGE_PREAMBLE, PREAMBLE, Request, Subject};
+use super::{MERGE_PREAMBLE, PREAMBLE, Subject, SummaryRequest};
 use crate::context::content::{self, Block};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
@@ -33,7 +33,7 @@ const ANSWER: usize = 240;
 
 /// The outline of a request, in Markdown: at most some 2,500 characters, without control characters
 /// other than line feeds.
-pub fn outline(request: &Request) -> String {
+pub fn outline(request: &SummaryRequest) -> String {
     let record = Record::read(request);
     let mut out = String::new();
     record.push_goal(&mut out);
@@ -84,7 +84,7 @@ enum End {
 }
 
 impl Record {
-    fn read(request: &Request) -> Self {
+    fn read(request: &SummaryRequest) -> Self {
         let mut record = Self::default();
         for entry in &request.entries {
             let Some((kind, role)) = kind_and_role(entry) else {
@@ -215,7 +215,7 @@ impl Record {
         }
     }
 
-    fn push_progress(&self, out: &mut String, request: &Request) {
+    fn push_progress(&self, out: &mut String, request: &SummaryRequest) {
         let parts = [
             ("### Done\n", self.done(request)),
             ("### In Progress\n", self.in_progress()),
@@ -230,7 +230,7 @@ impl Record {
         }
     }
 
-    fn done(&self, request: &Request) -> String {
+    fn done(&self, request: &SummaryRequest) -> String {
         let mut out = String::new();
         push_list(&mut out, "Modified", &request.files.modified_files, FILES);
         push_list(&mut out, "Read", &request.files.read_files, FILES);
@@ -280,7 +280,7 @@ impl Record {
     }
 }
 
-fn push_focus(out: &mut String, request: &Request) {
+fn push_focus(out: &mut String, request: &SummaryRequest) {
     if request.custom_instructions.is_none() && request.context.is_empty() {
         return;
     }

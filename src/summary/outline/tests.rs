@@ -1,5 +1,5 @@
 use super::*;
-use crate::summarizer::FileLists;
+use crate::summary::FileLists;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -29,10 +29,10 @@ fn failed(tool: &str, text: &str) -> Vec<u8> {
     )
 }
 
-fn of(entries: Vec<Vec<u8>>) -> Request {
-    Request {
+fn of(entries: Vec<Vec<u8>>) -> SummaryRequest {
+    SummaryRequest {
         entries,
-        ..Request::default()
+        ..SummaryRequest::default()
     }
 }
 
@@ -87,7 +87,7 @@ fn the_structure_is_filled_from_the_entries() {
 
 #[test]
 fn empty_lists_are_left_out() {
-    let mut request = Request::default();
+    let mut request = SummaryRequest::default();
     let goal = "## Goal\n(no request recorded)\n";
     assert_eq!(
         outline(&request),
@@ -242,7 +242,7 @@ fn a_long_answer_ends_with_a_sentence() {
 
 #[test]
 fn long_lists_say_how_many_more() {
-    let mut request = Request::default();
+    let mut request = SummaryRequest::default();
     request.files.read_files = (0..500).map(|at| format!("file{at:03}")).collect();
     let outline = outline(&request);
     assert!(outline.contains("file012 and 487 more\n"), "{outline}");
@@ -290,12 +290,12 @@ proptest! {
         previous in prop::option::of(any_text()),
         focus in prop::option::of(any_text()),
     ) {
-        let request = Request {
+        let request = SummaryRequest {
             entries,
             previous_summary: previous,
             custom_instructions: focus,
             files: FileLists { read_files: paths.clone(), modified_files: paths },
-            ..Request::default()
+            ..SummaryRequest::default()
         };
         let text = outline(&request);
         prop_assert!(text.chars().count() <= 2800, "{}", text.chars().count());
