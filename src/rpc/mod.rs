@@ -22,7 +22,6 @@ mod moves;
 mod navigate;
 mod navigator;
 mod notify;
-mod parallel;
 mod pick;
 mod question;
 mod read;

@@ -4,7 +4,6 @@
 //! where there are many.
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
-use super::parallel::{CHUNK, in_order};
 use super::reply::Reply;
 use super::rows::RowReader;
 use super::server::Call;
@@ -14,6 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
 use crate::session::{SessionGuard, SessionState, blocking};
 use crate::stats::Stats;
 use crate::timestamp;

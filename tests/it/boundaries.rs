@@ -18,7 +18,7 @@ const TOO_LONG: &[&str] = &[
     "src/context/tests.rs",
     "src/entry/scan/tests.rs",
     "src/entry/scan/tests.rs: agrees_with_a_naive_reader",
-    "src/log/parallel_scan/tests.rs: the_tree_is_the_same",
+    "src/log/parallel_scan/tests.rs: several_threads_make_the_same_tree_as_one",
     "src/rpc/fork.rs: fork_session",
     "src/rpc/question.rs: put",
     "src/rpc/tree.rs",
