@@ -476,6 +476,31 @@ impl Tree {
         a.zip(b).find(|(a, b)| a == b).map(|(a, _)| a)
     }
 
+    /// The common ancestor of `tip` and `other`, and the path from behind it to `tip`, in one walk.
+    pub fn branch(&self, tip: Option<Node>, other: Option<Node>) -> (Option<Node>, Vec<Node>) {
+        let mut branch = Vec::new();
+        let (mut own, mut across) = (tip, other);
+        // Of two nodes the later one in the file cannot stand above the other, so the walk leaves that one.
+        while let Some(later) = own.max(across).filter(|_| own != across) {
+            let above = self.parent(later);
+            if above >= Some(later) {
+                // A parent stands behind its child.
+                own = self.common_ancestor_by_depth(tip, other);
+                let path = self.ancestors(tip);
+                branch = path.take_while(|node| Some(*node) != own).collect();
+                break;
+            }
+            if own == Some(later) {
+                branch.push(later);
+                own = above;
+            } else {
+                across = above;
+            }
+        }
+        branch.reverse();
+        (own, branch)
+    }
+
     /// Whether `ancestor` is `node` or stands above it.
     pub fn is_ancestor(&self, ancestor: Node, node: Node) -> bool {
         self.ancestors(Some(node)).any(|above| above == ancestor)
