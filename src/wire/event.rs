@@ -171,8 +171,8 @@ pub struct IdList(Arc<IdTexts>);
 #[derive(Debug)]
 struct IdTexts {
     text: String,
-    /// Where each id ends in the text, in bytes.
-    ends: Vec<usize>,
+    /// Bytes of each id.
+    lens: Vec<u32>,
 }
 
 /// Ids made by this program have so many bytes.
@@ -184,11 +184,13 @@ impl<'a> FromIterator<&'a str> for IdList {
         let (count, _) = ids.size_hint();
         let mut texts = IdTexts {
             text: String::with_capacity(count * USUAL_ID_BYTES),
-            ends: Vec::with_capacity(count),
+            lens: Vec::with_capacity(count),
         };
         for id in ids {
+            let len = u32::try_from(id.len());
+            debug_assert!(len.is_ok(), "an id is part of a line, which is shorter");
             texts.text.push_str(id);
-            texts.ends.push(texts.text.len());
+            texts.lens.push(len.unwrap_or(u32::MAX));
         }
         Self(Arc::new(texts))
     }
@@ -196,11 +198,12 @@ impl<'a> FromIterator<&'a str> for IdList {
 
 impl Serialize for IdList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let IdTexts { text, ends } = &*self.0;
-        let starts = std::iter::once(&0).chain(ends);
-        let ids = starts
-            .zip(ends)
-            .filter_map(|(start, end)| text.get(*start..*end));
+        let IdTexts { text, lens } = &*self.0;
+        let ids = lens.iter().scan(text.as_str(), |rest, len| {
+            let (id, behind) = rest.split_at_checked(*len as usize)?;
+            *rest = behind;
+            Some(id)
+        });
         serializer.collect_seq(ids)
     }
 }
