@@ -322,7 +322,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"first\n").unwrap();
         file.set_len(HOLE).unwrap();
-        std::io::BranchSeek::seek(&mut file, io::SeekFrom::End(0)).unwrap();
+        std::io::Seek::seek(&mut file, io::SeekFrom::End(0)).unwrap();
         file.write_all(b"\nlast\n").unwrap();
         let mut lines = Lines::new(&file, 0);
         assert_eq!(lines.next().unwrap().unwrap().len, 5);
