@@ -68,7 +68,9 @@ impl<'a> Paths<'a> {
     pub fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
         let (place, end) = (self.place(id), end_id.and_then(|id| self.place(id)));
         match (place, end) {
-            (Some(PagePosition::Batch(at)), Some(PagePosition::Batch(end))) => self.is_above(at, end),
+            (Some(PagePosition::Batch(at)), Some(PagePosition::Batch(end))) => {
+                self.is_above(at, end)
+            }
             (Some(PagePosition::Tree(node)), Some(end)) => {
                 let from = match end {
                     PagePosition::Tree(end) => Some(end),

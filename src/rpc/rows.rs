@@ -108,7 +108,12 @@ impl<'b> RowReader<'b> {
     }
 
     /// What a row shows of a body, reading no more of it than that takes.
-    pub fn facts(&mut self, node: Node, place: PagePosition, subject: Subject) -> Result<RowFacts<'_>> {
+    pub fn facts(
+        &mut self,
+        node: Node,
+        place: PagePosition,
+        subject: Subject,
+    ) -> Result<RowFacts<'_>> {
         let Self {
             bodies, extracts, ..
         } = self;

@@ -91,7 +91,8 @@ impl Session {
         let Some(mut reader) = Reader::of(&bodies) else {
             return 0;
         };
-        let is_there = |(number, place): &(usize, &PagePosition)| match reader.get(*number, **place) {
+        let is_there = |(number, place): &(usize, &PagePosition)| match reader.get(*number, **place)
+        {
             Some(extract) => {
                 assert_eq!(extract, reversed(&bodies, **place), "entry {number}");
                 true
