@@ -9,7 +9,7 @@ use super::tree::count;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Result};
 use crate::log::diagnostic::{Damage, Diagnostic};
-use crate::log::ingest::CURRENT_VERSION;
+use crate::log::header::CURRENT_VERSION;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::store::listing;

@@ -7,7 +7,7 @@ use super::screen::Screen;
 use super::{Options, late_writes};
 use crate::error::{Error, Kind};
 use crate::log::Log;
-use crate::log::ingest::CURRENT_VERSION;
+use crate::log::header::CURRENT_VERSION;
 use crate::os::file::Location;
 use crate::os::handle::Access;
 use crate::session::Session;

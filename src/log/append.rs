@@ -3,7 +3,7 @@
 //! Nothing is ever truncated, no short write continued, no sync retried: what is in the file stays
 //! there, and what failed is told.
 
-use super::ingest::CURRENT_VERSION;
+use super::header::CURRENT_VERSION;
 use super::lines;
 use super::{FileLog, Log, OpenFile, Standing, Store};
 use crate::error::{Error, Kind, Result};

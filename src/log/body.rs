@@ -33,7 +33,7 @@ enum Source {
         file: Arc<File>,
         /// Set when something else is found in it than was read before.
         stale: Arc<AtomicBool>,
-        extracts: Arc<preview_cache::Slot>,
+        previews: Arc<preview_cache::PreviewSlot>,
         /// What the file was like when every line of it was checked, if that is told from any later edit.
         checked: Option<Arc<Status>>,
     },
@@ -96,7 +96,7 @@ impl Bodies {
     pub fn file(
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
-        extracts: Arc<preview_cache::Slot>,
+        previews: Arc<preview_cache::PreviewSlot>,
         checked: Option<Arc<Status>>,
         version: u64,
         boundaries: Boundaries,
@@ -106,7 +106,7 @@ impl Bodies {
                 Ok(file) => Source::File {
                     file,
                     stale,
-                    extracts,
+                    previews,
                     checked,
                 },
                 Err(error) => Source::Closed(error),
@@ -128,7 +128,7 @@ impl Bodies {
     fn of(source: Source) -> Self {
         Self {
             source,
-            version: super::ingest::CURRENT_VERSION,
+            version: super::header::CURRENT_VERSION,
             boundaries: Boundaries::default(),
         }
     }
@@ -274,18 +274,18 @@ impl Bodies {
         }
     }
 
-    /// The file, and where its extracts are kept; `None` for what is in no file, and for version 1, whose
+    /// The file, and where its previews are kept; `None` for what is in no file, and for version 1, whose
     /// entries have no ids.
-    pub(super) fn stored_file(&self) -> Option<(&File, &preview_cache::Slot)> {
+    pub(super) fn stored_file(&self) -> Option<(&File, &preview_cache::PreviewSlot)> {
         match &self.source {
-            Source::File { file, extracts, .. } if self.version > 1 => Some((file, extracts)),
+            Source::File { file, previews, .. } if self.version > 1 => Some((file, previews)),
             _ => None,
         }
     }
 
-    /// Where the file's extracts are kept; `None` for what can have none.
-    pub fn extracts(&self) -> Option<&preview_cache::Slot> {
-        self.stored_file().map(|(_, extracts)| extracts)
+    /// Where the file's previews are kept; `None` for what can have none.
+    pub fn previews(&self) -> Option<&preview_cache::PreviewSlot> {
+        self.stored_file().map(|(_, previews)| previews)
     }
 }
 

@@ -142,17 +142,9 @@ impl Draft {
             return Ok(Made { opened, file });
         }
         let handle = Handle::of(Arc::clone(&file), Access::Append);
-        let log = FileLog {
-            at,
-            open: Some(OpenFile::new(handle, status.identity)),
-            claim: None,
-            header_line: self.header_line,
-            header_at: 0,
-            end: self.end,
-            ends_in_break: true,
-            torn_at: None,
-            tail_to: 0,
-        };
+        let mut log = FileLog::new(at, Some(OpenFile::new(handle, status.identity)));
+        log.header_line = self.header_line;
+        log.end = self.end;
         let opened = log.opened(self.ingest, self.tree);
         Ok(Made { opened, file })
     }

@@ -5,7 +5,7 @@
 //! Owns the old file and what has arrived in it; the session writes it.
 
 use super::append::Lock;
-use super::ingest::CURRENT_VERSION;
+use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::{Log, Store, Tail};
 use crate::cancel::Cancel;

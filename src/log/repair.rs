@@ -6,7 +6,7 @@
 
 use super::append::{self, TryLock};
 use super::diagnostic::{Damage, Diagnostic};
-use super::ingest::CURRENT_VERSION;
+use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::rewrite::{self, copy_range};

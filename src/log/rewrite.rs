@@ -4,7 +4,8 @@
 
 use super::append::Lock;
 use super::body::Bodies;
-use super::ingest::{CURRENT_VERSION, trimmed};
+use super::header::CURRENT_VERSION;
+use super::ingest::trimmed;
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::{FileLog, Log, Store};

@@ -3,7 +3,7 @@
 //! Lines of version 3 are copied byte for byte, damaged ones and leaf records included; versions 1 and 2 as
 //! migrated. What follows the last line break may be in flight and is left out.
 
-use super::ingest::{CURRENT_VERSION, Header};
+use super::header::{CURRENT_VERSION, Header};
 use super::{FileLog, Log, OpenFile, OpenedLog, Store, rewrite};
 use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;

@@ -270,9 +270,9 @@ impl Source {
         })
     }
 
-    fn header(&self, server: &Server, id: &str) -> log::ingest::Header {
+    fn header(&self, server: &Server, id: &str) -> log::header::Header {
         let now = server.source.now_ms();
-        log::new_header(id, now, &self.cwd, Some(&self.parent_session))
+        log::header::Header::new(id, now, &self.cwd, Some(&self.parent_session))
     }
 }
 
@@ -312,7 +312,7 @@ struct Written {
 fn copied_whole(
     server: &Server,
     turn: SessionGuard,
-    header: log::ingest::Header,
+    header: log::header::Header,
 ) -> Result<(OpenedLog, Option<Written>)> {
     let (from, to) = (turn.tree.file_leaf(), turn.leaf());
     let record = (from != to).then(|| {
@@ -346,7 +346,7 @@ fn copied_whole(
 fn copied(
     server: &Server,
     copy: &Copy,
-    header: log::ingest::Header,
+    header: log::header::Header,
     (ephemeral, synced): (bool, bool),
 ) -> Result<(OpenedLog, Option<Written>)> {
     if ephemeral {

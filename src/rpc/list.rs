@@ -379,7 +379,7 @@ mod tests {
             modified: (4, 5),
             changed: (4, 5),
         };
-        let header = crate::log::new_header("s", 5, "/c\u{2029}", Some("p\n"));
+        let header = crate::log::header::Header::new("s", 5, "/c\u{2029}", Some("p\n"));
         let listing = Listing {
             path: OsStr::from_bytes(path).into(),
             header: Some(header).filter(|_| problem.is_none()),

@@ -3,7 +3,9 @@
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
-use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::log::preview_cache::{
+    self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
+};
 use crate::parallel::{CHUNK, in_order};
 use crate::session::SessionState;
 use crate::store::Store;
@@ -18,7 +20,7 @@ const MANY: usize = 4096;
 /// Reads what rows show, best asked in file order.
 pub(super) struct RowReader<'b> {
     bodies: body::Reader<'b>,
-    extracts: Option<preview_cache::Reader<'b>>,
+    extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
@@ -39,7 +41,7 @@ impl<'b> RowReader<'b> {
     pub fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
-            extracts: preview_cache::Reader::of(bodies),
+            extracts: preview_cache::PreviewReader::of(bodies),
             callers: Callers {
                 bodies: bodies.reader(),
                 held: Vec::new(),
@@ -152,7 +154,7 @@ impl ToExtract {
             return None;
         }
         let bodies = core.bodies();
-        let slot = bodies.extracts().filter(|slot| !slot.has_given_up())?;
+        let slot = bodies.previews().filter(|slot| !slot.has_given_up())?;
         let cache = store.cache()?;
         if slot.get().is_none() {
             preview_cache::load(&cache, &bodies);
@@ -183,7 +185,7 @@ impl ToExtract {
     /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
     /// failure of the request: it reads the bodies then.
     pub fn make(&self, bodies: &Bodies) {
-        let Some(slot) = bodies.extracts() else {
+        let Some(slot) = bodies.previews() else {
             return;
         };
         let _making = slot.making();
@@ -193,7 +195,7 @@ impl ToExtract {
         {
             return;
         }
-        let making = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
+        let making = PreviewWriter::begin(&self.cache, bodies, self.entries.len(), self.end);
         let kept = making.and_then(|making| {
             let filled = self.fill(making, bodies);
             filled
@@ -205,7 +207,7 @@ impl ToExtract {
         }
     }
 
-    fn fill(&self, mut making: Making<'_>, bodies: &Bodies) -> Result<()> {
+    fn fill(&self, mut making: PreviewWriter<'_>, bodies: &Bodies) -> Result<()> {
         let work = |range: Range<usize>| -> Result<Vec<NewBlock>> {
             let mut reader = bodies.reader();
             let entries = self.entries.get(range).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::flow::fork::{self, End, OpenCall, Plan};
 use crate::id;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::copy::{CHUNK, Draft, Made, Verbatim};
-use crate::log::ingest::Header;
+use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::tree::{Copied, Flags, Node, Place, Tree};

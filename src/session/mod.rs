@@ -22,7 +22,7 @@ use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::diagnostic::Diagnostic;
-use crate::log::ingest::CURRENT_VERSION;
+use crate::log::header::CURRENT_VERSION;
 use crate::log::late_writes::ReplacedFile;
 use crate::log::{Log, OpenedLog, Standing};
 use crate::os::file::{Identity, Location};

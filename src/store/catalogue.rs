@@ -6,11 +6,12 @@
 //! damaged, all are.
 
 use crate::bytes::{Cursor, Fields};
-use crate::cache::Cache;
+use crate::cache::{Cache, Format, get_status, put_status};
 use crate::error::{Kind, Result};
 use crate::log::OpenedLog;
-use crate::log::index::{self, get_header, put_header};
-use crate::os::file::{Folder, Identity, Location, Status};
+use crate::log::header::Header;
+use crate::log::index;
+use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, Plan};
 use crate::store::listing::{Listing, Scanner};
 use crate::timestamp::Millis;
@@ -24,8 +25,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// To be changed with everything that is written below.
-const FORMAT: &[u8; 16] = b"treelined rows 2";
+/// Changes with everything that is written below.
+const FORMAT: &Format = b"treelined rows 3";
 const NAME: &str = "sessions.rows";
 /// Having read so many bytes anew, the rows are kept on disk again.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -253,13 +254,14 @@ fn in_parallel<S, T: Send>(
 
 /// What the last process left, in order; empty if there is nothing to be believed.
 fn load(cache: &Cache) -> Vec<Arc<Row>> {
-    let read = cache.read(NAME, FORMAT, |contents| {
-        let bytes = contents.take(contents.left())?;
+    let read = || {
+        let kept = cache.open(NAME, FORMAT)?;
+        let bytes = kept.blocks.first()?.read(&kept.file)?;
         let mut fields = Cursor::new(&bytes);
         let rows = fields.list(|fields| get(fields).map(Arc::new))?;
         fields.is_at_end().then_some(rows)
-    });
-    read.unwrap_or_default()
+    };
+    read().unwrap_or_default()
 }
 
 /// Keeps rows for the next process. Nothing depends on this.
@@ -269,7 +271,7 @@ pub fn save(cache: &Cache, rows: &[Arc<Row>]) {
     for row in rows {
         put(&mut out, row);
     }
-    if let Err(error) = cache.write(NAME, FORMAT, &[&out.0]) {
+    if let Err(error) = cache.write(NAME, FORMAT, &[], &[&out.0]) {
         tracing::info!(%error, "the list of sessions could not be kept");
     }
 }
@@ -280,15 +282,9 @@ fn put(out: &mut Fields, row: &Row) {
         listing: row,
         ..
     } = row;
-    out.u64(status.identity.device);
-    out.u64(status.identity.inode);
-    out.u64(status.size);
-    out.i64(status.modified.0);
-    out.i64(status.modified.1);
-    out.i64(status.changed.0);
-    out.i64(status.changed.1);
+    put_status(out, *status);
     out.bytes(row.path.as_os_str().as_bytes());
-    out.optional(row.header.as_ref(), put_header);
+    out.optional(row.header.as_ref(), |out, header| header.put(out));
     out.optional(row.name.as_deref(), Fields::text);
     out.i64(row.created);
     out.i64(row.modified);
@@ -298,18 +294,10 @@ fn put(out: &mut Fields, row: &Row) {
 }
 
 fn get(fields: &mut Cursor<'_>) -> Option<Row> {
-    let status = Status {
-        identity: Identity {
-            device: fields.u64()?,
-            inode: fields.u64()?,
-        },
-        size: fields.u64()?,
-        modified: (fields.i64()?, fields.i64()?),
-        changed: (fields.i64()?, fields.i64()?),
-    };
+    let status = get_status(fields)?;
     let listing = Listing {
         path: PathBuf::from(OsStr::from_bytes(fields.bytes()?)),
-        header: fields.optional(get_header)?,
+        header: fields.optional(Header::get)?,
         name: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
         created: fields.i64()?,
         modified: fields.i64()?,
@@ -327,7 +315,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::file::Folder;
+    use crate::os::file::{Folder, Identity};
     use std::fs;
 
     fn row(path: &str, size: u64) -> Row {
@@ -342,7 +330,7 @@ mod tests {
         };
         let listing = Listing {
             path: path.into(),
-            header: Some(crate::log::new_header("s", 5, "/c", Some("p"))),
+            header: Some(crate::log::header::Header::new("s", 5, "/c", Some("p"))),
             name: Some("n\u{2028}".to_owned()),
             created: -1,
             modified: 2,

@@ -11,7 +11,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
 use crate::lock::lock;
-use crate::log::ingest::Header;
+use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::{Folder, FolderLock, Location, Status};
 use crate::os::temporary;

@@ -6,7 +6,7 @@
 use super::{Store, exists, folder_name, is_hidden};
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
-use crate::log::{Log, index, preview_cache};
+use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};
 use crate::os::handle::Access;
 use crate::os::temporary::Temporary;
@@ -39,8 +39,7 @@ impl Store {
         let trash = self.root()?.subfolder_or_create(OsStr::new(TRASH));
         let trash = Arc::new(trash.map_err(failed)?);
         if let Some(cache) = self.cache() {
-            index::forget(location, &cache);
-            preview_cache::forget(location, &cache);
+            log::remove_cached(location, &cache);
         }
         let suffixes = belongings(location).map_err(failed)?;
         let mut name = location.name.clone();

@@ -4,6 +4,7 @@
 
 use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
+use super::header::{CURRENT_VERSION, Header};
 use super::lines;
 use super::migrate;
 use super::parallel_scan::ScannedLine;
@@ -18,20 +19,6 @@ use std::ops::Range;
 
 /// Lines longer than this, in bytes, are reported: no client with default limits can be given them.
 const OVERSIZED: u64 = 64 << 20;
-/// Newest version of the format that can be written.
-pub const CURRENT_VERSION: u64 = 3;
-
-/// The first line of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
-    pub id: String,
-    pub version: u64,
-    pub timestamp: Option<String>,
-    pub cwd: String,
-    pub parent_session: Option<String>,
-    pub place: Place,
-}
-
 /// Where reading a session file stands.
 #[derive(Default)]
 pub struct Ingest {
