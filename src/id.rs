@@ -1,6 +1,6 @@
-//! Identifiers, and the seam to clock and randomness they are made from (storage.md §1).
+//! Identifiers, and the source of time and randomness from which they are made (session-file.md §1).
 //!
-//! Strings become ids at the edges and stay ids inside; what an id may look like is decided here.
+//! Strings from outside become ids on arrival; this module decides which ids are valid.
 
 use crate::lock::lock;
 use std::fmt;
@@ -21,7 +21,7 @@ macro_rules! id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
-            /// The shared text, for places that keep it for long.
+            /// The shared text, for owners that keep it long.
             pub fn shared(&self) -> Arc<str> {
                 Arc::clone(&self.0)
             }
@@ -73,7 +73,7 @@ pub fn is_valid(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// The seam to clock and randomness.
+/// A source of time and randomness, replaceable in tests.
 pub trait Source: Send + Sync {
     /// Unix time in milliseconds.
     fn now_ms(&self) -> i64;
@@ -102,8 +102,8 @@ pub fn new_session_id() -> SessionId {
     session_id_at(System.now_ms())
 }
 
-/// Ids of the same millisecond count up. A clock before 1970, for which there is no such id, counts as
-/// 1970: the machine has no battery, and a session is made all the same.
+/// Ids of the same millisecond count up. A clock before 1970 counts as 1970, since version 7 has no earlier
+/// times: a machine without a battery can still create sessions.
 fn session_id_at(now_ms: i64) -> SessionId {
     static COUNTER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
     let millis = u64::try_from(now_ms).unwrap_or_default();

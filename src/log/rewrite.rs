@@ -1,6 +1,5 @@
-//! The one time a session file is replaced: versions 1 and 2 become version 3 on the first write
-//! (storage.md §2). Killed at any point, either the old or the new file is whole under its name, and
-//! the original stays beside it.
+//! Replaces a session file of version 1 or 2 by one of version 3, on the first write (session-file.md §2). A
+//! crash at any point leaves either the old or the new file whole under its name, and the original beside it.
 
 use super::append::Lock;
 use super::body::Bodies;
@@ -25,20 +24,19 @@ use std::os::unix::fs::FileExt;
 /// Bytes copied or compared at a time.
 const COPIED: usize = 1 << 18;
 
-/// What the original is kept as: the name of the file and this.
+/// The suffix of the original's name.
 fn backup_suffix(version: u64) -> String {
     format!(".v{version}.bak")
 }
 
 impl Log {
-    /// Whether the file is of a version that has to be rewritten before anything is appended.
+    /// Whether the file must be rewritten before an append.
     pub fn needs_rewrite(&self) -> bool {
         self.is_written() && self.version() < CURRENT_VERSION
     }
 
-    /// Rewrites the file as version 3 and keeps the original beside it. The lock is held and
-    /// everything in the file is in `tree`; afterwards the log has to be opened again, and the old
-    /// file watched for a while ([`super::late_writes`]).
+    /// Rewrites the file as version 3 and keeps the original beside it. Requires the lock, and all lines in
+    /// `tree`. Afterwards reopen the log, and watch the old file for a while ([`super::late_writes`]).
     pub fn rewrite(&mut self, lock: &Lock, tree: &Tree) -> Result<()> {
         let bodies = self.bodies();
         let (Store::File(log), Some(old)) = (&self.store, lock.file()) else {
@@ -54,7 +52,7 @@ impl Log {
         })
     }
 
-    /// The lines from `from` up to where the log has been read, as version 3.
+    /// The lines from `from` to the end of what was read, as version 3.
     pub(super) fn migrated(&self, tree: &Tree, from: u64) -> Result<Vec<Vec<u8>>> {
         let bodies = self.bodies();
         let Store::File(log) = &self.store else {
@@ -103,7 +101,7 @@ impl Log {
     }
 }
 
-/// Copies the original, synced, unless the copy is already there.
+/// Makes a synced copy of the original, unless there is one.
 fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     let failed = |error: io::Error| log.failed("migrate", &error);
     let mut backup = log.at.beside(suffix);
@@ -165,7 +163,7 @@ pub(super) fn copy_range(
     Ok(())
 }
 
-/// Whether both hold the same bytes.
+/// Whether both files have the same bytes.
 fn same_content(a: &File, b: &File) -> io::Result<bool> {
     let size = file::status_of(a)?.size;
     if file::status_of(b)?.size != size {
@@ -188,7 +186,7 @@ fn same_content(a: &File, b: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Every line of the old file that begins in `range`: the header, which stands at `header`, with its new
+/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new
 /// version, entries as migrated, anything else as it is.
 fn write_migrated(
     out: &mut impl Write,
@@ -215,12 +213,12 @@ fn write_migrated(
     Ok(())
 }
 
-/// What is known of the old file.
+/// The old file's header, tree and bodies.
 struct Migration<'a> {
     header: Option<Place>,
     tree: &'a Tree,
     bodies: &'a Bodies,
-    /// By where their bodies stand.
+    /// Nodes by the offsets of their bodies.
     nodes: HashMap<u64, Node>,
 }
 
@@ -255,7 +253,7 @@ impl<'a> Migration<'a> {
         Ok(entries)
     }
 
-    /// Each whole object of the line, and each piece between them, on a line of its own.
+    /// Writes each whole object of the line, and each piece between them, on a line of its own.
     fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
         let text = match line.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) if offset == 0 => rest,
@@ -264,7 +262,8 @@ impl<'a> Migration<'a> {
         let start = offset + (line.len() - text.len()) as u64;
         let header = self.header.filter(|header| header.offset >= start);
         if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
-            // What nobody reads on this line may be read before the header on a line of its own.
+            // A whole object on this line is ignored now, but on a line of its own before the header it would
+            // be read.
             return write_rest(out, line);
         }
         let at = |piece: &Piece| start + piece.span.start as u64;
@@ -272,7 +271,7 @@ impl<'a> Migration<'a> {
         let is_header = |piece: &Piece| header.is_some_and(|header| header.offset == at(piece));
         let mut pieces = self.pieces(text, start);
         if let Some(header) = header {
-            // The header stays before everything that can be read but the title.
+            // Only the title may precede the header.
             pieces.sort_by_key(|piece| match is_header(piece) {
                 true => 1,
                 false if at(piece) < header.offset && piece.whole && is_title(bytes(piece)) => 0,
@@ -356,8 +355,8 @@ fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The fragment that stands behind everything else, as a line of its own. What is whole there has
-/// only just come, and is carried over.
+/// Writes the fragment at the end of the old file as a line of its own. Whole lines there are late writes, and
+/// copied later.
 fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> {
     let mut lines = Lines::new(old, end);
     while let Some(line) = lines.next()? {
@@ -374,7 +373,7 @@ fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// What no value stands on, on a line of its own.
+/// Writes bytes that are no JSON value on a line of their own.
 fn write_rest(out: &mut impl Write, rest: &[u8]) -> io::Result<()> {
     let rest = rest.trim_ascii();
     if rest.is_empty() {

@@ -19,7 +19,7 @@ const MANY: usize = 4096;
 
 /// Reads what rows show, best asked in file order.
 pub(super) struct RowReader<'b> {
-    bodies: body::Reader<'b>,
+    bodies: body::BodyReader<'b>,
     extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
@@ -27,7 +27,7 @@ pub(super) struct RowReader<'b> {
 /// The assistant messages whose calls were asked for last, the latest at the end.
 struct Callers<'b> {
     /// Their own window of the file: they stand before what answers them.
-    bodies: body::Reader<'b>,
+    bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
 
@@ -125,7 +125,7 @@ impl<'b> RowReader<'b> {
 }
 
 fn read(
-    bodies: &mut body::Reader<'_>,
+    bodies: &mut body::BodyReader<'_>,
     place: Place,
     subject: Subject,
 ) -> Result<RowFacts<'static>> {
@@ -228,7 +228,7 @@ impl ToExtract {
     }
 }
 
-fn block(reader: &mut body::Reader<'_>, entries: &[(Place, Subject)]) -> Result<NewBlock> {
+fn block(reader: &mut body::BodyReader<'_>, entries: &[(Place, Subject)]) -> Result<NewBlock> {
     // An entry that was given another body stands where that does, far from its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();

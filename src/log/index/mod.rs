@@ -143,13 +143,13 @@ fn is_of_links(diagnostic: &Diagnostic) -> bool {
 }
 
 /// A log as it was when its index was written.
-struct Restored {
+struct RestoredLog {
     log: FileLog,
     ingest: Ingest,
     tree: Tree,
 }
 
-impl Restored {
+impl RestoredLog {
     /// Reads what was appended since.
     fn open(mut self, cancel: &Cancel) -> Result<OpenedLog> {
         self.log
@@ -159,7 +159,7 @@ impl Restored {
 }
 
 /// The head of an index.
-struct Head {
+struct IndexHead {
     end: u64,
     header: Header,
     header_line: Vec<u8>,
@@ -169,14 +169,14 @@ struct Head {
     count: u32,
 }
 
-fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
+fn restore(at: &Location, status: Status, cache: &Cache) -> Option<RestoredLog> {
     let file = at.folder.file(&at.name, Access::Read).ok()?;
     if file::status_of(&file).ok()? != status {
         return None;
     }
     let settled = status.is_settled().then_some(status);
     let index = cache.open(&KIND.name_for(status.identity), KIND.format)?;
-    let head = Head::read(&index.summary, &file, status)?;
+    let head = IndexHead::read(&index.summary, &file, status)?;
     let tree = read_tree(&index, &head)?;
     if status.size > head.end && !is_still_there(&file, &tree) {
         return None;
@@ -189,10 +189,10 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
     log.note_checked(settled);
     let mut ingest = Ingest::of_new(head.header, head.lines);
     ingest.diagnostics = head.diagnostics;
-    Some(Restored { log, ingest, tree })
+    Some(RestoredLog { log, ingest, tree })
 }
 
-fn read_tree(index: &CacheFile, head: &Head) -> Option<Tree> {
+fn read_tree(index: &CacheFile, head: &IndexHead) -> Option<Tree> {
     let [id_lens, ids, rows, rest] = *index.blocks.as_slice() else {
         return None;
     };
@@ -216,7 +216,7 @@ fn read_tree(index: &CacheFile, head: &Head) -> Option<Tree> {
     rows.finish(head.count, ids, table, &rest)
 }
 
-impl Head {
+impl IndexHead {
     /// `None` unless it belongs to this file with this status.
     fn read(bytes: &[u8], file: &File, status: Status) -> Option<Self> {
         let mut fields = Cursor::new(bytes);

@@ -261,7 +261,11 @@ fn an_index_that_others_can_write_is_not_believed() {
     fs::set_permissions(&away, fs::Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink(
         &away,
-        place.folder.path().join(".cache").join(KIND.name_for(status.identity)),
+        place
+            .folder
+            .path()
+            .join(".cache")
+            .join(KIND.name_for(status.identity)),
     )
     .unwrap();
     assert!(restore(&place.location(), status, &place.cache).is_none());

@@ -166,8 +166,8 @@ pub struct ScannedLine<'s> {
 }
 
 impl<'s> ScannedLine<'s> {
-    pub fn line(&self) -> lines::Line<'s> {
-        lines::Line {
+    pub fn line(&self) -> lines::RawLine<'s> {
+        lines::RawLine {
             offset: self.offset,
             bytes: self.text.get(self.start..self.start + self.len),
             len: self.len as u64,

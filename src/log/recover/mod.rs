@@ -35,7 +35,7 @@ pub struct Recovered {
 /// and gives the version for the rest of the line, including the torn piece in front of it.
 pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
     let mut recovered = Recovered::default();
-    let mut inner: Option<Vec<Object>> = None;
+    let mut inner: Option<Vec<WholeObject>> = None;
     let mut next_inner = 0;
     let mut at = 0;
     loop {
@@ -117,13 +117,13 @@ fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
 }
 
 /// A whole object that may be a line of its own.
-struct Object {
+struct WholeObject {
     start: usize,
     end: usize,
-    has: Has,
+    has: MemberSet,
 }
 
-impl Object {
+impl WholeObject {
     fn len(&self) -> u64 {
         (self.end - self.start) as u64
     }
@@ -131,39 +131,39 @@ impl Object {
     /// An object inside the damaged part does not count: an entry has an id, a parent and a timestamp,
     /// in version 1 a timestamp.
     fn is_line(&self, version: Option<u64>) -> bool {
-        let is_session = self.has.all(Has::SESSION);
+        let is_session = self.has.all(MemberSet::SESSION);
         match version {
-            None => self.has.all(Has::HEADER),
-            Some(0 | 1) => !is_session && self.has.all(Has::TYPE.with(Has::TIMESTAMP)),
-            Some(_) => !is_session && self.has.all(Has::ENTRY),
+            None => self.has.all(MemberSet::HEADER),
+            Some(0 | 1) => !is_session && self.has.all(MemberSet::TYPE.with(MemberSet::TIMESTAMP)),
+            Some(_) => !is_session && self.has.all(MemberSet::ENTRY),
         }
     }
 }
 
 /// Which members an object has, of the kind they have in a line; a set of bits.
 #[derive(Clone, Copy, Default)]
-struct Has(u8);
+struct MemberSet(u8);
 
-impl Has {
-    const NOTHING: Has = Has(0);
-    const TYPE: Has = Has(1);
-    const ID: Has = Has(1 << 1);
-    const PARENT: Has = Has(1 << 2);
-    const TIMESTAMP: Has = Has(1 << 3);
+impl MemberSet {
+    const NOTHING: MemberSet = MemberSet(0);
+    const TYPE: MemberSet = MemberSet(1);
+    const ID: MemberSet = MemberSet(1 << 1);
+    const PARENT: MemberSet = MemberSet(1 << 2);
+    const TIMESTAMP: MemberSet = MemberSet(1 << 3);
     /// The type is `session`.
-    const SESSION: Has = Has(1 << 4);
-    const ENTRY: Has = Has(0b1111);
-    const HEADER: Has = Has(Has::SESSION.0 | Has::ID.0);
+    const SESSION: MemberSet = MemberSet(1 << 4);
+    const ENTRY: MemberSet = MemberSet(0b1111);
+    const HEADER: MemberSet = MemberSet(MemberSet::SESSION.0 | MemberSet::ID.0);
 
-    const fn with(self, other: Has) -> Has {
-        Has(self.0 | other.0)
+    const fn with(self, other: MemberSet) -> MemberSet {
+        MemberSet(self.0 | other.0)
     }
 
-    const fn all(self, of: Has) -> bool {
+    const fn all(self, of: MemberSet) -> bool {
         self.0 & of.0 == of.0
     }
 
-    fn set(&mut self, which: Has, is_so: bool) {
+    fn set(&mut self, which: MemberSet, is_so: bool) {
         match is_so {
             true => self.0 |= which.0,
             false => self.0 &= !which.0,
@@ -172,10 +172,10 @@ impl Has {
 }
 
 /// Every whole object from `from` on that may be a line of its own, by its start.
-fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<Object> {
-    let mut met = Objects {
+fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
+    let mut met = ObjectFinder {
         met: vec![0; text.len() / 64 + 1],
-        ..Objects::default()
+        ..ObjectFinder::default()
     };
     let braces = memchr::memchr_iter(b'{', text.get(from..).unwrap_or_default());
     for at in braces.map(|found| from + found) {
@@ -183,7 +183,7 @@ fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<Object> {
             continue;
         }
         met.open.clear();
-        met.member = Has::NOTHING;
+        met.member = MemberSet::NOTHING;
         let end = match json::walk(text, at, &mut met) {
             Ok(end) | Err(json::Malformed { at: end }) => end,
         };
@@ -195,45 +195,45 @@ fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<Object> {
 
 /// The objects that walks meet.
 #[derive(Default)]
-struct Objects {
+struct ObjectFinder {
     /// Positions at which an object was met: one bit each.
     met: Vec<u64>,
     /// Those the walk is in, outermost first.
-    open: Vec<(u32, Has)>,
+    open: Vec<(u32, MemberSet)>,
     /// The member of the innermost one whose value is next, if it matters.
-    member: Has,
-    found: Vec<Object>,
+    member: MemberSet,
+    found: Vec<WholeObject>,
 }
 
-impl Objects {
+impl ObjectFinder {
     fn has_met(&self, at: usize) -> bool {
         let word = self.met.get(at / 64).copied().unwrap_or_default();
         word >> (at % 64) & 1 == 1
     }
 }
 
-impl Visitor for Objects {
+impl Visitor for ObjectFinder {
     fn open(&mut self, at: usize, is_object: bool) {
         if let (Some((_, has)), true) = (self.open.last_mut(), self.member.0 != 0) {
             has.set(self.member, false);
         }
-        self.member = Has::NOTHING;
+        self.member = MemberSet::NOTHING;
         if is_object {
             if let Some(word) = self.met.get_mut(at / 64) {
                 *word |= 1 << (at % 64);
             }
             let start = u32::try_from(at).unwrap_or(u32::MAX);
-            self.open.push((start, Has::NOTHING));
+            self.open.push((start, MemberSet::NOTHING));
         }
     }
 
     fn key(&mut self, text: &[u8], key: &Key) {
         self.member = match &*key.name(text) {
-            b"type" => Has::TYPE,
-            b"id" => Has::ID,
-            b"parentId" => Has::PARENT,
-            b"timestamp" => Has::TIMESTAMP,
-            _ => Has::NOTHING,
+            b"type" => MemberSet::TYPE,
+            b"id" => MemberSet::ID,
+            b"parentId" => MemberSet::PARENT,
+            b"timestamp" => MemberSet::TIMESTAMP,
+            _ => MemberSet::NOTHING,
         };
     }
 
@@ -246,27 +246,28 @@ impl Visitor for Objects {
         let is_string = raw.first() == Some(&b'"');
         has.set(
             member,
-            is_string || member.all(Has::PARENT) && raw == b"null",
+            is_string || member.all(MemberSet::PARENT) && raw == b"null",
         );
-        if member.all(Has::TYPE) {
+        if member.all(MemberSet::TYPE) {
             has.set(
-                Has::SESSION,
+                MemberSet::SESSION,
                 is_string && json::string(raw).is_some_and(|kind| kind == "session"),
             );
         }
     }
 
     fn close(&mut self, end: usize, is_object: bool) {
-        self.member = Has::NOTHING;
+        self.member = MemberSet::NOTHING;
         if !is_object {
             return;
         }
         let Some((start, has)) = self.open.pop() else {
             return;
         };
-        let may_be_a_line = has.all(Has::TYPE.with(Has::TIMESTAMP)) || has.all(Has::HEADER);
+        let may_be_a_line =
+            has.all(MemberSet::TYPE.with(MemberSet::TIMESTAMP)) || has.all(MemberSet::HEADER);
         if may_be_a_line {
-            self.found.push(Object {
+            self.found.push(WholeObject {
                 start: start as usize,
                 end,
                 has,
