@@ -60,8 +60,8 @@ impl Cache {
         self.root.subfolder(OsStr::new(FOLDER))
     }
 
-    /// Opens a file and checks its table; `None` if it is missing, has another format, is damaged, or can have
-    /// been written by somebody else. Each block is checked when it is read.
+    /// Opens a file and checks its table; `None` if it is missing, has another format, is damaged, or may have
+    /// been written by another user. Each block is checked when it is read.
     pub fn open(&self, name: &str, format: &Format) -> Option<CacheFile> {
         let file = self.private(name)?;
         let table_end = file.metadata().ok()?.len().checked_sub(FOOTER as u64)?;
@@ -173,7 +173,7 @@ pub struct CacheFile {
     pub blocks: Vec<Block>,
 }
 
-/// Where a block is in its file, and what its bytes are checked against.
+/// The place of a block in its file, and its checksum.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     offset: u64,

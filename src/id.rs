@@ -59,7 +59,7 @@ pub const MAX_ID_BYTES: usize = 128;
 pub const PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
 
 /// Whether `text` is an id a client may choose: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`, at
-/// most 128 bytes (storage.md §1).
+/// most 128 bytes (session-file.md §1).
 pub fn is_valid(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {

@@ -178,7 +178,7 @@ impl<T> Default for Slots<T> {
     }
 }
 
-/// What the caller does next.
+/// The caller's next step.
 enum Turn<T> {
     Take(Done<T>),
     Work(usize),

@@ -248,7 +248,7 @@ fn diagnostics(screen: &mut Screen, found: &[Diagnostic]) -> io::Result<()> {
     Ok(())
 }
 
-/// What the damage means for users of the session.
+/// The consequence of the damage for users of the session.
 fn meaning(damage: Damage) -> &'static str {
     match damage {
         Damage::TornTail => {

@@ -1,4 +1,4 @@
-//! Appending: lock, refresh, one write (storage.md §3). The only place that writes entries.
+//! Appending: lock, refresh, one write (session-file.md §3). The only place that writes entries.
 //!
 //! It truncates nothing, continues no short write and repeats no failed sync: what is in the file stays there,
 //! and each failure is reported.
@@ -6,7 +6,7 @@
 use super::header::CURRENT_VERSION;
 use super::lines;
 use super::{FileLog, Log, OpenFile, Standing, Store};
-use crate::bytes::index;
+use crate::bytes::{index, part};
 use crate::error::{Error, Kind, Result};
 use crate::os::file;
 use crate::os::handle::{Access, Handle};
@@ -89,9 +89,9 @@ impl Log {
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         match &mut self.store {
             Store::File(log) if log.open.is_none() => {
-                let landed = log.write_first(new)?;
+                let outcome = log.write_first(new)?;
                 self.ingest.lines = 1;
-                Ok(landed)
+                Ok(outcome)
             }
             Store::File(log) => log.write(lock, new),
             Store::Memory(memory) => {
@@ -114,36 +114,36 @@ impl Log {
 
     /// Appends to an ephemeral log that nobody else uses yet.
     pub fn fill(&mut self, tree: &mut Tree, lines: Vec<Vec<u8>>) -> Result<()> {
-        let landed = self.write(&Lock { file: None }, lines)?;
-        self.take_in(tree, &landed).map(|_| ())
+        let outcome = self.write(&Lock { file: None }, lines)?;
+        self.take_in(tree, &outcome).map(|_| ())
     }
 
     /// Bytes that other writers appended before this write and that are not in the tree yet.
-    pub fn unread_before(&self, landed: &WriteOutcome) -> u64 {
+    pub fn unread_before(&self, outcome: &WriteOutcome) -> u64 {
         match &self.store {
-            Store::File(log) => landed.start.saturating_sub(log.end),
+            Store::File(log) => outcome.start.saturating_sub(log.end),
             Store::Memory(_) => 0,
         }
     }
 
     /// Adds the lines of the file up to the end of this write to the tree; returns how many of the written
     /// lines are there whole.
-    pub fn take_in(&mut self, tree: &mut Tree, landed: &WriteOutcome) -> Result<usize> {
+    pub fn take_in(&mut self, tree: &mut Tree, outcome: &WriteOutcome) -> Result<usize> {
         if let Store::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
-            let read = log.read_until(tree, &mut self.ingest, landed.start);
+            let read = log.read_until(tree, &mut self.ingest, outcome.start);
             tree.moves_mut().pause(false);
             self.ingest.foreign = false;
             read?;
         }
         let bodies = self.bodies();
-        let mut offset = landed.start;
+        let mut offset = outcome.start;
         let mut whole = 0;
-        for line in &landed.lines {
+        for line in &outcome.lines {
             let end = offset + line.len() as u64;
-            let landed_end = landed.start + landed.bytes as u64;
-            if end > landed_end {
+            let write_end = outcome.start + outcome.bytes as u64;
+            if end > write_end {
                 break;
             }
             let line = lines::RawLine {
@@ -153,12 +153,12 @@ impl Log {
                 terminated: true,
             };
             self.ingest.line(tree, &bodies, &line)?;
-            offset = landed_end.min(end + 1);
+            offset = write_end.min(end + 1);
             whole += 1;
         }
         if let Store::File(log) = &mut self.store {
             log.end = offset;
-            log.ends_in_break = landed.ends_in_break || whole < landed.lines.len();
+            log.ends_in_break = outcome.ends_in_break || whole < outcome.lines.len();
         }
         Ok(whole)
     }
@@ -256,7 +256,7 @@ impl FileLog {
             Err(error) => return Err(self.failed("write", &error)),
         };
         let end = self.end_of_write(file, written)?;
-        let landed = |failure, ends_in_break| WriteOutcome {
+        let outcome = |failure, ends_in_break| WriteOutcome {
             start: end - written as u64 + lead as u64,
             bytes: written.saturating_sub(lead),
             lines: new,
@@ -266,23 +266,23 @@ impl FileLog {
             ends_in_break,
         };
         if written == text.len() {
-            return Ok(landed(None, true));
+            return Ok(outcome(None, true));
         }
-        let rest = text.get(written..).unwrap_or_default();
+        let rest = part(&text, written..);
         let fragment = !text
             .get(..written)
-            .is_some_and(|landed| landed.ends_with(b"\n"));
+            .is_some_and(|outcome| outcome.ends_with(b"\n"));
         let closed = !fragment || write_once(file, b"\n").is_ok_and(|count| count == 1);
         if rest == b"\n" {
             // Only the last line break is missing: every line is there, and the next append begins with a
             // break.
-            return Ok(landed(None, closed));
+            return Ok(outcome(None, closed));
         }
         if !closed {
             tracing::warn!("a fragment of an entry could not be closed with a line break");
         }
         let failure = full("the entry could not be written whole");
-        Ok(landed(Some(failure), true))
+        Ok(outcome(Some(failure), true))
     }
 
     /// Offset of the end of this write in the file.

@@ -6,7 +6,7 @@
 use super::body::Bodies;
 use super::ingest::Ingest;
 use super::{FileLog, Log, OpenFile, OpenedLog, lines};
-use crate::bytes::index;
+use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::os::file::{self, Location};
 use crate::os::handle::{Access, Handle};
@@ -172,7 +172,7 @@ struct Chunk {
 
 impl Chunk {
     fn write_to(&self, mut file: &File) -> io::Result<()> {
-        file.write_all(self.bytes.get(..self.filled).unwrap_or_default())
+        file.write_all(part(&self.bytes, ..self.filled))
     }
 }
 

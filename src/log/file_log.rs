@@ -176,7 +176,7 @@ impl FileLog {
             if let Some(division) = division {
                 self.scan(&file, size, division, (tree, ingest, &bodies), cancel)?;
             }
-            // What is left, or the one line that the scan cannot handle.
+            // The rest, or the one line that the scan cannot handle.
             let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
             let mut lines =
                 Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK))

@@ -159,11 +159,11 @@ impl Log {
         tree: &mut Tree,
         lines: Vec<Vec<u8>>,
     ) -> Result<Option<Arc<File>>> {
-        let landed = self.write(lock, lines)?;
+        let outcome = self.write(lock, lines)?;
         self.refresh(tree)?;
-        match landed.failure {
+        match outcome.failure {
             Some(failure) => Err(failure),
-            None => Ok(landed.file),
+            None => Ok(outcome.file),
         }
     }
 }

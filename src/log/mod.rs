@@ -89,7 +89,7 @@ pub enum Standing {
 }
 
 impl Log {
-    /// Opens and reads a session file. Never writes (storage.md §2).
+    /// Opens and reads a session file. Never writes (session-file.md §2).
     pub fn open(at: Location) -> Result<OpenedLog> {
         Self::open_unless(at, &Cancel::new())
     }
@@ -195,7 +195,7 @@ impl Log {
         matches!(&self.store, Store::File(FileLog { open: Some(_), .. }))
     }
 
-    /// Whether other processes may append at the same time (storage.md §3).
+    /// Whether other processes may append at the same time (session-file.md §3).
     pub fn is_multi_writer(&self) -> bool {
         match &self.store {
             Store::File(log) => log.at.folder.is_multi_writer(),

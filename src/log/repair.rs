@@ -12,6 +12,7 @@ use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::rewrite::{self, copy_range};
 use super::{Log, OpenedLog, Standing, Store};
+use crate::bytes::part;
 use crate::entry::{Line, scan};
 use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
@@ -199,7 +200,7 @@ fn kept(text: &[u8], start: u64, header: Place) -> (Vec<(u64, u64)>, usize) {
         .into_iter()
         .filter(|piece| piece.whole)
     {
-        let bytes = text.get(span.clone()).unwrap_or_default();
+        let bytes = part(text, span.clone());
         let offset = start + span.start as u64;
         let is_kept = match scan::scan_line(String::from_utf8_lossy(bytes).as_bytes()) {
             Ok(Line::Header(_)) => offset == header.offset,

@@ -8,6 +8,7 @@ use super::ingest::trimmed;
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::{FileLog, Log, Store};
+use crate::bytes::part;
 use crate::entry::{BadLine, Line, scan};
 use crate::error::{Error, Result};
 use crate::json;
@@ -155,7 +156,9 @@ pub(super) fn copy_range(
     while copied < len {
         let wanted = usize::try_from(len - copied).unwrap_or(usize::MAX);
         let length = buffer.len().min(wanted);
-        let room = buffer.get_mut(..length).unwrap_or_default();
+        let Some(room) = buffer.get_mut(..length) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
         file.read_exact_at(room, offset + copied)?;
         out.write_all(room)?;
         copied += length as u64;
@@ -239,7 +242,7 @@ impl<'a> Migration<'a> {
         let mut entries = Vec::new();
         for Piece { span, whole } in recover(text, Some(self.bodies.version())).pieces {
             let at = offset + span.start as u64;
-            let stored = text.get(span).unwrap_or_default();
+            let stored = part(text, span);
             let lossy = String::from_utf8_lossy(stored);
             let scanned = scan::scan_line(lossy.as_bytes());
             if !whole || !matches!(scanned, Ok(Line::Entry(_))) {
@@ -267,7 +270,7 @@ impl<'a> Migration<'a> {
             return write_rest(out, line);
         }
         let at = |piece: &Piece| start + piece.span.start as u64;
-        let bytes = |piece: &Piece| text.get(piece.span.clone()).unwrap_or_default();
+        let bytes = |piece: &Piece| part(text, piece.span.clone());
         let is_header = |piece: &Piece| header.is_some_and(|header| header.offset == at(piece));
         let mut pieces = self.pieces(text, start);
         if let Some(header) = header {

@@ -219,7 +219,7 @@ impl Folder {
         &self.path
     }
 
-    /// Whether several processes may append to files in it (storage.md §3).
+    /// Whether several processes may append to files in it (session-file.md §3).
     pub fn is_multi_writer(&self) -> bool {
         self.fd().is_ok_and(|fd| is_multi_writer(&fd))
     }

@@ -299,7 +299,7 @@ fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
     }
 }
 
-/// What the entries of a file contribute to its row.
+/// The row's data that comes from the entries of a file.
 #[derive(Default)]
 struct RowContent {
     last_said: LastMessageTime,

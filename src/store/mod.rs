@@ -250,7 +250,14 @@ impl Store {
                 && !kind.is_file()
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
-                let mut names = folder.list().unwrap_or_default();
+                let mut names = match folder.list() {
+                    Ok(names) => names,
+                    Err(error) => {
+                        let folder = folder.path().display();
+                        tracing::warn!(%error, "sessions in {folder} are not listed");
+                        continue;
+                    }
+                };
                 if names.iter().any(|(name, _)| temporary::is_temporary(name)) {
                     self.tidy(Arc::clone(&folder));
                 }

@@ -9,6 +9,7 @@ use super::lines;
 use super::migrate;
 use super::parallel_scan::ScannedLine;
 use super::recover::{Recovered, recover};
+use crate::bytes::part;
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
@@ -227,7 +228,7 @@ impl Ingest {
             at.flags.set(Flags::RECOVERED);
         }
         for piece in pieces {
-            let bytes = text.get(piece.span.clone()).unwrap_or_default();
+            let bytes = part(text, piece.span.clone());
             if !piece.whole {
                 let last = piece.span.end == text.len();
                 let damage = match terminated {
@@ -294,7 +295,7 @@ impl Ingest {
             Line::Entry(envelope) => {
                 let header = self.header.as_ref().ok_or_else(header_missing)?;
                 let version_1 = header.version < 2;
-                let text = at.text.get(span).unwrap_or_default();
+                let text = part(at.text, span);
                 self.entry(at, &envelope, text, place, version_1)
             }
         }

@@ -1,13 +1,14 @@
-//! What a damaged line still holds: whole objects, and the pieces between them (storage.md §2).
+//! Recovers the whole objects on a damaged line, and the torn pieces between them (session-file.md §2).
 //!
-//! Every reader of a session file asks here, so that opening, listing, repairing and migrating recover the
-//! same. It finds every whole entry, wherever the damage leaves one, and takes time linear in the line.
+//! Opening, listing, repairing and migrating all call this, so they recover the same. It finds every whole
+//! entry, wherever the damage leaves one, in time linear in the line.
 //!
-//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the
-//! start of a value before. A walk that did has found where the object ends, or has failed where it fails.
-//! A brace that a running walk has not met so stands in a string of that walk. A walk from there reads as
-//! text what the other reads as strings, until one of them fails; so at most two walks pass any byte.
+//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the start
+//! of a value. A walk that met it knows where the object ends, or where it fails. A brace that a running walk
+//! has not met is inside a string of that walk. A walk from there reads as text what the other reads as
+//! strings, until one of them fails; so at most two walks pass any byte.
 
+use crate::bytes::part;
 use crate::entry::{Line, scan};
 use crate::json::{self, Key, Span, Visitor};
 use std::ops::Range;
@@ -91,9 +92,9 @@ impl Recovered {
     }
 
     /// Adds what a part of the line holds, in a session of this version.
-    fn push_parts(&mut self, text: &[u8], part: Range<usize>, version: u64) {
-        let start = part.start;
-        let parts = recover(text.get(part).unwrap_or_default(), Some(version));
+    fn push_parts(&mut self, text: &[u8], span: Range<usize>, version: u64) {
+        let start = span.start;
+        let parts = recover(part(text, span), Some(version));
         self.steps += parts.steps;
         for Piece { span, whole } in parts.pieces {
             self.push(start + span.start..start + span.end, whole);
@@ -177,7 +178,7 @@ fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
         met: vec![0; text.len() / 64 + 1],
         ..ObjectFinder::default()
     };
-    let braces = memchr::memchr_iter(b'{', text.get(from..).unwrap_or_default());
+    let braces = memchr::memchr_iter(b'{', part(text, from..));
     for at in braces.map(|found| from + found) {
         if met.has_met(at) {
             continue;
@@ -242,7 +243,7 @@ impl Visitor for ObjectFinder {
         let Some((_, has)) = self.open.last_mut().filter(|_| member.0 != 0) else {
             return;
         };
-        let raw = text.get(value).unwrap_or_default();
+        let raw = part(text, value);
         let is_string = raw.first() == Some(&b'"');
         has.set(
             member,

@@ -29,7 +29,7 @@ const KEEP: usize = 4096;
 /// Pause before writing again to an output that another process made non-blocking.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// What happens to a message while more than the limit is unread.
+/// The rule for a message while more than the limit is unread.
 #[derive(Debug, Clone)]
 pub enum Class {
     /// Never dropped: responses, questions, `event_resolved`, `session_tree`, lifecycle.
