@@ -44,7 +44,7 @@ const NO_TIME: Millis = Millis::MIN;
 
 /// Where a line stands in the file, without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PagePosition {
+pub struct FilePlace {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// Bytes.
@@ -384,9 +384,9 @@ impl Tree {
         Some(self.row(node).timestamp).filter(|at| *at != NO_TIME)
     }
 
-    pub fn place(&self, node: Node) -> PagePosition {
+    pub fn place(&self, node: Node) -> FilePlace {
         let row = self.row(node);
-        PagePosition {
+        FilePlace {
             offset: row.offset,
             len: row.len,
         }
@@ -644,7 +644,7 @@ impl Tree {
         id: &str,
         parent: &Parent<'_>,
         envelope: &Envelope<'_>,
-        place: PagePosition,
+        place: FilePlace,
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
@@ -674,7 +674,7 @@ impl Tree {
         (id, hash): (&str, IdHash),
         parent: &Parent<'_>,
         facts: &Copied,
-        place: PagePosition,
+        place: FilePlace,
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
@@ -718,7 +718,7 @@ impl Tree {
         id: &str,
         parent: Option<Node>,
         facts: Copied,
-        place: PagePosition,
+        place: FilePlace,
     ) -> Option<Node> {
         let hash = self.hasher.hash(id);
         let node = self.add(id, hash, facts.kind, place, facts.flags)?;
@@ -766,7 +766,7 @@ impl Tree {
         id: &str,
         hash: IdHash,
         kind: Kind,
-        place: PagePosition,
+        place: FilePlace,
         flags: Flags,
     ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
@@ -794,7 +794,7 @@ impl Tree {
     /// A later line with the id of `node` and other bytes: its body counts, with the first one's
     /// place in the order and the first one's parent (storage.md §2). Nothing changes if one of the
     /// two is a leaf record.
-    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: PagePosition) {
+    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {
             if let Some(target) = self.labelled.remove(&node) {
