@@ -329,14 +329,14 @@ impl Builder {
             method: "initialize".into(),
             message: error.to_string(),
         };
-        let actual = answer
+        let spoken = answer
             .parse::<VersionMember>()
             .map_err(unexpected)?
             .protocol_version;
-        if actual != PROTOCOL_VERSION {
+        if spoken != PROTOCOL_VERSION {
             return Err(Error::VersionMismatch {
                 expected: PROTOCOL_VERSION,
-                actual,
+                spoken,
             });
         }
         answer.parse().map_err(unexpected)

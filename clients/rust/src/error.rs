@@ -38,12 +38,12 @@ pub enum Error {
     },
 
     /// The daemon speaks another version of the protocol.
-    #[error("the daemon speaks protocol version {actual}, this client speaks {expected}")]
+    #[error("the daemon speaks protocol version {spoken}, this client speaks {expected}")]
     VersionMismatch {
         /// This client's version.
         expected: u64,
         /// The daemon's version.
-        actual: u64,
+        spoken: u64,
     },
 
     /// The daemon could not be started.

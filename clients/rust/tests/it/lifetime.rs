@@ -247,10 +247,10 @@ async fn a_daemon_of_another_protocol_version_is_refused() {
     daemon.answer(&request, result).await;
     daemon.close_output().await;
     let error = soon(client).await.unwrap().unwrap_err();
-    let Error::VersionMismatch { expected, actual } = error else {
+    let Error::VersionMismatch { expected, spoken } = error else {
         panic!("{error}");
     };
-    assert_eq!((expected, actual), (1, 2));
+    assert_eq!((expected, spoken), (1, 2));
     let text = error.to_string();
     assert_eq!(
         text,
