@@ -30,7 +30,7 @@ end
 
 return {
   {
-    'initialize returns the daemon\'s name, and its schema is that of the types',
+    "initialize returns the daemon's name, and its schema is that of the types",
     function(t)
       local client = t.client({ summarizer = 'outline' })
       equal(client.server.protocolVersion, protocol.version)
