@@ -444,7 +444,7 @@ function M.start(options, callback)
   self:request('initialize', params, function(err, server)
     local spoken = server and server.protocolVersion
     if not err and spoken ~= protocol.version then
-      local text = 'the daemon speaks protocol version %s, this client %d'
+      local text = 'the daemon speaks protocol version %s, this client speaks %d'
       local details = { expected = protocol.version, spoken = spoken }
       err =
         errors.new('versionMismatch', text:format(vim.inspect(spoken), protocol.version), details)
