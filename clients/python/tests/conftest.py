@@ -33,7 +33,7 @@ def converse(client: Client) -> str:
 
 
 async def converse_async(client: AsyncClient) -> str:
-    """The same, for asyncio."""
+    """Create the same session with asyncio."""
     session_id = (await client.create_session())["session"]["sessionId"]
     for entry_id in ("u1", "a1", "u2", "a2"):
         said = message(entry_id)

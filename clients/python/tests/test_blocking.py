@@ -80,9 +80,7 @@ def test_none_is_sent_where_null_is_a_position(client: Client) -> None:
     assert [entry["id"] for entry in roots] == ["u1", root["entryId"]]
 
 
-def test_errors_have_a_kind_details_and_retryable(
-    client: Client, tmp_path: Path
-) -> None:
+def test_errors_have_a_kind_details_and_retryable(client: Client, tmp_path: Path) -> None:
     def failure(call: Callable[[], object]) -> TreelinedError:
         with pytest.raises(TreelinedError) as caught:
             call()
