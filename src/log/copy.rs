@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::os::file::{self, Location};
 use crate::os::handle::{Access, Handle};
 use crate::os::temporary::Temporary;
-use crate::tree::{Copied, Place, Tree};
+use crate::tree::{Place, PlainFacts, Tree};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Verbatim<'a> {
     /// In the source.
     pub place: Place,
     pub id: &'a str,
-    pub facts: Copied,
+    pub facts: PlainFacts,
 }
 
 /// What a finished draft has become.

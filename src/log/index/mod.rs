@@ -15,7 +15,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
-use crate::tree::image::{Image, LEN_BYTES, ROW_BYTES, Rows, Table};
+use crate::tree::image::{IdTable, Image, LEN_BYTES, ROW_BYTES, RowReader};
 use crate::tree::{Place, Tree};
 use std::fs::File;
 
@@ -197,8 +197,8 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
             return None;
         }
         let tree = std::thread::scope(|scope| {
-            let table = scope.spawn(|| Table::of(head.count, &id_lens, &ids));
-            let mut rows = Rows::with_capacity(head.count);
+            let table = scope.spawn(|| IdTable::of(head.count, &id_lens, &ids));
+            let mut rows = RowReader::with_capacity(head.count);
             contents.pass(rows_len, ROW_BYTES, |bytes| {
                 rows.take(bytes, &id_lens, head.end)
             })?;

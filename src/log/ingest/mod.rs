@@ -11,7 +11,7 @@ use super::recover::{Recovered, recover};
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
-use crate::tree::{Copied, Flags, Node, Place, Tree};
+use crate::tree::{Flags, Node, Place, PlainFacts, Tree};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -169,7 +169,7 @@ impl Ingest {
         tree: &mut Tree,
         id: &str,
         parent: Option<Node>,
-        facts: Copied,
+        facts: PlainFacts,
         place: Place,
     ) -> Result<Node> {
         self.lines += 1;

@@ -15,7 +15,7 @@ use super::lines;
 use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
 use crate::lock::lock;
-use crate::tree::{Copied, IdHash, IdHasher};
+use crate::tree::{IdHash, IdHasher, PlainFacts};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -188,7 +188,7 @@ pub struct Sound<'s> {
     pub hash: IdHash,
     /// `None`: null.
     pub parent: Option<&'s str>,
-    pub facts: &'s Copied,
+    pub facts: &'s PlainFacts,
     /// Of the entry in its line.
     pub start: u32,
     /// Of the entry, in bytes.
@@ -242,7 +242,7 @@ struct Found {
 /// A [`Sound`], its ids elsewhere.
 struct FoundSound {
     hash: IdHash,
-    facts: Copied,
+    facts: PlainFacts,
     id_len: u32,
     parent_len: Option<u32>,
     start: u32,
@@ -381,7 +381,7 @@ impl Work<'_> {
         let Ok(Line::Entry(envelope)) = scan::scan_line(line) else {
             return None;
         };
-        let facts = Copied::of(&envelope)?;
+        let facts = PlainFacts::of(&envelope)?;
         let id = envelope.id.as_deref()?;
         let parent = match &envelope.parent {
             Parent::Absent => return None,
