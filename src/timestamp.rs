@@ -46,8 +46,7 @@ fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     if !(0..=9999).contains(&year) {
         return None;
     }
-    // A decimal digit.
-    let digit = |value: i64, power: i64| b'0' + (value / power % 10) as u8;
+    let digit = |value: i64, power: i64| b'0' + u8::try_from(value / power % 10).unwrap_or(0);
     let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
     let second = millis / 1000 % 60;
     Some([

@@ -2,7 +2,7 @@
 //! (protocol.md §3, §9).
 
 use super::path_rules::PathRules;
-use super::{IdAllocator, line, push_one_line, push_raw_member, push_text_member, validate};
+use super::{IdAllocator, line, push_raw_member, push_text_member, validate};
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{self, EntryId, Source};
@@ -180,7 +180,7 @@ impl NewEntry {
                 members.extend_from_slice(object.get(key).unwrap_or_default());
                 members.push(b':');
                 let start = members.len();
-                push_one_line(&mut members, value);
+                json::push_one_line(&mut members, value);
                 if member.is(object, "label") || member.is(object, "name") {
                     names.push((member.is(object, "label"), start..members.len()));
                 }

@@ -113,22 +113,11 @@ pub fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
 /// Appends `,"name":` and raw JSON, whose line breaks become spaces.
 pub fn push_raw_member(members: &mut Vec<u8>, name: &str, raw: &[u8]) {
     push_member_name(members, name);
-    push_one_line(members, raw);
+    json::push_one_line(members, raw);
 }
 
 fn push_member_name(members: &mut Vec<u8>, name: &str) {
     members.push(b',');
     json::push_string(members, name);
     members.push(b':');
-}
-
-/// Raw JSON on one line, otherwise byte for byte: a line break can only stand between tokens.
-pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-        out.extend_from_slice(rest.get(..at).unwrap_or_default());
-        out.push(b' ');
-        rest = rest.get(at + 1..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
 }

@@ -38,7 +38,7 @@ pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<Plann
             line = json::with_member(&line, name, &value);
         }
         let mut one_line = Vec::with_capacity(line.len());
-        super::push_one_line(&mut one_line, &line);
+        json::push_one_line(&mut one_line, &line);
         planned.lines.push(one_line);
         parent_id = Some(copy_id.as_str().to_owned());
         planned.entry_ids.push(copy_id);

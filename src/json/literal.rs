@@ -316,7 +316,7 @@ fn skip_blocks(
             _ => Err(Malformed { at }),
         };
     }
-    skip_words(text, at - carry as usize, escaped)
+    skip_words(text, at - usize::from(carry != 0), escaped)
 }
 
 /// As `skip_on`, eight bytes at a time: where the text ends within the next block.

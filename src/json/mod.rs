@@ -19,8 +19,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use edit::{
-    push_raw, push_string, push_strings, push_utf8, quoted, quoted_or_null, splice, with_member,
-    without_member,
+    push_one_line, push_raw, push_string, push_strings, push_utf8, quoted, quoted_or_null, splice,
+    with_member, without_member,
 };
 use literal::skip_string;
 pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
@@ -510,4 +510,10 @@ fn leading_digits(bytes: [u8; 8]) -> usize {
     let upper = word & (EACH * 0xf0) ^ (EACH * 0x30);
     let upper_of_more = word.wrapping_add(EACH * 6) & (EACH * 0xf0) ^ (EACH * 0x30);
     ((upper | upper_of_more).trailing_zeros() / 8) as usize
+}
+
+/// `number` without its fraction; the ends of the range for larger and smaller numbers, 0 for NaN.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn saturated(number: f64) -> u64 {
+    number as u64
 }

@@ -309,10 +309,9 @@ fn cases(folded: &[u8]) -> Vec<Vec<u8>> {
 /// How common a byte is in what agents write, roughly.
 fn commonness(byte: u8) -> u32 {
     const ORDER: &[u8] = b"zqxjkvbpygwfmuclhdrsianot e";
-    match ORDER.iter().position(|common| *common == byte) {
-        Some(at) => at as u32 + 2,
-        None => 1,
-    }
+    let mut ranks = (2..).zip(ORDER);
+    let found = ranks.find(|(_, common)| **common == byte);
+    found.map_or(1, |(rank, _)| rank)
 }
 
 /// Whether the line has an escape of four digits that stands for anything but a control character, as

@@ -48,12 +48,12 @@ impl Tree {
         }
         let mut rows = Vec::with_capacity(self.rows.len() * ROW_BYTES);
         let mut id_lens = Vec::with_capacity(self.rows.len() * LEN_BYTES);
-        for (number, row) in self.rows.iter().enumerate() {
-            if row.parent != NONE && row.parent as usize >= number {
+        for (row, number) in self.rows.iter().zip(0..) {
+            if row.parent != NONE && row.parent >= number {
                 return None;
             }
             rows.extend_from_slice(&row.stored());
-            let id = id_of(&self.rows, &self.ids, number as u32)?;
+            let id = id_of(&self.rows, &self.ids, number)?;
             id_lens.extend_from_slice(&u16::try_from(id.len()).ok()?.to_le_bytes());
         }
         Some(Image {
@@ -149,14 +149,14 @@ impl NodeRow {
     /// `None` if the bytes are no row.
     #[inline]
     fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32) -> Option<Self> {
-        let (first, rest) = bytes.split_first_chunk::<16>()?;
+        let (offset, rest) = bytes.split_first_chunk::<8>()?;
+        let (timestamp, rest) = rest.split_first_chunk::<8>()?;
         let (len, rest) = rest.split_first_chunk::<4>()?;
         let (parent, last) = rest.split_first_chunk::<4>()?;
         let &[low, high, kind, role] = last.first_chunk::<4>()?;
-        let first = u128::from_le_bytes(*first);
         Some(Self {
-            offset: first as u64,
-            timestamp: (first >> 64) as u64 as Millis,
+            offset: u64::from_le_bytes(*offset),
+            timestamp: Millis::from_le_bytes(*timestamp),
             len: u32::from_le_bytes(*len),
             parent: u32::from_le_bytes(*parent),
             flags: Flags(u16::from_le_bytes([low, high])),
@@ -213,6 +213,8 @@ impl IdTable {
 fn by_neighbourhood(hashes: &[IdHash]) -> Option<Vec<(IdHash, u32)>> {
     let places = hashes.len().max(PARTS).next_power_of_two();
     let shift = places.trailing_zeros() - PARTS.trailing_zeros();
+    // The table takes the low bits as well.
+    #[allow(clippy::cast_possible_truncation)]
     let part = |hash: IdHash| (hash.wide() as usize & (places - 1)) >> shift;
     let mut sizes = [0; PARTS];
     for hash in hashes {

@@ -160,13 +160,13 @@ impl Tree {
     /// The entries from this number in file order on.
     pub fn entries_from(&self, first: usize) -> impl DoubleEndedIterator<Item = Node> + '_ {
         (first..self.rows.len())
-            .map(|number| Node(number as u32))
+            .map(|number| Node(number32(number)))
             .filter(|node| self.kind(*node) != Kind::LeafRecord)
     }
 
     /// The node at this number in file order.
     pub fn node(&self, number: usize) -> Option<Node> {
-        (number < self.rows.len()).then_some(Node(number as u32))
+        (number < self.rows.len()).then(|| Node(number32(number)))
     }
 
     // A node is only made by the tree it indexes, and rows are never removed.
@@ -539,6 +539,12 @@ impl Tree {
             self.origin = self.revision;
         }
     }
+}
+
+/// A number or count of nodes in 32 bits: a tree refuses more nodes.
+pub(crate) fn number32(count: usize) -> u32 {
+    debug_assert!(u32::try_from(count).is_ok(), "{count} nodes");
+    u32::try_from(count).unwrap_or(NONE)
 }
 
 fn some(at: u32) -> Option<Node> {

@@ -98,8 +98,9 @@ fn taken_for(subject: Subject) -> [u8; 3] {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &str) {
-    // An extract too long for this is not kept.
-    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    // A text that is too long for 16 bits makes the extract too long to be kept.
+    let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(text.as_bytes());
 }
 

@@ -5,7 +5,7 @@
 
 use super::preview::Subject;
 use crate::entry::{Kind, Role};
-use crate::tree::{Flags, Node, Place, Tree};
+use crate::tree::{Flags, Node, Place, Tree, number32};
 
 /// Which entries are shown (`filter` of protocol.md §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -146,8 +146,7 @@ impl Outline {
         let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
         while let Some((mut node, mut parent)) = open.pop() {
             loop {
-                // Items are no more than nodes, whose numbers are 32 bits wide.
-                let item = items.len() as u32;
+                let item = number32(items.len());
                 let is_leaf = Some(node) == leaf;
                 if is_leaf {
                     leaf_item = Some(item as usize);
@@ -213,7 +212,7 @@ impl Outline {
             caller = push_caller(&mut self.callers, tree, node, caller);
             self.items.push(Item {
                 node,
-                parent: self.items.len() as u32 - 1,
+                parent: number32(self.items.len() - 1),
                 caller,
                 kept: keeps(scope.filter, tree, node, node == above),
                 on_active_path: true,
@@ -266,8 +265,7 @@ fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -
         len,
         flags: tree.flags(node),
     });
-    // No more than nodes, whose numbers are 32 bits wide.
-    callers.len() as u32 - 1
+    number32(callers.len() - 1)
 }
 
 /// Adds those above the root of a scope, within reach; the nearest of them.

@@ -519,7 +519,7 @@ fn whole(raw: &[u8]) -> Option<u64> {
     text.parse().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         let is_whole = (0.0..=MAX_EXACT).contains(&number) && number.fract() == 0.0;
-        is_whole.then_some(number as u64)
+        is_whole.then(|| json::saturated(number))
     })
 }
 

@@ -3,7 +3,7 @@
 use super::layout::Outline;
 use crate::entry::{Kind, Role};
 use crate::timestamp::Millis;
-use crate::tree::{Flags, Node, Place, Tree};
+use crate::tree::{Flags, Node, Place, Tree, number32};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -107,7 +107,7 @@ impl Snapshot {
             if snapshot.slots.get(at).is_some() {
                 continue;
             }
-            let number = snapshot.taken.len() as u32;
+            let number = number32(snapshot.taken.len());
             snapshot.slots.set(at, number);
             let node = item.node;
             let id = push(&mut snapshot.text, tree.id(node));

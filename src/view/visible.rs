@@ -4,7 +4,7 @@
 //! Numbers only; needs neither the tree nor the lock.
 
 use super::layout::Outline;
-use crate::tree::Node;
+use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -152,7 +152,7 @@ impl Visible {
             {
                 parent.child_count += 1;
                 let row = Row {
-                    item: (known + at) as u32,
+                    item: number32(known + at),
                     parent: above,
                     depth: parent.depth + 1,
                     child_count: 0,
@@ -161,7 +161,7 @@ impl Visible {
                     on_active_path: true,
                     ..*parent
                 };
-                above = self.rows.len() as u32;
+                above = number32(self.rows.len());
                 self.rows.push(row);
             } else {
                 self.hidden += 1;
@@ -262,8 +262,7 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             nearest.push(above);
             continue;
         }
-        // Rows are no more than nodes, whose numbers are 32 bits wide.
-        let number = rows.len() as u32;
+        let number = number32(rows.len());
         let mut depth = 0;
         if let Some(parent) = rows.get_mut(above as usize) {
             parent.child_count += 1;
@@ -275,7 +274,7 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             elder.has_later_sibling = true;
         }
         rows.push(Row {
-            item: at as u32,
+            item: number32(at),
             parent: above,
             depth,
             indent: 0,

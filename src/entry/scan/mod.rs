@@ -270,11 +270,7 @@ impl<'a> Message<'a> {
         }
         let text = str::from_utf8(self.timestamp).unwrap_or_default();
         let fraction = || number(self.timestamp).filter(|time| time.abs() < MAX_MILLIS);
-        match text
-            .parse()
-            .ok()
-            .or_else(|| fraction().map(|time| time as i64))
-        {
+        match text.parse().ok().or_else(|| fraction().map(whole_millis)) {
             Some(time) => Said::At(time),
             None => Said::WithEntry,
         }
@@ -359,12 +355,18 @@ fn number(raw: &[u8]) -> Option<f64> {
     str::from_utf8(raw).ok()?.parse().ok()
 }
 
+/// `millis`, which is less than [`MAX_MILLIS`], without its fraction.
+#[allow(clippy::cast_possible_truncation)]
+fn whole_millis(millis: f64) -> i64 {
+    millis as i64
+}
+
 /// A whole number, however it is written (`7`, `7.0`, `7e0`); `None` for anything else.
 fn whole(raw: &[u8]) -> Option<u64> {
     let text = str::from_utf8(raw).ok()?;
     text.parse().ok().or_else(|| {
         let value: f64 = text.parse().ok()?;
-        (value >= 0.0 && value.fract() == 0.0).then_some(value as u64)
+        (value >= 0.0 && value.fract() == 0.0).then(|| json::saturated(value))
     })
 }
 
