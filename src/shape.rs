@@ -1,13 +1,13 @@
-//! What a message and its content look like: one table, from which both the check of what clients
-//! append ([`crate::flow::validate`]) and the schema ([`crate::wire`]) are made, so that the two agree.
+//! The members of messages and of content: one table for both the check of appended entries
+//! ([`crate::flow::validate`]) and the schema ([`crate::wire`]), so that the two agree.
 //!
-//! Pure. Members and roles that are not in the table are allowed, and kept.
+//! Members and roles that are not in the table are allowed and kept.
 
 use crate::json::{self, Elements, Malformed, Members};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// What the value of a member may be.
+/// The type of a member's value.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     Text,
@@ -35,9 +35,9 @@ pub struct Member {
 /// An object with known members.
 #[derive(Debug)]
 pub struct Record {
-    /// The value of the member that tells it from others; empty where nothing has to.
+    /// The value of the member that identifies it; empty if there is none.
     pub tag: &'static str,
-    /// In the schema.
+    /// Its name in the schema.
     pub name: &'static str,
     pub description: &'static str,
     pub members: &'static [Member],
@@ -63,7 +63,7 @@ macro_rules! record {
     (@optional) => { false };
 }
 
-/// The messages whose role is known.
+/// The messages with a known role.
 pub const ROLES: &[Record] = &[
     record! { "user" "UserMessage" "What the user says." {
         content Shape::TextOrBlocks, required, "What is said.";
@@ -122,7 +122,7 @@ pub const ROLES: &[Record] = &[
     }},
 ];
 
-/// The blocks of content whose type is known.
+/// The blocks of content with a known type.
 pub const BLOCKS: &[Record] = &[
     record! { "text" "TextBlock" "A piece of text." {
         text Shape::Text, required, "The text.";
@@ -141,7 +141,7 @@ pub const BLOCKS: &[Record] = &[
     }},
 ];
 
-/// What a model used.
+/// The tokens that a model used.
 pub const USAGE: Record = record! { "" "Usage" "What a model used, in tokens and money." {
     input Shape::Number, optional, "Tokens sent, without those from the cache.";
     output Shape::Number, optional, "Tokens received.";
@@ -151,7 +151,7 @@ pub const USAGE: Record = record! { "" "Usage" "What a model used, in tokens and
     cost Shape::Object(&COST), optional, "The price, in dollars.";
 }};
 
-/// What that costs.
+/// The cost of the tokens.
 pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
     input Shape::Number, optional, "Of the tokens sent.";
     output Shape::Number, optional, "Of the tokens received.";
@@ -160,16 +160,16 @@ pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
     total Shape::Number, optional, "In all.";
 }};
 
-/// What is wrong with an object.
+/// A fault of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The path of the member.
     pub member: String,
-    /// What is wrong, and what is accepted.
+    /// The fault, and what is accepted instead.
     pub reason: String,
 }
 
-/// Checks a message: it needs a role, and a known role its members.
+/// Checks a message: it needs a role, and with a known role the members of that role.
 pub fn check_message(message: &[u8]) -> Result<(), Fault> {
     let fault = |member: &str, reason: &str| Fault {
         member: member.to_owned(),
@@ -188,7 +188,7 @@ pub fn check_message(message: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Checks a value by its shape; the member of the fault is the path below the value.
+/// Checks a value by its shape; the fault's member is the path below the value.
 pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
     let fault = |reason: String| Fault {
         member: String::new(),
@@ -215,7 +215,7 @@ pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// An array of objects that each have a type, and what the known types need.
+/// Checks an array of objects that each have a type, and for known types their members.
 fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
     let wrong = || format!("must be {}", accepted(shape));
     let mut elements = Elements::open(value, 0).map_err(|_| wrong())?;
@@ -233,11 +233,11 @@ fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The members of an object that are in the table, each the last one of its name.
+/// The members of an object that are in the table; of duplicates the last one.
 struct Found<'a>(Vec<(&'static str, &'a [u8])>);
 
 impl<'a> Found<'a> {
-    /// Of the object at `at` in one walk, and the position after it.
+    /// Reads the object at `at` in one walk; returns the position after it.
     fn walk(
         text: &'a [u8],
         at: usize,
@@ -299,7 +299,7 @@ fn is_number(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'-' | b'0'..=b'9'))
 }
 
-/// What a shape takes, in words.
+/// The values that a shape accepts, in words.
 fn accepted(shape: Shape) -> String {
     match shape {
         Shape::Text => "a string".into(),
@@ -323,7 +323,7 @@ fn accepted_messages() -> &'static str {
     TEXT.get_or_init(|| listed("role", ROLES))
 }
 
-/// Every record with what it needs, as TypeScript would write it.
+/// All records with their required members, in the notation of TypeScript.
 fn listed(tag: &str, records: &[Record]) -> String {
     let mut text = String::new();
     for record in records {
@@ -354,8 +354,8 @@ mod tests {
         fault.reason
     }
 
-    /// A refusal named one member, and clients had to guess the rest: it names every accepted message,
-    /// and for content every accepted block.
+    /// A refusal named one member only, and clients had to guess the others. It names every accepted
+    /// message, and for content every accepted block.
     #[test]
     fn a_refusal_names_every_accepted_shape() {
         for message in [

@@ -1,14 +1,14 @@
-//! What is known of the tools that agents call: which argument tells what a call does, and which
-//! files it reads or changes.
+//! The well-known tools of agents: the argument that describes a call, and the files that a call reads or
+//! changes.
 //!
-//! Owns the one table of well-known tools, by the names that several agents give them. Pure; reads
-//! raw JSON of any shape, damaged too.
+//! Owns the one table of these tools, by the names that several agents give them. Reads raw JSON of any
+//! shape, damaged too.
 
 use crate::json::{self, Elements, Members};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What a call does to files.
+/// The access of a call to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     None,
@@ -16,12 +16,12 @@ pub enum Access {
     Change,
 }
 
-/// Tools that do the same.
+/// Tools with the same purpose.
 #[derive(Debug)]
 struct Family {
-    /// As [`normalized`] makes them.
+    /// Names as [`normalized`] returns them.
     names: &'static [&'static str],
-    /// The arguments that tell what a call does, the best one first.
+    /// The arguments that describe a call, the best one first.
     telling: &'static [&'static str],
     access: Access,
 }
@@ -39,7 +39,7 @@ const PATHS: &[&str] = &[
     "files",
 ];
 
-/// The arguments in which a patch stands as text.
+/// The arguments that have a patch as text.
 const PATCHES: &[&str] = &["input", "patch", "patchText", "_raw"];
 
 const FAMILIES: &[Family] = &[
@@ -155,12 +155,12 @@ const FAMILIES: &[Family] = &[
     },
 ];
 
-/// A string argument of an unknown tool is short up to so many characters.
+/// Longest argument of an unknown tool that counts as short, in characters.
 const SHORT: usize = 80;
-/// Elements of an argument that are looked at.
+/// Most elements of an argument that are read.
 const MOST_ELEMENTS: usize = 64;
 
-/// What a call says of itself.
+/// A call with its arguments.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
     family: Option<&'static Family>,
@@ -177,8 +177,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The argument that tells what it does, as it stands: any length, any lines. That of an unknown
-    /// tool is its first short string.
+    /// The argument that describes the call, raw: of any length, with any lines. For an unknown tool its
+    /// first short string.
     pub fn summary(&self) -> Option<Cow<'a, str>> {
         let telling = self.family.map_or(&[][..], |family| family.telling);
         let values = telling.iter().filter_map(|name| self.argument(name));
@@ -189,7 +189,7 @@ impl<'a> Call<'a> {
 
     pub fn access(&self) -> Access {
         match self.family.map_or(Access::None, |family| family.access) {
-            // Editors with one tool for both, as Anthropic's and goose's, name it in `command`.
+            // Editors with one tool for both name the operation in `command`.
             Access::Change => match self.text("command") {
                 Some(command) if command == "view" => Access::Read,
                 _ => Access::Change,
@@ -198,7 +198,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The files it reads or changes, as far as its arguments name them.
+    /// The files that it reads or changes, as far as its arguments name them.
     pub fn files(&self) -> BTreeSet<Cow<'a, str>> {
         let mut files = BTreeSet::new();
         if self.access() == Access::None {
@@ -217,7 +217,7 @@ impl<'a> Call<'a> {
         files
     }
 
-    /// The last one of this name, as everywhere.
+    /// Of duplicates the last one counts, as everywhere.
     fn argument(&self, name: &str) -> Option<&'a [u8]> {
         let mut arguments = self.arguments.iter().rev();
         let (_, value) = arguments.find(|(key, _)| **key == *name.as_bytes())?;
@@ -260,8 +260,8 @@ fn family(name: &str) -> Option<&'static Family> {
     families.find(|family| family.names.contains(&&*name))
 }
 
-/// Without what stands before the name proper (`developer__shell`, `container.exec`), its case and
-/// what separates its words.
+/// The name without a prefix (`developer__shell`, `container.exec`), in lower case and without separators
+/// of words.
 fn normalized(name: &str) -> String {
     let own = name.rsplit("__").next().unwrap_or(name);
     let letters = own.chars().filter(|char| char.is_alphanumeric());
@@ -287,7 +287,7 @@ fn strings(array: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
     elements(array).filter_map(json::string)
 }
 
-/// What an argument says: a string, the words of a command, or the text that tells most of an object.
+/// The text of an argument: a string, the words of a command, or the most descriptive text of an object.
 fn told(value: &[u8]) -> Option<Cow<'_, str>> {
     match value.first()? {
         b'"' => json::string(value),
@@ -303,7 +303,7 @@ fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
 }
 
-/// The words of an array, and of `["bash", "-lc", "…"]` what the shell is asked for.
+/// The words of an array; of `["bash", "-lc", "…"]` only the command for the shell.
 fn words(array: &[u8]) -> Option<Cow<'_, str>> {
     let mut words: Vec<_> = strings(array).take(MOST_ELEMENTS).collect();
     match &*words {
@@ -331,8 +331,8 @@ mod tests {
         assert_eq!(call.summary().as_deref().unwrap_or_default(), summary);
     }
 
-    /// A row said `Bash(command="…", description="…")`, as the arguments happened to stand: each tool
-    /// has one that tells what it does, whichever agent calls it and by what name.
+    /// A row said `Bash(command="…", description="…")`, in the order of the arguments. Each tool has one
+    /// argument that describes the call, for all agents and names of the tool.
     #[test]
     fn well_known_tools_tell_by_one_argument() {
         check(
@@ -397,7 +397,7 @@ mod tests {
         check("weather", &arguments, &fits);
         check("mcp__maps__route", r#"{"to":"Ulm"}"#, "Ulm");
         check("weather", r#"{"n":1,"list":["a"]}"#, "");
-        // A known one that lacks its argument is as an unknown one.
+        // A known tool without its argument counts as unknown.
         check("bash", r#"{"command":7,"what":"ls"}"#, "ls");
         for none in ["", "null", "[]", "5", r#""text""#, "{}"] {
             check("bash", none, "");

@@ -1,12 +1,12 @@
-//! What a message's content says: its blocks, its text, the calls in it, and how many tokens it is
-//! likely to be. Reads raw JSON and takes any shape: what is not what it should be says nothing.
+//! The content of a message: its blocks, its text, its calls, and its estimated tokens. Reads raw JSON of
+//! any shape; values of a wrong shape count as absent.
 
 use super::agent::Message;
 use crate::entry::Role;
 use crate::json::{self, Elements};
 use std::borrow::Cow;
 
-/// Tokens an image is taken for (semantics.md §2).
+/// Tokens counted for an image (semantics.md §2).
 pub const IMAGE_TOKENS: u64 = 1200;
 
 /// One block of a content.
@@ -25,12 +25,12 @@ pub enum Block<'a> {
 pub struct Call<'a> {
     pub id: Option<Cow<'a, str>>,
     pub name: Cow<'a, str>,
-    /// Raw JSON, an object if the writer kept to the format; empty where absent.
+    /// Raw JSON, an object if the writer kept to the format; empty if absent.
     pub arguments: &'a [u8],
 }
 
-/// The blocks of a content, raw JSON: a string is one text block, and what is neither a string nor
-/// an array has none. Blocks of unknown types are passed over.
+/// The blocks of a content (raw JSON). A string is one text block; any other value except an array has no
+/// blocks. Blocks of unknown types are skipped.
 pub fn blocks(content: &[u8]) -> impl Iterator<Item = Block<'_>> {
     let text = content.starts_with(b"\"").then_some(Block::Text(content));
     let mut elements = Elements::open(content, 0).ok();
@@ -76,7 +76,7 @@ pub fn text(content: &[u8], separator: &str) -> String {
     joined
 }
 
-/// The content of a message, raw; empty where absent.
+/// The content of a message, raw; empty if absent.
 pub fn of(message: &[u8]) -> &[u8] {
     json::get(message, "content").unwrap_or_default()
 }
@@ -111,12 +111,12 @@ fn characters_of_blocks(content: &[u8]) -> u64 {
         .sum()
 }
 
-/// Characters of a string literal, decoded.
+/// The number of characters of a string literal, decoded.
 fn characters(literal: &[u8]) -> u64 {
     json::chars(literal).count() as u64
 }
 
-/// Characters of raw JSON as it is written.
+/// The number of characters of raw JSON as written.
 fn written(raw: &[u8]) -> u64 {
     raw.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
 }

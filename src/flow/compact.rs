@@ -1,5 +1,5 @@
-//! Compaction: where the context is cut, what the summary is made of, and the entry that is written
-//! (semantics.md §4). Pure; bodies come from the caller, the summary from a summarizer or a client.
+//! Compaction: the cut in the context, the entries to summarize, and the entry that is written
+//! (semantics.md §4). Bodies come from the caller, the summary from a summarizer or a client.
 
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
@@ -17,27 +17,27 @@ use crate::tree::{Node, Tree};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Tokens kept unless the caller says otherwise.
+/// Tokens kept by default.
 pub const KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// What a compaction replaces and what it keeps.
+/// The entries that a compaction replaces and keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first_kept_entry_id: String,
-    /// What is summarized, in file order, context edits applied, system messages left out; without
-    /// the prefix of a split turn. Empty if no model would see any of it.
+    /// The entries to summarize in file order, with context edits applied, without system messages and
+    /// without the prefix of a split turn. Empty if no model would see any of them.
     pub history: Vec<Vec<u8>>,
-    /// The part of the split turn before the cut; `None` if the cut is between turns.
+    /// The part of a split turn before the cut; `None` if the cut is between turns.
     pub turn_prefix: Option<Vec<Vec<u8>>>,
-    /// The ids of both, where their bodies are more than was asked for: then neither has any.
+    /// The ids of both, if their bodies have more bytes than the limit; then both lists have no bodies.
     pub ids: Option<(Vec<String>, Option<Vec<String>>)>,
-    /// The summary of the compaction before, as stored.
+    /// The summary of the previous compaction, as stored.
     pub previous_summary: Option<String>,
-    /// That summary without the file lists at its end, which are gathered anew.
+    /// That summary without the file lists at its end, which are collected again.
     pub previous_text: Option<String>,
     /// The compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
-    /// The files that what is summarized touched, and those of the compaction before.
+    /// The files that the summarized entries touched, and those of the previous compaction.
     pub files: FileLists,
 }
 
@@ -45,22 +45,22 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 pub struct Compaction {
     pub summary: String,
-    /// The entry's own id if nothing is kept.
+    /// The first kept entry; the entry's own id if nothing is kept.
     pub first_kept_entry_id: Option<String>,
     pub tokens_before: u64,
     /// Raw JSON.
     pub details: Option<Vec<u8>>,
     /// Raw JSON.
     pub usage: Option<Vec<u8>>,
-    /// Raw JSON: stands before the summary in the context.
+    /// Raw JSON: the message before the summary in the context.
     pub system_message: Option<Vec<u8>>,
     /// Whether a client or hook wrote it.
     pub from_hook: bool,
 }
 
-/// Plans compacting the context at the end of a path, so that about `keep_recent_tokens` (estimated)
-/// of it stay. Bodies come along unless they have more than `max_bytes` together as stored. Fails with
-/// `nothingToCompact`, or with what `body` fails with.
+/// Plans a compaction of the context at the end of a path that keeps about `keep_recent_tokens`
+/// (estimated). The plan holds bodies unless they have more than `max_bytes` together as stored. Fails with
+/// `nothingToCompact`, or with the error of `body`.
 pub fn plan(
     path: &[Step],
     kept: Kept,
@@ -136,7 +136,7 @@ pub fn plan(
     })
 }
 
-/// The one line of a compaction.
+/// The line of a compaction.
 pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> PlannedLines {
     let mut minter = IdAllocator::new(tree, source);
     let id = minter.id();
@@ -167,8 +167,8 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     }
 }
 
-/// The system message in force at the end of a context, so that it survives the messages it was made
-/// of: the only one as it is; several as one, later sections and tools in place of earlier ones.
+/// The system message in force at the end of a context, so that it survives the summarized messages: a
+/// single one unchanged, several merged into one in which later sections and tools replace earlier ones.
 pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();
@@ -224,24 +224,24 @@ pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(folded)
 }
 
-/// One entry that can be summarized or kept, without its body: a context may have a lot of them.
+/// An entry that can be summarized or kept, without its body: a context may have many of them.
 struct Part {
     id: String,
-    /// Of its body as delivered, in bytes.
+    /// Bytes of its body as delivered.
     size: u64,
-    /// By a context edit.
+    /// Whether a context edit leaves it out.
     is_left_out: bool,
-    /// Of the message it is; `None` if it is none.
+    /// The role of its message; `None` if it has no message.
     role: Option<Role>,
-    /// Estimated.
+    /// Estimated tokens.
     tokens: u64,
     /// The ids of its tool calls.
     calls: Vec<String>,
-    /// The id of the call it is the result of.
+    /// The id of the call that this tool result answers.
     result_of: Option<String>,
 }
 
-/// The entries behind a context, system messages and compactions left out.
+/// The entries of a context, without system messages and compactions.
 struct Range {
     parts: Vec<Part>,
     /// Of each part.
@@ -349,7 +349,7 @@ fn calls(message: &[u8]) -> Vec<String> {
     blocks.filter_map(id).collect()
 }
 
-/// Index of the first part that is kept; `None` if all of it is less than `keep` tokens.
+/// The index of the first kept part; `None` if all parts together have less than `keep` tokens.
 fn cut(parts: &[Part], keep: u64) -> Option<usize> {
     let inside = between_call_and_result(parts);
     let cuts: Vec<usize> = parts
@@ -370,7 +370,7 @@ fn cut(parts: &[Part], keep: u64) -> Option<usize> {
     None
 }
 
-/// For each part, whether a cut before it would part a call from its result.
+/// For each part, whether a cut before it would separate a call from its result.
 fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut spans: Vec<i64> = vec![0; parts.len() + 1];

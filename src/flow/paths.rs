@@ -1,10 +1,9 @@
-//! Whether an entry stands above another, where both may be in the tree or in a batch that is about to
-//! be appended.
+//! Tests whether an entry is an ancestor of another, where both may be in the tree or in a batch that is
+//! being appended.
 //!
-//! A batch can hold as many compactions as other entries, each with an entry to look for on its path.
-//! Within the batch every answer takes logarithmic time (each entry knows its parent and one ancestor
-//! further up, at distances that make any depth reachable in few steps); in the tree a path is climbed
-//! once for all who ask from the same place.
+//! A batch can hold as many compactions as other entries, and each of them needs such a test. Within the
+//! batch a test takes logarithmic time: each entry has its parent and one ancestor further up, at distances
+//! that reach any depth in few steps. In the tree a path is walked once for all tests from the same node.
 
 use crate::tree::{Node, Tree};
 use hashbrown::{HashMap, HashSet};
@@ -20,13 +19,13 @@ pub struct Paths<'a> {
 /// An entry of the batch.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Where its ancestors in the batch hang in the tree.
+    /// The node of the tree to which its ancestors in the batch are linked.
     base: Option<Node>,
-    /// Ancestors in the batch.
+    /// The number of its ancestors in the batch.
     depth: usize,
-    /// Itself if the parent is not in the batch.
+    /// The number of its parent; its own if the parent is not in the batch.
     parent: usize,
-    /// An ancestor further up.
+    /// The number of an ancestor further up.
     jump: usize,
 }
 
@@ -46,7 +45,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Takes in the next entry of the batch.
+    /// Adds the next entry of the batch.
     pub fn add(&mut self, id: &str, parent_id: Option<&str>) {
         let at = self.entries.len();
         let root = |base| Entry {
@@ -87,8 +86,8 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// A child of this entry. Its jump goes as far as two equal jumps of the parent together, else to
-    /// the parent.
+    /// A child of this entry. Its jump is the sum of two equal jumps of the parent, else it leads to the
+    /// parent.
     fn below(&self, parent: usize) -> Option<Entry> {
         let above = self.entries.get(parent)?;
         let first = self.entries.get(above.jump)?;
@@ -115,7 +114,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// The path above a node of the tree, climbed as far as somebody has asked.
+/// The path above a node of the tree, walked as far as the tests so far needed.
 #[derive(Default)]
 struct Climb {
     from: Option<Node>,
@@ -146,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Random forests: the answer is what climbing parent by parent finds.
+        /// Random forests: the result is that of walking from parent to parent.
         #[test]
         fn an_entry_is_on_the_path_of_those_below_it(
             parents in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 1..60),
@@ -170,7 +169,7 @@ mod tests {
         }
     }
 
-    /// In a chain of 100,000 every question is answered in a few dozen steps.
+    /// In a chain of 100,000 every test takes a few dozen steps.
     #[test]
     fn a_long_chain_is_not_climbed_entry_by_entry() {
         let tree = Tree::new();

@@ -17,9 +17,9 @@ pub struct Picked {
     pub entry: Vec<u8>,
 }
 
-/// The copies at the leaf, in the order given, byte for byte but for id, parent, timestamp and
-/// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their
-/// results right behind them (`unansweredToolCalls`).
+/// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
+/// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their results right
+/// after them (`unansweredToolCalls`).
 pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<PlannedLines> {
     check(picked)?;
     let mut minter = IdAllocator::new(tree, source);

@@ -1,6 +1,5 @@
-//! JSON text that goes out or is edited: string literals, lines for the wire, changed members.
-//!
-//! What is not edited keeps its bytes.
+//! JSON text that is written or edited: string literals, lines of the protocol and the file, changed
+//! members. An edit keeps all other bytes.
 
 use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};

@@ -1,7 +1,7 @@
 //! The marks of a block with registers of 32 and 64 bytes.
 //!
-//! All safe: whoever calls these from a function that is not compiled for the same processors has to
-//! know that it runs on one.
+//! The functions are safe; a caller that is not compiled for the same processors must check that it runs on
+//! one.
 
 use super::{BLOCK, Marks};
 use bytemuck::must_cast;
@@ -54,7 +54,7 @@ pub mod tests {
 
     type Way = fn(&[u8; BLOCK]) -> Option<Marks>;
 
-    /// Those that this processor can run.
+    /// The variants that this processor can run.
     #[allow(unsafe_code, reason = "calling them is safe where they can run")]
     pub fn ways() -> Vec<Way> {
         let mut ways: Vec<Way> = Vec::new();
