@@ -1,4 +1,4 @@
-//! `treelined call`: one call, its result on stdout, or its error object on stderr.
+//! `treelined call`: makes one call; prints its result to stdout, or its error object to stderr.
 
 use super::daemon::{Daemon, Raw, Refused};
 use super::pretty::pretty;
@@ -11,20 +11,20 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub struct Call {
-    /// The method, e.g. list_sessions; README.md and `call rpc.discover` list them
+    /// The method, for instance list_sessions; README.md and `call rpc.discover` list all methods
     method: String,
     /// Its params as a JSON object; `-` reads them from stdin
     #[arg(value_name = "JSON", default_value = "{}", value_parser = json)]
     params: String,
-    /// Open this session first; the call then means it
+    /// Open this session first, and call the method on it
     #[arg(long, value_name = "FILE|SESSION-ID")]
     open: Option<SessionName>,
-    /// Lay the result out over several lines
+    /// Print the result on several lines
     #[arg(long)]
     pretty: bool,
 }
 
-/// What is no JSON is refused before a daemon is started: it would break the line it is sent on.
+/// Checks the JSON before a daemon is started: other text would break the line of the request.
 fn json(text: &str) -> Result<String, &'static str> {
     if text == "-" || crate::json::value_span(text.as_bytes()).is_ok() {
         return Ok(text.to_owned());

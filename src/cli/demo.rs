@@ -1,7 +1,7 @@
-//! `treelined demo`: a conversation that goes back and on, offline, in a folder of its own.
+//! `treelined demo`: a conversation with a branch, offline, in a temporary folder.
 //!
-//! Nothing is staged: a real daemon is asked over pipes, and what is printed is what was sent and
-//! what came back. The conversation it is given is in [`story`].
+//! It is real: the program is a client of a daemon and prints the messages of both. [`story`] has the
+//! conversation.
 
 use super::daemon::{Daemon, Heard, Raw, Refused};
 use super::drawing::{Drawing, Row};
@@ -17,15 +17,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Strings longer than this, in characters, are shown by their beginning.
+/// Longest string that is shown whole, in characters.
 const LONGEST_SHOWN: usize = 32;
 const SHOWN: usize = 8;
-/// Of the ids that the daemon makes.
+/// Characters shown of an id that the daemon allocates.
 const ID_COLUMNS: usize = 8;
 
 pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Scratch::new()?;
-    // Nothing of the user's own has a part in it.
+    // The user's settings and sessions are not used.
     let config = folder.0.join("config.toml");
     std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
     let options = Options {
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// A folder that goes away with everything in it.
+/// A temporary folder, removed with its contents.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -61,7 +61,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is below the folder for what may go away.
+        // It is below the system's folder for temporary files.
         let _left = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -69,9 +69,9 @@ impl Drop for Scratch {
 struct Tour {
     daemon: Daemon,
     screen: Screen,
-    /// What is answered to the next question.
+    /// The answer to the next question.
     answer: Option<Value>,
-    /// The request with that answer, until the daemon has acknowledged it.
+    /// The request with that answer, until the daemon acknowledges it.
     answered: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Tour {
         self.quietly("create_session", &story::session())?;
         self.quietly("append_entries", &story::first_attempt())?;
         self.tree()?;
-        self.say("COPY has failed. The other idea was named in e4, so that is where to go.")?;
+        self.say("COPY has failed. e4 names the other idea, so the client goes back there.")?;
 
         self.head("2  Back, without losing what was learned")?;
         self.answer = Some(story::answer());
@@ -97,7 +97,7 @@ impl Tour {
         self.call("append_entries", &story::second_attempt())?;
         self.say("")?;
         self.tree()?;
-        self.say("Both attempts are there, and the second one knows of the first.")?;
+        self.say("The tree has both attempts, and the second one has a summary of the first.")?;
 
         self.head("4  Was COPY that bad?")?;
         self.call("undo_navigation", &json!({}))?;
@@ -133,7 +133,7 @@ impl Tour {
         Ok(())
     }
 
-    /// A call that is shown, and everything heard until it and an answer given meanwhile are
+    /// Makes a call and shows it, with all messages until the call, and an answer sent meanwhile, are
     /// answered.
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
         self.sent(method, params)?;
@@ -160,7 +160,7 @@ impl Tour {
         }
     }
 
-    /// A call that sets the scene.
+    /// Makes a call without showing it.
     fn quietly(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
         self.daemon.call(method, &params.to_string())
     }
@@ -211,12 +211,12 @@ impl Tour {
 
     fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
-        // So that what takes long is seen to have begun.
+        // Shows the beginning of a call that takes long.
         self.screen.flush()?;
         Ok(())
     }
 
-    /// What is worth showing of what came, by name.
+    /// The notifications to show, by name.
     fn came(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",
@@ -241,7 +241,7 @@ impl Tour {
         Ok(())
     }
 
-    /// A message on one line, if it has room there.
+    /// A message on one line if it fits.
     fn arrow(&mut self, arrow: &str, style: Style, what: &str, message: &str) -> io::Result<()> {
         let arrow = self.screen.style(style, arrow);
         let what = format!("{what:<19}");
@@ -275,7 +275,7 @@ impl Tour {
         Ok(())
     }
 
-    /// The summary that a navigation has left, as it is stored.
+    /// The stored summary of a navigation.
     fn summary(&mut self, navigated: &Raw) -> anyhow::Result<()> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -310,10 +310,10 @@ impl Tour {
 }
 
 fn understood<T: for<'a> Deserialize<'a>>(json: &Raw) -> anyhow::Result<T> {
-    serde_json::from_str(json.get()).context("understand the daemon")
+    serde_json::from_str(json.get()).context("read the daemon's answer")
 }
 
-/// The same with long strings shown by their beginnings, and entries by their ids.
+/// The JSON with long strings cut, and with ids in place of entries.
 fn shortened(message: &Value) -> Value {
     match message {
         Value::String(text) if text.chars().count() > LONGEST_SHOWN => {
@@ -335,7 +335,7 @@ fn shortened(message: &Value) -> Value {
     }
 }
 
-/// Lines of whole words, no wider than `columns` where a word is not.
+/// Lines of whole words, at most `columns` wide unless a word is wider.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -352,7 +352,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// How this program can be called again, from here.
+/// The command that starts this program from the current folder.
 fn program() -> String {
     let named = || {
         let path = std::env::current_exe().ok()?;

@@ -1,17 +1,16 @@
-//! A session drawn as a tree: one row an entry, cut to the width of the screen.
+//! Draws a session as a tree: one row for each entry, cut to the width of the screen.
 //!
-//! Owns how a row looks. Which rows there are, in what order, and their guides come from `get_tree`
-//! (protocol.md §6).
+//! Owns the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
 
 use super::screen::{Screen, Style};
 use crate::terminal;
 use serde::Deserialize;
 use std::io::{self, Write};
 
-/// Columns for who speaks.
+/// Columns for the speaker.
 const SPEAKER: usize = 10;
 
-/// A row of `get_tree`, as far as it is drawn.
+/// The members of a `get_tree` row that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -32,12 +31,12 @@ pub struct Row {
     flags: Vec<String>,
 }
 
-/// How rows are drawn.
+/// The settings of a drawing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Drawing {
-    /// Columns for ids; 0: none are shown.
+    /// Columns for ids; 0 shows none.
     pub id_columns: usize,
-    /// Nothing but ASCII, save what entries say themselves.
+    /// Whether to draw in ASCII only; the text of entries stays as it is.
     pub ascii: bool,
 }
 
@@ -61,7 +60,7 @@ impl Drawing {
         let mut label = String::new();
         if let Some(text) = &row.label {
             label = format!("[{}]", terminal::line(text));
-            // However long it is, what the entry says is worth a third.
+            // A label leaves at least a third of the width for the text.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
         let left = left.saturating_sub(terminal::width(&label));
@@ -90,14 +89,14 @@ impl Drawing {
         writeln!(screen, "{}", line.concat().trim_end())
     }
 
-    /// At most half of the screen: the end, which tells rows next to each other apart.
+    /// The guides, cut to half of the screen. The end is kept, where adjacent rows differ.
     fn guides(self, prefix: &str, columns: usize) -> String {
         let prefix = match self.ascii {
             true => prefix.replace('…', "."),
             false => prefix.to_owned(),
         };
         let count = prefix.chars().count();
-        // A step is three columns wide.
+        // A step has three columns.
         let shown = columns / 2 / 3 * 3;
         if count <= shown {
             return prefix;
@@ -108,7 +107,7 @@ impl Drawing {
     }
 }
 
-/// `text` in so many columns, and one more between it and what follows.
+/// `text` in `columns` columns, and one space after it.
 fn padded(text: &str, columns: usize, cut: &str) -> String {
     let text = terminal::line(text);
     let text = terminal::cut(&text, columns, cut);
@@ -117,7 +116,7 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl Row {
-    /// Who says it, in a word.
+    /// The speaker, in one word.
     fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();
         match (self.kind.as_str(), role) {
@@ -136,10 +135,10 @@ impl Row {
         }
     }
 
-    /// What it says, on one line.
+    /// The text, on one line.
     fn said(&self, failed: &str) -> String {
         let mut said = String::new();
-        // A tool's row says itself which tool it was, and that it failed.
+        // The preview of a tool's row has the tool and its failure.
         let is_tool = self.tool_call.is_some();
         if self.is_error && !is_tool {
             said.push_str(failed);

@@ -1,14 +1,14 @@
-//! Stdout as people see it: its width, whether it has colours, and writing to it.
+//! Stdout as a terminal: its width, its colours, and writing to it.
 //!
-//! Owns the styles. What is written must have passed [`crate::terminal`].
+//! Owns the styles. Callers sanitize text with [`crate::terminal`] first.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
 
-/// Columns where nothing tells.
+/// The width if it is unknown, in columns.
 const COLUMNS: usize = 100;
-/// Fewer than this are taken for a mistake.
+/// A smaller width counts as unknown.
 const FEWEST_COLUMNS: usize = 20;
 
 /// Locked stdout.
@@ -18,7 +18,7 @@ pub struct Screen {
     colours: bool,
 }
 
-/// How text stands out, where there are colours.
+/// A style of text, for terminals with colours.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
     Bold,
@@ -74,13 +74,13 @@ fn columns(is_terminal: bool) -> usize {
     known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
 }
 
-/// Asked of `stty`: the standard library does not know.
+/// The width according to `stty`; the standard library has no function for it.
 fn columns_of_terminal() -> Option<usize> {
     let terminal = File::open("/dev/tty").ok()?;
     let mut stty = Command::new("stty");
     let asked = stty.arg("size").stdin(terminal).stderr(Stdio::null());
     let told = String::from_utf8(asked.output().ok()?.stdout).ok()?;
     let columns = told.split_whitespace().nth(1)?.parse().ok()?;
-    // A terminal that does not know says 0.
+    // A terminal without a known width reports 0.
     (columns > 0).then_some(columns)
 }

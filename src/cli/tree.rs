@@ -1,6 +1,6 @@
-//! `treelined tree`: a session, drawn.
+//! `treelined tree`: draws a session.
 //!
-//! Asks a daemon of its own, so that what is drawn is what any client gets.
+//! Starts a daemon and is its client, so that the drawing has the same rows as any client gets.
 
 use super::daemon::Daemon;
 use super::drawing::{Drawing, Row};
@@ -14,11 +14,11 @@ use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Rows asked for at a time.
+/// Rows of one page.
 const PAGE: usize = 100_000;
-/// Rows among which the first message is looked for.
+/// Rows that are searched for the first message.
 const FIRST_ROWS: usize = 16;
-/// Columns for ids at most.
+/// Most columns for ids.
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
@@ -26,10 +26,10 @@ pub struct Tree {
     /// A session file, or the id of a session in the session directory
     #[arg(value_name = "FILE|SESSION-ID")]
     session: SessionName,
-    /// Which entries are shown
+    /// The entries to show
     #[arg(long, value_enum, default_value_t = Filter::Default)]
     filter: Filter,
-    /// Only entries whose text holds all these words, "…" being one word; /…/ is a regular expression
+    /// Show only entries whose text has all these words ("…" is one word); /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
     /// Show the ids of the session and its entries
@@ -42,15 +42,15 @@ pub struct Tree {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Filter {
-    /// Without labels, settings and calls of tools
+    /// All but labels, settings and tool calls
     Default,
-    /// As default, without the results of tools
+    /// As default, without tool results
     NoTools,
-    /// What the user said
+    /// User messages only
     UserOnly,
-    /// Entries with a label
+    /// Entries with a label only
     LabeledOnly,
-    /// Everything
+    /// All entries
     All,
 }
 
@@ -91,7 +91,7 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     let Opened {
         session,
         diagnostics,
-    } = serde_json::from_str(opened.get()).context("understand open_session")?;
+    } = serde_json::from_str(opened.get()).context("read the answer to open_session")?;
     let mut screen = Screen::new();
     let first = match session.name {
         Some(_) => String::new(),
@@ -104,7 +104,7 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     let hidden = loop {
         let page = page(daemon, tree, cursor.as_deref())?;
         rows += page.nodes.len();
-        // By the first page, so that drawing can begin with it.
+        // The first page decides the columns of ids, so that drawing can begin with it.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,
@@ -150,7 +150,7 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What would show the entries that are not shown.
+/// The options that would show the hidden entries.
 fn how_to_show(tree: &Tree) -> &'static str {
     match (tree.filter, &tree.query) {
         (Filter::All, None) => "",
@@ -172,10 +172,10 @@ fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Resul
         "cursor": cursor,
     });
     let answered = daemon.call("get_tree", &params.to_string())?;
-    serde_json::from_str(answered.get()).context("understand get_tree")
+    serde_json::from_str(answered.get()).context("read the answer to get_tree")
 }
 
-/// A query as it is typed, and its mode: between slashes stands a regular expression.
+/// The query and its mode: text between slashes is a regular expression.
 fn query(typed: &str) -> (&str, &'static str) {
     let inner = typed
         .strip_prefix('/')
@@ -186,7 +186,7 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-/// The first user message that has text, on one line; empty if there is none.
+/// The first user message with text, on one line; empty if there is none.
 fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct Page {
@@ -198,14 +198,14 @@ fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
     }
     let params = json!({ "filter": "user-only", "limit": FIRST_ROWS });
     let answered = daemon.call("get_tree", &params.to_string())?;
-    let page: Page = serde_json::from_str(answered.get()).context("understand get_tree")?;
+    let page: Page = serde_json::from_str(answered.get()).context("read the answer to get_tree")?;
     let mut previews = page.nodes.into_iter().map(|said| said.preview);
     Ok(previews
         .find(|text| !text.trim().is_empty())
         .unwrap_or_default())
 }
 
-/// What a session is called where people see it: by its name, else by its first message.
+/// The title of a session: its name, else its first message.
 pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     match (name, first_message) {
         (Some(name), _) => name,
