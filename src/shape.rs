@@ -162,7 +162,7 @@ pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
 
 /// A fault of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ShapeFault {
     /// The path of the member.
     pub member: String,
     /// The fault, and what is accepted instead.
@@ -170,27 +170,27 @@ pub struct Fault {
 }
 
 /// Checks a message: it needs a role, and with a known role the members of that role.
-pub fn check_message(message: &[u8]) -> Result<(), Fault> {
-    let fault = |member: &str, reason: &str| Fault {
+pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
+    let fault = |member: &str, reason: &str| ShapeFault {
         member: member.to_owned(),
         reason: format!("{reason}; accepted messages: {}", accepted_messages()),
     };
     let at = json::skip_space(message, 0);
-    let found = Found::walk(message, at, "role", ROLES);
+    let found = FoundMembers::walk(message, at, "role", ROLES);
     let (found, _) = found.map_err(|_| fault("", "must be an object"))?;
     let role = found.get("role").and_then(json::string);
     let role = role.ok_or_else(|| fault("role", "must be a string"))?;
     match ROLES.iter().find(|record| record.tag == role) {
         Some(record) => found
             .check(record)
-            .map_err(|Fault { member, reason }| fault(&member, &reason)),
+            .map_err(|ShapeFault { member, reason }| fault(&member, &reason)),
         None => Ok(()),
     }
 }
 
 /// Checks a value by its shape; the fault's member is the path below the value.
-pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
-    let fault = |reason: String| Fault {
+pub fn check(shape: Shape, value: &[u8]) -> Result<(), ShapeFault> {
+    let fault = |reason: String| ShapeFault {
         member: String::new(),
         reason,
     };
@@ -203,7 +203,7 @@ pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
         Shape::TextOrBlocks if is_text(value) => true,
         Shape::Blocks | Shape::TextOrBlocks => return check_blocks(shape, value).map_err(fault),
         Shape::Object(record) => {
-            return match Found::walk(value, 0, "", std::slice::from_ref(record)) {
+            return match FoundMembers::walk(value, 0, "", std::slice::from_ref(record)) {
                 Ok((found, _)) => found.check(record),
                 Err(_) => Err(fault("must be an object".into())),
             };
@@ -220,23 +220,25 @@ fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
     let wrong = || format!("must be {}", accepted(shape));
     let mut elements = Elements::open(value, 0).map_err(|_| wrong())?;
     while let Some(at) = elements.next_at().map_err(|_| wrong())? {
-        let (found, end) = Found::walk(value, at, "type", BLOCKS).map_err(|_| wrong())?;
+        let (found, end) = FoundMembers::walk(value, at, "type", BLOCKS).map_err(|_| wrong())?;
         elements.resume(end);
         let kind = found.get("type").and_then(json::string);
         let kind = kind.ok_or_else(wrong)?;
         if let Some(record) = BLOCKS.iter().find(|record| record.tag == kind) {
-            found.check(record).map_err(|Fault { member, reason }| {
-                format!("has a {kind} block whose {member} {reason}; {}", wrong())
-            })?;
+            found
+                .check(record)
+                .map_err(|ShapeFault { member, reason }| {
+                    format!("has a {kind} block whose {member} {reason}; {}", wrong())
+                })?;
         }
     }
     Ok(())
 }
 
 /// The members of an object that are in the table; of duplicates the last one.
-struct Found<'a>(Vec<(&'static str, &'a [u8])>);
+struct FoundMembers<'a>(Vec<(&'static str, &'a [u8])>);
 
-impl<'a> Found<'a> {
+impl<'a> FoundMembers<'a> {
     /// Reads the object at `at` in one walk; returns the position after it.
     fn walk(
         text: &'a [u8],
@@ -267,9 +269,9 @@ impl<'a> Found<'a> {
         named.map(|(_, value)| *value)
     }
 
-    fn check(&self, record: &Record) -> Result<(), Fault> {
+    fn check(&self, record: &Record) -> Result<(), ShapeFault> {
         for member in record.members {
-            let fault = |fault: Fault| Fault {
+            let fault = |fault: ShapeFault| ShapeFault {
                 member: match fault.member.as_str() {
                     "" => member.name.to_owned(),
                     below => format!("{}.{below}", member.name),
@@ -280,7 +282,7 @@ impl<'a> Found<'a> {
                 None | Some(b"null") if !member.is_required => {}
                 Some(value) => check(member.shape, value).map_err(fault)?,
                 None => {
-                    return Err(fault(Fault {
+                    return Err(fault(ShapeFault {
                         member: String::new(),
                         reason: format!("is missing: it must be {}", accepted(member.shape)),
                     }));

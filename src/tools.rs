@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// The access of a call to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     None,
     Read,
     Change,
@@ -23,7 +23,7 @@ struct Family {
     names: &'static [&'static str],
     /// The arguments that describe a call, the best one first.
     telling: &'static [&'static str],
-    access: Access,
+    access: FileAccess,
 }
 
 const PATHS: &[&str] = &[
@@ -59,7 +59,7 @@ const FAMILIES: &[Family] = &[
             "terminal",
         ],
         telling: &["command", "cmd", "commands", "script", "action"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &[
@@ -72,12 +72,12 @@ const FAMILIES: &[Family] = &[
             "cat",
         ],
         telling: PATHS,
-        access: Access::Read,
+        access: FileAccess::Read,
     },
     Family {
         names: &["write", "writefile", "createfile", "writetofile"],
         telling: PATHS,
-        access: Access::Change,
+        access: FileAccess::Change,
     },
     Family {
         names: &[
@@ -96,7 +96,7 @@ const FAMILIES: &[Family] = &[
             "strreplacebasededittool",
         ],
         telling: PATHS,
-        access: Access::Change,
+        access: FileAccess::Change,
     },
     Family {
         names: &[
@@ -109,12 +109,12 @@ const FAMILIES: &[Family] = &[
             "codesearch",
         ],
         telling: &["pattern", "query", "regex"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["glob", "find", "filesearch", "globfiles", "findfiles"],
         telling: &["pattern", "glob", "glob_pattern", "query", "name"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &[
@@ -126,32 +126,32 @@ const FAMILIES: &[Family] = &[
             "tree",
         ],
         telling: &["path", "dir_path", "directory", "dir"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["task", "agent", "subagent", "spawnagent", "delegate"],
         telling: &["description", "task", "prompt", "message", "instructions"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["webfetch", "fetch"],
         telling: &["url", "urls", "prompt"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["websearch", "googlewebsearch"],
         telling: &["query", "action"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["todowrite", "writetodos", "todo", "updateplan"],
         telling: &["todos", "plan", "content"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["skill", "loadskill"],
         telling: &["skill", "name", "command"],
-        access: Access::None,
+        access: FileAccess::None,
     },
 ];
 
@@ -162,13 +162,13 @@ const MOST_ELEMENTS: usize = 64;
 
 /// A call with its arguments.
 #[derive(Debug, Clone)]
-pub struct Call<'a> {
+pub struct CallArguments<'a> {
     family: Option<&'static Family>,
     /// Names and raw values.
     arguments: Vec<(Cow<'a, [u8]>, &'a [u8])>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> CallArguments<'a> {
     /// `arguments` is raw JSON: an object if the writer kept to the format.
     pub fn new(name: &str, arguments: &'a [u8]) -> Self {
         Self {
@@ -187,12 +187,12 @@ impl<'a> Call<'a> {
         told.or_else(|| self.short())
     }
 
-    pub fn access(&self) -> Access {
-        match self.family.map_or(Access::None, |family| family.access) {
+    pub fn access(&self) -> FileAccess {
+        match self.family.map_or(FileAccess::None, |family| family.access) {
             // Editors with one tool for both name the operation in `command`.
-            Access::Change => match self.text("command") {
-                Some(command) if command == "view" => Access::Read,
-                _ => Access::Change,
+            FileAccess::Change => match self.text("command") {
+                Some(command) if command == "view" => FileAccess::Read,
+                _ => FileAccess::Change,
             },
             access => access,
         }
@@ -201,7 +201,7 @@ impl<'a> Call<'a> {
     /// The files that it reads or changes, as far as its arguments name them.
     pub fn files(&self) -> BTreeSet<Cow<'a, str>> {
         let mut files = BTreeSet::new();
-        if self.access() == Access::None {
+        if self.access() == FileAccess::None {
             return files;
         }
         for value in PATHS.iter().filter_map(|name| self.argument(name)) {
@@ -229,7 +229,7 @@ impl<'a> Call<'a> {
     }
 
     fn patch(&self) -> Option<Cow<'a, str>> {
-        if self.family?.access != Access::Change {
+        if self.family?.access != FileAccess::Change {
             return None;
         }
         let mut texts = PATCHES.iter().filter_map(|name| self.text(name));
@@ -327,7 +327,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, arguments: &str, summary: &str) {
-        let call = Call::new(name, arguments.as_bytes());
+        let call = CallArguments::new(name, arguments.as_bytes());
         assert_eq!(call.summary().as_deref().unwrap_or_default(), summary);
     }
 
@@ -409,20 +409,26 @@ mod tests {
     #[test]
     fn files_are_those_of_paths_and_patches() {
         let files = |name: &str, arguments: &str| {
-            let call = Call::new(name, arguments.as_bytes());
+            let call = CallArguments::new(name, arguments.as_bytes());
             let files: Vec<_> = call.files().into_iter().map(Cow::into_owned).collect();
             (call.access(), files.join(" "))
         };
         let patch = r#"{"input":"*** Begin Patch\n*** Update File: b\n*** Delete File: a\n*** Update File: b"}"#;
-        assert_eq!(files("apply_patch", patch), (Access::Change, "a b".into()));
+        assert_eq!(
+            files("apply_patch", patch),
+            (FileAccess::Change, "a b".into())
+        );
         let view = r#"{"command":"view","path":"a"}"#;
-        assert_eq!(files("text_editor", view), (Access::Read, "a".into()));
+        assert_eq!(files("text_editor", view), (FileAccess::Read, "a".into()));
         let insert = r#"{"command":"insert","path":"a"}"#;
-        assert_eq!(files("text_editor", insert), (Access::Change, "a".into()));
-        assert_eq!(files("bash", view), (Access::None, String::new()));
+        assert_eq!(
+            files("text_editor", insert),
+            (FileAccess::Change, "a".into())
+        );
+        assert_eq!(files("bash", view), (FileAccess::None, String::new()));
         assert_eq!(
             files("Read", r#"{"file_path":""}"#),
-            (Access::Read, String::new())
+            (FileAccess::Read, String::new())
         );
     }
 }

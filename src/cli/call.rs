@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct Call {
+pub struct CallArgs {
     /// The method, for instance list_sessions; README.md and `call rpc.discover` list all methods
     method: String,
     /// Its params as a JSON object; `-` reads them from stdin
@@ -32,7 +32,7 @@ fn json(text: &str) -> Result<String, &'static str> {
     Err("not JSON")
 }
 
-pub fn run(options: &Options, call: &Call) -> anyhow::Result<ExitCode> {
+pub fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode> {
     let params = match call.params.as_str() {
         "-" => params_from_stdin()?,
         given => given.to_owned(),
@@ -66,7 +66,7 @@ fn params_from_stdin() -> anyhow::Result<String> {
     json(&text).map_err(|why| anyhow::anyhow!("the params on stdin: {why}"))
 }
 
-fn ask(daemon: &mut Daemon, call: &Call, params: &str) -> anyhow::Result<Raw> {
+fn ask(daemon: &mut Daemon, call: &CallArgs, params: &str) -> anyhow::Result<Raw> {
     if let Some(session) = &call.open {
         daemon.call("open_session", &session.to_open("write"))?;
     }

@@ -279,14 +279,14 @@ impl Tour {
     fn summary(&mut self, navigated: &Raw) -> anyhow::Result<()> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Navigated {
+        struct NavigateAnswer {
             summary_entry: SummaryEntry,
         }
         #[derive(Deserialize)]
         struct SummaryEntry {
             summary: String,
         }
-        let navigated: Navigated = understood(navigated)?;
+        let navigated: NavigateAnswer = understood(navigated)?;
         let room = self.screen.columns.saturating_sub(4);
         for line in navigated.summary_entry.summary.lines() {
             let line = terminal::line(line);

@@ -101,9 +101,9 @@ pub enum Command {
     /// Speak JSON-RPC on stdin and stdout (the default)
     Serve,
     /// Make one call and print its result
-    Call(call::Call),
+    Call(call::CallArgs),
     /// Draw a session
-    Tree(tree::Tree),
+    Tree(tree::TreeArgs),
     /// Tell what session files hold and what is wrong in them; exit code 1 if anything is
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it

@@ -22,7 +22,7 @@ const FIRST_ROWS: usize = 16;
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
-pub struct Tree {
+pub struct TreeArgs {
     /// A session file, or the id of a session in the session directory
     #[arg(value_name = "FILE|SESSION-ID")]
     session: SessionName,
@@ -55,7 +55,7 @@ enum Filter {
 }
 
 #[derive(Deserialize)]
-struct Opened {
+struct OpenAnswer {
     session: Session,
     diagnostics: Vec<serde::de::IgnoredAny>,
 }
@@ -79,16 +79,16 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-pub fn run(options: &Options, tree: &Tree) -> anyhow::Result<ExitCode> {
+pub fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode> {
     let mut daemon = Daemon::start(options)?;
     let drawn = draw(&mut daemon, tree);
     daemon.end()?;
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
+fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let opened = daemon.call("open_session", &tree.session.to_open("read"))?;
-    let Opened {
+    let OpenAnswer {
         session,
         diagnostics,
     } = serde_json::from_str(opened.get()).context("read the answer to open_session")?;
@@ -151,7 +151,7 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
 }
 
 /// The options that would show the hidden entries.
-fn how_to_show(tree: &Tree) -> &'static str {
+fn how_to_show(tree: &TreeArgs) -> &'static str {
     match (tree.filter, &tree.query) {
         (Filter::All, None) => "",
         (Filter::All, Some(_)) => "; without --query all are",
@@ -160,7 +160,7 @@ fn how_to_show(tree: &Tree) -> &'static str {
     }
 }
 
-fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Result<Page> {
+fn page(daemon: &mut Daemon, tree: &TreeArgs, cursor: Option<&str>) -> anyhow::Result<Page> {
     let filter = tree.filter.to_possible_value();
     let (query, mode) = tree.query.as_deref().map(query).unzip();
     let params = json!({
@@ -214,7 +214,12 @@ pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     }
 }
 
-fn head(screen: &mut Screen, session: &Session, first: &str, tree: &Tree) -> anyhow::Result<()> {
+fn head(
+    screen: &mut Screen,
+    session: &Session,
+    first: &str,
+    tree: &TreeArgs,
+) -> anyhow::Result<()> {
     let (dot, cut) = if tree.ascii {
         ("-", "...")
     } else {
@@ -237,7 +242,7 @@ fn head(screen: &mut Screen, session: &Session, first: &str, tree: &Tree) -> any
     Ok(())
 }
 
-fn id_columns(tree: &Tree, rows: &[Row]) -> usize {
+fn id_columns(tree: &TreeArgs, rows: &[Row]) -> usize {
     if !tree.ids {
         return 0;
     }

@@ -107,7 +107,7 @@ fn system_message(entry: &[u8]) -> Option<Message> {
 
 fn custom(entry: &[u8]) -> Message {
     let content = json::get(entry, "content").filter(|raw| raw != b"null");
-    Object::new(Role::Custom)
+    MessageBuilder::new(Role::Custom)
         .copy(entry, "customType")
         .raw("content", content.unwrap_or(b"[]"))
         .copy(entry, "display")
@@ -121,7 +121,7 @@ fn branch_summary(entry: &[u8]) -> Option<Message> {
     if summary == b"\"\"" {
         return None;
     }
-    let message = Object::new(Role::BranchSummary)
+    let message = MessageBuilder::new(Role::BranchSummary)
         .raw("summary", summary)
         .copy(entry, "fromId")
         .finish(entry);
@@ -131,19 +131,19 @@ fn branch_summary(entry: &[u8]) -> Option<Message> {
 /// An empty summary makes a message too: it says that something came before.
 fn compaction_summary(entry: &[u8]) -> Message {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
-    Object::new(Role::CompactionSummary)
+    MessageBuilder::new(Role::CompactionSummary)
         .raw("summary", summary.unwrap_or(b"\"\""))
         .copy(entry, "tokensBefore")
         .finish(entry)
 }
 
 /// A message that is being built.
-struct Object {
+struct MessageBuilder {
     role: Role,
     json: Vec<u8>,
 }
 
-impl Object {
+impl MessageBuilder {
     fn new(role: Role) -> Self {
         let mut json = b"{\"role\":".to_vec();
         json::push_string(&mut json, role.name().unwrap_or_default());

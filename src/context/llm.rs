@@ -66,7 +66,7 @@ fn blocks(message: &[u8]) -> Vec<u8> {
 }
 
 fn summary(message: &[u8], [before, after]: [&str; 2]) -> Vec<u8> {
-    let mut text = Literal::new();
+    let mut text = LiteralBuilder::new();
     text.push(before);
     text.push_raw(json::get(message, "summary"));
     text.push(after);
@@ -75,7 +75,7 @@ fn summary(message: &[u8], [before, after]: [&str; 2]) -> Vec<u8> {
 
 fn command(message: &[u8]) -> Vec<u8> {
     let member = |name| json::get(message, name);
-    let mut text = Literal::new();
+    let mut text = LiteralBuilder::new();
     text.push("Ran `");
     text.push_raw(member("command"));
     text.push("`\n");
@@ -102,9 +102,9 @@ fn command(message: &[u8]) -> Vec<u8> {
 }
 
 /// A JSON string literal that is being built from text and other literals.
-struct Literal(Vec<u8>);
+struct LiteralBuilder(Vec<u8>);
 
-impl Literal {
+impl LiteralBuilder {
     fn new() -> Self {
         Self(vec![b'"'])
     }

@@ -61,11 +61,11 @@ pub struct Settings {
 
 /// Context edits by target; the latest one counts.
 #[derive(Debug, Default)]
-pub struct Edits(HashMap<String, Edit>);
+pub struct Edits(HashMap<String, ContentEdit>);
 
 /// The effect of a `context_edit` on its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
+pub enum ContentEdit {
     LeaveOut,
     /// The new content, as raw JSON.
     Content(Vec<u8>),
@@ -170,7 +170,7 @@ pub fn build_within(
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Context, Error> {
     let edits = Edits::of(path, kept, body)?;
-    let mut collected = Collected::new(format);
+    let mut collected = MessageCollector::new(format);
     let mut left = max_bytes;
     for step in kept.contributing(path) {
         let known = collected.messages.len();
@@ -208,7 +208,7 @@ pub fn settings(
     let above = above.map(|(at, step)| (at >= kept.first, *step));
     Ok(Settings {
         thinking_level: thinking_level(path, body)?,
-        model: model(above, &Collected::new(Format::Agent), body)?,
+        model: model(above, &MessageCollector::new(Format::Agent), body)?,
     })
 }
 
@@ -281,7 +281,7 @@ pub fn system_messages(
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let edits = Edits::of(path, kept, body)?;
-    let mut collected = Collected::new(Format::Agent);
+    let mut collected = MessageCollector::new(Format::Agent);
     for step in kept.contributing(path) {
         if step.role == Role::System || step.kind == Kind::Compaction {
             collected.push(&step, body(step.node)?, &edits);
@@ -335,9 +335,9 @@ impl Edits {
             return;
         };
         let edit = match json::get(entry, "replacement") {
-            Some(b"null") => Edit::LeaveOut,
+            Some(b"null") => ContentEdit::LeaveOut,
             Some(replacement) => match json::get(replacement, "content") {
-                Some(content) => Edit::Content(content.to_vec()),
+                Some(content) => ContentEdit::Content(content.to_vec()),
                 None => return,
             },
             None => return,
@@ -358,14 +358,16 @@ impl Edits {
         let edit = entry_id(&entry).and_then(|id| self.0.get(&*id));
         match edit {
             None => Some(entry),
-            Some(Edit::LeaveOut) => None,
-            Some(Edit::Content(content)) => Some(agent::with_content(kind, role, entry, content)),
+            Some(ContentEdit::LeaveOut) => None,
+            Some(ContentEdit::Content(content)) => {
+                Some(agent::with_content(kind, role, entry, content))
+            }
         }
     }
 }
 
 /// Collects the messages, in order.
-struct Collected {
+struct MessageCollector {
     format: Format,
     messages: Vec<Vec<u8>>,
     entry_ids: Vec<String>,
@@ -373,7 +375,7 @@ struct Collected {
     answers: Vec<(Node, usize)>,
 }
 
-impl Collected {
+impl MessageCollector {
     fn new(format: Format) -> Self {
         Self {
             format,
@@ -439,7 +441,7 @@ pub fn current_model(
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
     let above = above.map(|step| (true, step));
-    model(above, &Collected::new(Format::Agent), body)
+    model(above, &MessageCollector::new(Format::Agent), body)
 }
 
 /// The model last used or set. `above` leads to the root and has for each step whether it is in the
@@ -447,7 +449,7 @@ pub fn current_model(
 /// read.
 fn model(
     above: impl Iterator<Item = (bool, Step)>,
-    collected: &Collected,
+    collected: &MessageCollector,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
     let mut answers = collected.answers.iter().rev().peekable();

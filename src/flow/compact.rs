@@ -3,14 +3,14 @@
 
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
-use crate::context::content::{self, Block};
+use crate::context::content::{self, ContentBlock};
 use crate::context::{Edits, Kept, Step};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{EntryId, Source};
 use crate::json;
-use crate::summary::files::Files;
+use crate::summary::files::FileCollector;
 use crate::summary::request::is_content;
 use crate::summary::{FileLists, frame};
 use crate::tree::{Node, Tree};
@@ -68,27 +68,31 @@ pub fn plan(
     max_bytes: u64,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
 ) -> Result<Plan> {
-    let range = Range::read(path, kept, body)?;
+    let range = ContextRange::read(path, kept, body)?;
     let cut = cut(&range.parts, keep_recent_tokens).ok_or_else(nothing_to_compact)?;
     let Some(first_kept) = range.parts.get(cut) else {
         return Err(nothing_to_compact());
     };
     let turn_start = match first_kept.starts_turn() {
         true => None,
-        false => range.parts.iter().take(cut).rposition(Part::starts_turn),
+        false => range
+            .parts
+            .iter()
+            .take(cut)
+            .rposition(ContextPart::starts_turn),
     };
     let summarized = range.parts.get(..cut).unwrap_or_default();
-    if !summarized.iter().any(Part::is_visible) {
+    if !summarized.iter().any(ContextPart::is_visible) {
         return Err(nothing_to_compact());
     }
     let (history, prefix) = summarized.split_at(turn_start.unwrap_or(cut));
-    let history = match history.iter().any(Part::is_visible) {
+    let history = match history.iter().any(ContextPart::is_visible) {
         true => history,
         false => &[],
     };
     let size: u64 = summarized.iter().map(|part| part.size).sum();
     let is_named = size > max_bytes;
-    let mut files = Files::default();
+    let mut files = FileCollector::default();
     if let Some(previous) = &range.previous {
         files.note_entry(previous);
     }
@@ -111,7 +115,7 @@ pub fn plan(
             _ => {}
         }
     }
-    let ids = |parts: &[Part]| -> Vec<String> {
+    let ids = |parts: &[ContextPart]| -> Vec<String> {
         let named = parts.iter().filter(|part| !part.is_left_out);
         named.map(|part| part.id.clone()).collect()
     };
@@ -225,7 +229,7 @@ pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
 }
 
 /// An entry that can be summarized or kept, without its body: a context may have many of them.
-struct Part {
+struct ContextPart {
     id: String,
     /// Bytes of its body as delivered.
     size: u64,
@@ -242,8 +246,8 @@ struct Part {
 }
 
 /// The entries of a context, without system messages and compactions.
-struct Range {
-    parts: Vec<Part>,
+struct ContextRange {
+    parts: Vec<ContextPart>,
     /// Of each part.
     steps: Vec<Step>,
     edits: Edits,
@@ -253,7 +257,7 @@ struct Range {
     compactions: Vec<String>,
 }
 
-impl Range {
+impl ContextRange {
     fn read(
         path: &[Step],
         kept: Kept,
@@ -281,7 +285,12 @@ impl Range {
                 Kind::Compaction | Kind::LeafRecord => {}
                 Kind::Message if step.role == Role::System => {}
                 _ => {
-                    parts.push(Part::new(step.kind, step.role, body(step.node)?, &edits));
+                    parts.push(ContextPart::new(
+                        step.kind,
+                        step.role,
+                        body(step.node)?,
+                        &edits,
+                    ));
                     steps.push(*step);
                 }
             }
@@ -296,7 +305,7 @@ impl Range {
     }
 }
 
-impl Part {
+impl ContextPart {
     fn new(kind: Kind, role: Role, stored: Vec<u8>, edits: &Edits) -> Self {
         let id = text_member(&stored, "id").unwrap_or_default();
         let size = stored.len() as u64;
@@ -342,15 +351,15 @@ impl Part {
 /// The ids of the tool calls in a message.
 fn calls(message: &[u8]) -> Vec<String> {
     let blocks = content::blocks(content::of(message));
-    let id = |block: Block<'_>| match block {
-        Block::Call(call) => call.id.map(std::borrow::Cow::into_owned),
+    let id = |block: ContentBlock<'_>| match block {
+        ContentBlock::Call(call) => call.id.map(std::borrow::Cow::into_owned),
         _ => None,
     };
     blocks.filter_map(id).collect()
 }
 
 /// The index of the first kept part; `None` if all parts together have less than `keep` tokens.
-fn cut(parts: &[Part], keep: u64) -> Option<usize> {
+fn cut(parts: &[ContextPart], keep: u64) -> Option<usize> {
     let inside = between_call_and_result(parts);
     let cuts: Vec<usize> = parts
         .iter()
@@ -371,7 +380,7 @@ fn cut(parts: &[Part], keep: u64) -> Option<usize> {
 }
 
 /// For each part, whether a cut before it would separate a call from its result.
-fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
+fn between_call_and_result(parts: &[ContextPart]) -> Vec<bool> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut spans: Vec<i64> = vec![0; parts.len() + 1];
     let mut mark = |at: usize, by: i64| {
@@ -415,16 +424,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn part(message: Value) -> Part {
+    fn part(message: Value) -> ContextPart {
         let stored = json!({"type": "message", "id": "x", "message": message});
         let stored = stored.to_string().into_bytes();
         let (kind, role) = crate::context::kind_and_role(&stored).unwrap();
-        Part::new(kind, role, stored, &Edits::default())
+        ContextPart::new(kind, role, stored, &Edits::default())
     }
 
     /// `u` is a user's message of 4 characters, `a` an answer; `c1` an answer that calls 1, `r1` its
     /// result; all of one token.
-    fn parts(script: &str) -> Vec<Part> {
+    fn parts(script: &str) -> Vec<ContextPart> {
         let one = |word: &str| match word.split_at(1) {
             ("u", _) => part(json!({"role": "user", "content": "text"})),
             ("a", _) => {

@@ -11,14 +11,14 @@ use hashbrown::{HashMap, HashSet};
 /// The entries of a batch so far, linked to each other and to the tree.
 pub struct Paths<'a> {
     tree: &'a Tree,
-    entries: Vec<Entry>,
+    entries: Vec<BatchEntry>,
     by_id: HashMap<String, usize>,
     climb: Climb,
 }
 
 /// An entry of the batch.
 #[derive(Clone, Copy)]
-struct Entry {
+struct BatchEntry {
     /// The node of the tree to which its ancestors in the batch are linked.
     base: Option<Node>,
     /// The number of its ancestors in the batch.
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum PathPlace {
     Batch(usize),
     Tree(Node),
 }
@@ -48,7 +48,7 @@ impl<'a> Paths<'a> {
     /// Adds the next entry of the batch.
     pub fn add(&mut self, id: &str, parent_id: Option<&str>) {
         let at = self.entries.len();
-        let root = |base| Entry {
+        let root = |base| BatchEntry {
             base,
             depth: 0,
             parent: at,
@@ -56,8 +56,8 @@ impl<'a> Paths<'a> {
         };
         let entry = match parent_id.and_then(|id| self.place(id)) {
             None => root(None),
-            Some(Place::Tree(node)) => root(Some(node)),
-            Some(Place::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
+            Some(PathPlace::Tree(node)) => root(Some(node)),
+            Some(PathPlace::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
         };
         self.entries.push(entry);
         self.by_id.insert(id.to_owned(), at);
@@ -67,11 +67,11 @@ impl<'a> Paths<'a> {
     pub fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
         let (place, end) = (self.place(id), end_id.and_then(|id| self.place(id)));
         match (place, end) {
-            (Some(Place::Batch(at)), Some(Place::Batch(end))) => self.is_above(at, end),
-            (Some(Place::Tree(node)), Some(end)) => {
+            (Some(PathPlace::Batch(at)), Some(PathPlace::Batch(end))) => self.is_above(at, end),
+            (Some(PathPlace::Tree(node)), Some(end)) => {
                 let from = match end {
-                    Place::Tree(end) => Some(end),
-                    Place::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
+                    PathPlace::Tree(end) => Some(end),
+                    PathPlace::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
                 };
                 from.is_some_and(|from| self.climb.passes(self.tree, from, node))
             }
@@ -79,21 +79,21 @@ impl<'a> Paths<'a> {
         }
     }
 
-    fn place(&self, id: &str) -> Option<Place> {
+    fn place(&self, id: &str) -> Option<PathPlace> {
         match self.by_id.get(id) {
-            Some(at) => Some(Place::Batch(*at)),
-            None => self.tree.find(id).map(Place::Tree),
+            Some(at) => Some(PathPlace::Batch(*at)),
+            None => self.tree.find(id).map(PathPlace::Tree),
         }
     }
 
     /// A child of this entry. Its jump is the sum of two equal jumps of the parent, else it leads to the
     /// parent.
-    fn below(&self, parent: usize) -> Option<Entry> {
+    fn below(&self, parent: usize) -> Option<BatchEntry> {
         let above = self.entries.get(parent)?;
         let first = self.entries.get(above.jump)?;
         let second = self.entries.get(first.jump)?;
         let is_even = above.depth - first.depth == first.depth - second.depth;
-        Some(Entry {
+        Some(BatchEntry {
             base: above.base,
             depth: above.depth + 1,
             parent,

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::json;
-use crate::shape::{self, Fault, Shape};
+use crate::shape::{self, Shape, ShapeFault};
 
 /// Deepest nesting of arrays and objects in an entry that a client sends.
 const MAX_NESTING: usize = 256;
@@ -107,7 +107,7 @@ pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Resu
         return Ok(());
     };
     nesting(0, &format!("{path}.usage"), usage)?;
-    shape::check(Shape::Object(&shape::USAGE), usage).map_err(|Fault { member, reason }| {
+    shape::check(Shape::Object(&shape::USAGE), usage).map_err(|ShapeFault { member, reason }| {
         let dot = if member.is_empty() { "" } else { "." };
         Error::entry_invalid(0, format!("{path}.usage{dot}{member}"), &reason)
     })
@@ -115,7 +115,7 @@ pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Resu
 
 /// Checks that a message has a role, and a known role its members.
 pub fn message(index: usize, message: &[u8]) -> Result<()> {
-    shape::check_message(message).map_err(|Fault { member, reason }| {
+    shape::check_message(message).map_err(|ShapeFault { member, reason }| {
         let dot = if member.is_empty() { "" } else { "." };
         Error::entry_invalid(index, format!("message{dot}{member}"), &reason)
     })
@@ -196,7 +196,7 @@ impl<'a> Check<'a> {
     }
 
     fn has_shape(&self, name: &str, shape: Shape, value: &[u8]) -> Result<()> {
-        shape::check(shape, value).map_err(|Fault { member, reason }| {
+        shape::check(shape, value).map_err(|ShapeFault { member, reason }| {
             let dot = if member.is_empty() { "" } else { "." };
             self.refused(&format!("{name}{dot}{member}"), &reason)
         })

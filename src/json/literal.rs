@@ -409,12 +409,13 @@ fn first_byte(marks: u64) -> Option<usize> {
 mod tests {
     use super::*;
 
-    type Way = fn(&[u8], usize, bool) -> Result<Literal, Malformed>;
+    type Variant = fn(&[u8], usize, bool) -> Result<Literal, Malformed>;
 
     /// Each variant of `skip_blocks` that this processor has.
     #[allow(unsafe_code, reason = "as for skip_on")]
-    fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = vec![|text, at, found| skip_blocks(text, at, found, block::marks)];
+    fn ways() -> Vec<Variant> {
+        let mut ways: Vec<Variant> =
+            vec![|text, at, found| skip_blocks(text, at, found, block::marks)];
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1") {

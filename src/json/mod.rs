@@ -333,19 +333,19 @@ pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// As [`get`] for each of these names, in one walk.
-pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Picked<'a, N> {
+pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> MemberValues<'a, N> {
     pick(object, skip_space(object, 0), names).map_or([None; N], |(picked, _)| picked)
 }
 
 /// The raw values of several members, each the last one of its name.
-pub type Picked<'a, const N: usize> = [Option<&'a [u8]>; N];
+pub type MemberValues<'a, const N: usize> = [Option<&'a [u8]>; N];
 
 /// As [`get`] for several members, of the object that starts exactly at `at`; with the position after it.
 pub fn pick<'a, const N: usize>(
     text: &'a [u8],
     at: usize,
     names: [&str; N],
-) -> Result<(Picked<'a, N>, usize), Malformed> {
+) -> Result<(MemberValues<'a, N>, usize), Malformed> {
     let mut found = [None; N];
     let mut members = Members::open(text, at)?;
     while let Some(member) = members.next()? {

@@ -6,13 +6,13 @@ use crate::json::{self, Elements, Malformed, Members};
 use std::ops::ControlFlow;
 
 /// Why a walk stops before the end of the line.
-enum Stop {
+enum FieldStop {
     /// The visitor needs no more fields.
     Enough,
     Malformed,
 }
 
-impl From<Malformed> for Stop {
+impl From<Malformed> for FieldStop {
     fn from(_: Malformed) -> Self {
         Self::Malformed
     }
@@ -50,17 +50,17 @@ const OF_MESSAGES: &[&[u8]] = &[
 /// Passes each field of a stored line to `see`, in order, as raw JSON: a string, or a number in the
 /// arguments of a call. Text after damage is not read.
 pub fn each_field<'a>(line: &'a [u8], kind: Kind, see: impl FnMut(&'a [u8]) -> ControlFlow<()>) {
-    let mut walk = Walk { text: line, see };
-    let (Ok(()) | Err(Stop::Enough | Stop::Malformed)) = walk.entry(kind);
+    let mut walk = FieldWalk { text: line, see };
+    let (Ok(()) | Err(FieldStop::Enough | FieldStop::Malformed)) = walk.entry(kind);
 }
 
-struct Walk<'a, F> {
+struct FieldWalk<'a, F> {
     text: &'a [u8],
     see: F,
 }
 
-impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
-    fn entry(&mut self, kind: Kind) -> Result<(), Stop> {
+impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
+    fn entry(&mut self, kind: Kind) -> Result<(), FieldStop> {
         let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
         while let Some(key) = members.next_key()? {
             let (name, at) = (key.name(self.text), key.value_at);
@@ -76,7 +76,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
     }
 
     /// Reads these members of an object; returns the position after it.
-    fn object(&mut self, at: usize, texts: &[&[u8]]) -> Result<usize, Stop> {
+    fn object(&mut self, at: usize, texts: &[&[u8]]) -> Result<usize, FieldStop> {
         if self.text.get(at) != Some(&b'{') {
             return Ok(json::skip_value(self.text, at)?);
         }
@@ -93,7 +93,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
     }
 
     /// Reads text, or an array of blocks.
-    fn content(&mut self, at: usize) -> Result<usize, Stop> {
+    fn content(&mut self, at: usize) -> Result<usize, FieldStop> {
         if self.text.get(at) != Some(&b'[') {
             return self.string(at);
         }
@@ -109,7 +109,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
     }
 
     /// Reads a block: text and thinking of any type of block, the name and arguments of a call.
-    fn block(&mut self, at: usize) -> Result<usize, Stop> {
+    fn block(&mut self, at: usize) -> Result<usize, FieldStop> {
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
             let at = key.value_at;
@@ -124,7 +124,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
     }
 
     /// Reads all strings and numbers in a value, without recursion.
-    fn arguments(&mut self, at: usize) -> Result<usize, Stop> {
+    fn arguments(&mut self, at: usize) -> Result<usize, FieldStop> {
         let end = json::skip_value(self.text, at)?;
         let mut open = vec![(at, 0)];
         while let Some((at, level)) = open.pop() {
@@ -155,7 +155,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(end)
     }
 
-    fn string(&mut self, at: usize) -> Result<usize, Stop> {
+    fn string(&mut self, at: usize) -> Result<usize, FieldStop> {
         let end = json::skip_value(self.text, at)?;
         if self.text.get(at) == Some(&b'"') {
             self.show(at, end)?;
@@ -163,10 +163,10 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(end)
     }
 
-    fn show(&mut self, at: usize, end: usize) -> Result<(), Stop> {
+    fn show(&mut self, at: usize, end: usize) -> Result<(), FieldStop> {
         match (self.see)(self.text.get(at..end).unwrap_or_default()) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Stop::Enough),
+            ControlFlow::Break(()) => Err(FieldStop::Enough),
         }
     }
 }

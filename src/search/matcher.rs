@@ -1,7 +1,7 @@
 //! Tests whether one entry matches a query.
 
 use super::fold::push_folded;
-use super::prefilter::Told;
+use super::prefilter::Presence;
 use super::query::{Needles, Query};
 use crate::entry::Kind;
 use crate::json;
@@ -68,9 +68,9 @@ impl<'q> Matcher<'q> {
         for (at, prefilter) in self.query.prefilters.iter().enumerate() {
             if self.found & 1 << at == 0 {
                 match prefilter.tell(raw) {
-                    Told::Yes => self.found |= 1 << at,
-                    Told::Maybe => is_open = true,
-                    Told::No => {}
+                    Presence::Yes => self.found |= 1 << at,
+                    Presence::Maybe => is_open = true,
+                    Presence::No => {}
                 }
             }
         }

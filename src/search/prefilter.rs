@@ -16,7 +16,7 @@ pub struct Prefilter(Option<Search>);
 
 /// The result of a byte search in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Presence {
     /// The needle is not in the field.
     No,
     /// The decoded text must be searched.
@@ -113,23 +113,23 @@ impl Prefilter {
     }
 
     /// Whether this field (raw JSON) has the needle.
-    pub fn tell(&self, raw: &[u8]) -> Told {
+    pub fn tell(&self, raw: &[u8]) -> Presence {
         let Some(search) = &self.0 else {
-            return Told::Maybe;
+            return Presence::Maybe;
         };
         let mut from = 0;
         while let Some(at) = search.next(raw, from) {
             // Its first bytes may be part of an escape.
             let before = raw.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
             match search.is_whole {
-                true if !may_be_in_escape(before) => return Told::Yes,
+                true if !may_be_in_escape(before) => return Presence::Yes,
                 true => from = at + 1,
-                false => return Told::Maybe,
+                false => return Presence::Maybe,
             }
         }
         match from > 0 || search.may_hide(raw) {
-            true => Told::Maybe,
-            false => Told::No,
+            true => Presence::Maybe,
+            false => Presence::No,
         }
     }
 }

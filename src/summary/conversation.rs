@@ -4,7 +4,7 @@
 //! text of each one; the caller chooses the entries.
 
 use crate::context::agent::{self, Message};
-use crate::context::content::{self, Block, Call};
+use crate::context::content::{self, ContentBlock, ToolCallBlock};
 use crate::context::{kind_and_role, llm};
 use crate::entry::{Kind, Role};
 use crate::json::{self, Members};
@@ -47,7 +47,7 @@ pub fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
     for entry in entries {
         let message = json::get(entry, "message").unwrap_or_default();
         for block in content::blocks(content::of(message)) {
-            if let Block::Call(Call { id: Some(id), .. }) = block {
+            if let ContentBlock::Call(ToolCallBlock { id: Some(id), .. }) = block {
                 calls.insert(id.into_owned());
             }
         }
@@ -116,7 +116,7 @@ pub fn serialize(message: Message) -> Option<Vec<String>> {
             }
             let calls: Vec<String> = content::blocks(content)
                 .filter_map(|block| match block {
-                    Block::Call(call) => Some(written_call(&call)),
+                    ContentBlock::Call(call) => Some(written_call(&call)),
                     _ => None,
                 })
                 .collect();
@@ -148,7 +148,7 @@ pub fn serialize(message: Message) -> Option<Vec<String>> {
 }
 
 /// `read(path="a.rs", limit=10)`, with values as raw JSON.
-fn written_call(call: &Call<'_>) -> String {
+fn written_call(call: &ToolCallBlock<'_>) -> String {
     let raw = |span| String::from_utf8_lossy(call.arguments.get(span).unwrap_or_default());
     let mut written = format!("{}(", call.name);
     match Members::open(call.arguments, 0) {

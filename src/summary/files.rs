@@ -1,11 +1,11 @@
 //! The files that the tool calls of a conversation read and changed (semantics.md §2).
 
 use super::FileLists;
-use crate::context::content::{self, Block};
+use crate::context::content::{self, ContentBlock};
 use crate::context::kind_and_role;
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Members};
-use crate::tools::{self, Access};
+use crate::tools::{self, FileAccess};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -14,28 +14,28 @@ const NESTED_CALL_LEVELS: usize = 8;
 
 /// Collects the files of all entries, even of those that edits or the budget leave out.
 #[derive(Default)]
-pub struct Files {
+pub struct FileCollector {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
 /// The files that any of these entries touched.
 pub fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLists {
-    let mut files = Files::default();
+    let mut files = FileCollector::default();
     for entry in entries {
         files.note_entry(entry);
     }
     files.into_lists()
 }
 
-impl Files {
+impl FileCollector {
     /// Adds the files that an entry touched.
     pub fn note_entry(&mut self, entry: &[u8]) {
         match kind_and_role(entry) {
             Some((Kind::Message, Role::Assistant)) => {
                 let message = json::get(entry, "message").unwrap_or_default();
                 for block in content::blocks(content::of(message)) {
-                    if let Block::Call(call) = block {
+                    if let ContentBlock::Call(call) = block {
                         self.note(&call.name, call.arguments);
                         self.note_nested(call.arguments);
                     }
@@ -63,11 +63,11 @@ impl Files {
     }
 
     fn note(&mut self, tool: &str, arguments: &[u8]) {
-        let call = tools::Call::new(tool, arguments);
+        let call = tools::CallArguments::new(tool, arguments);
         let files = match call.access() {
-            Access::Read => &mut self.read,
-            Access::Change => &mut self.modified,
-            Access::None => return,
+            FileAccess::Read => &mut self.read,
+            FileAccess::Change => &mut self.modified,
+            FileAccess::None => return,
         };
         files.extend(call.files().into_iter().map(Cow::into_owned));
     }

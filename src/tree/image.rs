@@ -241,14 +241,14 @@ fn lens(id_lens: &[u8]) -> impl Iterator<Item = u16> {
 }
 
 /// Reads the rows of an image, in parts.
-pub struct RowReader {
+pub struct ImageRows {
     rows: Vec<NodeRow>,
     roots: Vec<u32>,
     leaf_records: u32,
     id_at: u32,
 }
 
-impl RowReader {
+impl ImageRows {
     /// With room for `count` rows and some more, so that the entries appended since do not move all rows.
     pub fn with_capacity(count: u32) -> Self {
         let count = count as usize;

@@ -1,9 +1,9 @@
 //! Tool calls as rows show them: the call and, for a tool result, its outcome.
 
-use super::line::Line;
+use super::line::PreviewLine;
 use super::prefix::Render;
 use super::preview::RowFacts;
-use crate::tools::{self, Access};
+use crate::tools::{self, FileAccess};
 use std::borrow::Cow;
 
 /// Longest summary of a call, in characters.
@@ -26,14 +26,14 @@ pub struct ToolCall<'a> {
 impl<'a> ToolCall<'a> {
     /// `arguments` is raw JSON and may be damaged.
     pub fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
-        let call = tools::Call::new(&name, arguments);
-        let mut summary = Line::of(SUMMARY_CHARS);
+        let call = tools::CallArguments::new(&name, arguments);
+        let mut summary = PreviewLine::of(SUMMARY_CHARS);
         if let Some(told) = call.summary() {
             summary.push_str(&told);
         }
         let changes = match call.access() {
-            Access::Change => u32::try_from(call.files().len()).unwrap_or(u32::MAX).max(1),
-            Access::Read | Access::None => 0,
+            FileAccess::Change => u32::try_from(call.files().len()).unwrap_or(u32::MAX).max(1),
+            FileAccess::Read | FileAccess::None => 0,
         };
         Self {
             id,
@@ -86,13 +86,13 @@ impl RowFacts<'_> {
                 tail.push_str(part);
             }
         }
-        let room = Line::LIMIT.saturating_sub(tail.chars().count() + 1);
-        let mut asked = Line::of(room);
+        let room = PreviewLine::LIMIT.saturating_sub(tail.chars().count() + 1);
+        let mut asked = PreviewLine::of(room);
         for part in call.iter().flat_map(|call| [&call.name, &call.summary]) {
             asked.push_str(part);
             asked.gap();
         }
-        let mut line = Line::default();
+        let mut line = PreviewLine::default();
         line.push_str(&asked.into_text());
         line.gap();
         line.push_str(&tail);

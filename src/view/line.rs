@@ -3,9 +3,9 @@
 use crate::json;
 
 /// Text on one line: without control characters, with white space folded to single spaces and none at the
-/// ends, and with at most [`Line::LIMIT`] characters.
+/// ends, and with at most [`PreviewLine::LIMIT`] characters.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct PreviewLine {
     /// Most characters.
     limit: usize,
     /// The text in UTF-8.
@@ -16,13 +16,13 @@ pub struct Line {
     gap: bool,
 }
 
-impl Default for Line {
+impl Default for PreviewLine {
     fn default() -> Self {
         Self::of(Self::LIMIT)
     }
 }
 
-impl Line {
+impl PreviewLine {
     /// Characters (Unicode scalar values).
     pub const LIMIT: usize = 200;
 
@@ -55,7 +55,7 @@ impl Line {
     }
 
     /// Appends another line, with `between` before it if both have text.
-    pub fn join(&mut self, between: char, other: &Line) {
+    pub fn join(&mut self, between: char, other: &PreviewLine) {
         if !self.is_empty() && !other.is_empty() {
             self.push(between);
         }

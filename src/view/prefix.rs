@@ -27,7 +27,7 @@ pub enum Render {
 const MAX_STEPS: u32 = 21;
 const DEEPER: &str = "…";
 
-struct Pieces {
+struct GuidePieces {
     fork: &'static str,
     last: &'static str,
     line: &'static str,
@@ -35,15 +35,15 @@ struct Pieces {
 }
 
 impl Render {
-    const fn pieces(self) -> Pieces {
+    const fn pieces(self) -> GuidePieces {
         match self {
-            Render::Unicode => Pieces {
+            Render::Unicode => GuidePieces {
                 fork: "├─ ",
                 last: "└─ ",
                 line: "│  ",
                 gap: "   ",
             },
-            Render::Ascii => Pieces {
+            Render::Ascii => GuidePieces {
                 fork: "|- ",
                 last: "`- ",
                 line: "|  ",

@@ -5,7 +5,7 @@
 //! member of the same name. Damaged lines show the part that can be read.
 
 use super::call::{RESULT_CHARS, ToolCall};
-use super::line::Line;
+use super::line::PreviewLine;
 use super::result::{self, Which};
 use super::snapshot::Entry;
 use crate::entry::{Kind, Role};
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 pub const FIRST_READ: usize = 4096;
 
 /// Longest preview, in characters.
-pub const PREVIEW_CHARS: usize = Line::LIMIT;
+pub const PREVIEW_CHARS: usize = PreviewLine::LIMIT;
 
 /// What is known of an entry before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,18 +67,18 @@ pub struct RowFacts<'a> {
 impl<'a> RowFacts<'a> {
     /// Reads the head of a stored line; `None` if the head is not enough.
     pub fn of_head(head: &'a [u8], subject: Subject) -> Option<Self> {
-        let mut walk = Walk::new(head, subject);
+        let mut walk = PreviewWalk::new(head, subject);
         match walk.entry() {
-            Ok(()) | Err(Stop::Settled) => Some(walk.into_facts()),
-            Err(Stop::Malformed) => None,
+            Ok(()) | Err(PreviewStop::Settled) => Some(walk.into_facts()),
+            Err(PreviewStop::Malformed) => None,
         }
     }
 
     /// Reads a whole stored line.
     pub fn of_line(line: &'a [u8], subject: Subject) -> Self {
-        let mut walk = Walk::new(line, subject);
+        let mut walk = PreviewWalk::new(line, subject);
         // Of a damaged line the part before the damage counts.
-        let (Ok(()) | Err(Stop::Settled | Stop::Malformed)) = walk.entry();
+        let (Ok(()) | Err(PreviewStop::Settled | PreviewStop::Malformed)) = walk.entry();
         walk.into_facts()
     }
 }
@@ -101,31 +101,31 @@ impl RowFacts<'_> {
 
 /// Why a walk stops before the end of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum PreviewStop {
     /// All requested facts are known.
     Settled,
     /// The text from here on is not JSON, or ends here.
     Malformed,
 }
 
-impl From<Malformed> for Stop {
+impl From<Malformed> for PreviewStop {
     fn from(_: Malformed) -> Self {
-        Stop::Malformed
+        PreviewStop::Malformed
     }
 }
 
-struct Walk<'a> {
+struct PreviewWalk<'a> {
     text: &'a [u8],
     subject: Subject,
     facts: RowFacts<'a>,
     /// The text: of a message, a summary, a command or a name.
-    said: Line,
+    said: PreviewLine,
     /// The second and the third text, for entries that show several members.
-    more: [Line; 2],
+    more: [PreviewLine; 2],
     /// For an assistant: its calls, shown if it has no text.
-    calls: Line,
+    calls: PreviewLine,
     /// For an assistant that failed: the error, shown if it has no text.
-    error: Line,
+    error: PreviewLine,
     content_passed: bool,
     error_passed: bool,
     /// For a tool result.
@@ -136,7 +136,7 @@ struct Walk<'a> {
 
 /// One block of a content.
 #[derive(Default)]
-struct Block<'a> {
+struct PreviewBlock<'a> {
     kind: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
     name: Option<Cow<'a, str>>,
@@ -167,19 +167,19 @@ const fn shown(kind: Kind) -> &'static [&'static [u8]] {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PreviewWalk<'a> {
     fn new(text: &'a [u8], subject: Subject) -> Self {
         Self {
             text,
             subject,
             facts: RowFacts::default(),
             said: match subject.role {
-                Role::ToolResult => Line::of(RESULT_CHARS),
-                _ => Line::default(),
+                Role::ToolResult => PreviewLine::of(RESULT_CHARS),
+                _ => PreviewLine::default(),
             },
             more: Default::default(),
-            calls: Line::default(),
-            error: Line::default(),
+            calls: PreviewLine::default(),
+            error: PreviewLine::default(),
             content_passed: false,
             error_passed: false,
             has_image: false,
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Stops the walk if no later text could change the requested facts.
-    fn settle(&self) -> Result<(), Stop> {
+    fn settle(&self) -> Result<(), PreviewStop> {
         let Subject {
             kind,
             role,
@@ -233,13 +233,13 @@ impl<'a> Walk<'a> {
             _ => true,
         };
         if preview && timestamp && rest {
-            Err(Stop::Settled)
+            Err(PreviewStop::Settled)
         } else {
             Ok(())
         }
     }
 
-    fn entry(&mut self) -> Result<(), Stop> {
+    fn entry(&mut self) -> Result<(), PreviewStop> {
         let shown = shown(self.subject.kind);
         let mut passed = 0;
         let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
                     let end = json::skip_value(self.text, at)?;
                     if end == self.text.len() {
                         // More digits may follow.
-                        return Err(Stop::Malformed);
+                        return Err(PreviewStop::Malformed);
                     }
                     self.facts.tokens = whole(self.raw(at..end));
                 }
@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads a member of the preview; returns the position after it.
-    fn shown_member(&mut self, part: usize, at: usize) -> Result<usize, Stop> {
+    fn shown_member(&mut self, part: usize, at: usize) -> Result<usize, PreviewStop> {
         match (self.subject.kind, part) {
             (Kind::Message, _) => self.message(at),
             (Kind::CustomMessage, _) => self.content(at),
@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn replacement(&mut self, at: usize) -> Result<usize, Stop> {
+    fn replacement(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.text.get(at) != Some(&b'{') {
             self.said.push_str(LEFT_OUT);
             return Ok(json::skip_value(self.text, at)?);
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
         Ok(members.end())
     }
 
-    fn message(&mut self, at: usize) -> Result<usize, Stop> {
+    fn message(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.text.get(at) != Some(&b'{') {
             return Ok(json::skip_value(self.text, at)?);
         }
@@ -353,7 +353,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads text, or an array of blocks; returns the position after it.
-    fn content(&mut self, at: usize) -> Result<usize, Stop> {
+    fn content(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.text.get(at) != Some(&b'[') {
             return self.say(at);
         }
@@ -369,8 +369,8 @@ impl<'a> Walk<'a> {
         Ok(blocks.end())
     }
 
-    fn block(&mut self, at: usize) -> Result<usize, Stop> {
-        let mut block = Block::default();
+    fn block(&mut self, at: usize) -> Result<usize, PreviewStop> {
+        let mut block = PreviewBlock::default();
         let end = self.block_members(at, &mut block);
         if block.kind.as_deref() == Some("toolCall") {
             // Of a damaged block the part before the damage counts.
@@ -381,7 +381,11 @@ impl<'a> Walk<'a> {
         Ok(end)
     }
 
-    fn block_members(&mut self, at: usize, block: &mut Block<'a>) -> Result<usize, Stop> {
+    fn block_members(
+        &mut self,
+        at: usize,
+        block: &mut PreviewBlock<'a>,
+    ) -> Result<usize, PreviewStop> {
         // A value that came before the member that gives its meaning.
         let mut text_at = None;
         let mut members = Members::open(self.text, at)?;
@@ -415,7 +419,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Appends a call, for instance `read src/lib.rs`, after the calls before it.
-    fn call(&mut self, block: Block<'a>) {
+    fn call(&mut self, block: PreviewBlock<'a>) {
         let Some(name) = block.name else { return };
         let is_shown = self.said.is_empty() && !self.calls.is_full();
         if !is_shown && !self.subject.calls {
@@ -436,7 +440,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads a part of a tool result: its most informative line, if it has one.
-    fn tell(&mut self, at: usize) -> Result<usize, Stop> {
+    fn tell(&mut self, at: usize) -> Result<usize, PreviewStop> {
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
         let which = match self.subject.flags.has(Flags::ERROR) {
@@ -448,7 +452,7 @@ impl<'a> Walk<'a> {
         if let Some(line) = line
             && (which == Which::Last || self.said.is_empty())
         {
-            self.said = Line::of(RESULT_CHARS);
+            self.said = PreviewLine::of(RESULT_CHARS);
             self.said.push_inside(line, false);
             self.preview_passed |= which == Which::First;
             self.settle()?;
@@ -461,7 +465,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Appends the text of a string; other values add nothing. Returns the position after the value.
-    fn say(&mut self, at: usize) -> Result<usize, Stop> {
+    fn say(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.subject.role == Role::ToolResult {
             return self.tell(at);
         }
@@ -497,7 +501,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A string that is needed whole; `None` for any other value.
-    fn string(&self, at: usize) -> Result<Option<Cow<'a, str>>, Stop> {
+    fn string(&self, at: usize) -> Result<Option<Cow<'a, str>>, PreviewStop> {
         let end = json::skip_value(self.text, at)?;
         Ok(json::string(self.raw(at..end)))
     }

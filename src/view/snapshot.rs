@@ -27,7 +27,7 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub struct Snapshot {
     slots: Slots,
-    taken: Vec<Taken>,
+    taken: Vec<EntryCopy>,
     /// Labels by number in `taken`; few entries have one.
     labels: HashMap<u32, (Range<usize>, Option<Millis>)>,
     /// Ids and labels, one behind the other.
@@ -35,7 +35,7 @@ pub struct Snapshot {
 }
 
 #[derive(Debug)]
-struct Taken {
+struct EntryCopy {
     node: Node,
     kind: Kind,
     role: Role,
@@ -116,7 +116,7 @@ impl Snapshot {
                 let at = tree.timestamp(label.entry);
                 snapshot.labels.insert(number, (text, at));
             }
-            snapshot.taken.push(Taken {
+            snapshot.taken.push(EntryCopy {
                 node,
                 kind: tree.kind(node),
                 role: tree.role(node),

@@ -41,12 +41,12 @@ const FIRST: [&[u8]; 4] = [b"type", b"id", b"parentId", b"timestamp"];
 /// The raw values of the relevant members, empty if absent. The `type`, which may come last, decides which
 /// of them count.
 #[derive(Default)]
-struct Fields<'a> {
+struct RawEntry<'a> {
     kind: &'a [u8],
     id: &'a [u8],
     parent_id: &'a [u8],
     timestamp: &'a [u8],
-    message: Message<'a>,
+    message: RawMessage<'a>,
     custom_type: &'a [u8],
     data: &'a [u8],
     display: &'a [u8],
@@ -69,7 +69,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     if text.get(at) != Some(&b'{') {
         return Ok((None, json::skip_value(text, at)?));
     }
-    let mut fields = Fields::default();
+    let mut fields = RawEntry::default();
     let mut odd = false;
     let (mut members, mut passed) = match fields.take_first(text, at) {
         Some(end) => (Members::behind(text, end), FIRST.len()),
@@ -129,7 +129,7 @@ fn value_behind<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Opt
     Some(start..end)
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RawEntry<'a> {
     /// Reads the first members if they are in the usual form, and returns the end of the last one. `None`
     /// for any other form, valid or not.
     #[inline]
@@ -223,7 +223,7 @@ impl<'a> Fields<'a> {
 
 /// The raw values of the relevant members of a message, empty if absent.
 #[derive(Default)]
-struct Message<'a> {
+struct RawMessage<'a> {
     role: &'a [u8],
     /// Whether its content has text that is not blank.
     has_text: bool,
@@ -236,7 +236,7 @@ struct Message<'a> {
     timestamp: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> RawMessage<'a> {
     fn facts(&self) -> Facts<'a> {
         let role = json::string(self.role).map_or(Role::None, |name| Role::of(&name));
         let stop_reason = json::string(self.stop_reason);
@@ -278,8 +278,8 @@ impl<'a> Message<'a> {
     }
 }
 
-fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malformed> {
-    let mut message = Message::default();
+fn walk_message(text: &[u8], at: usize) -> Result<(RawMessage<'_>, usize), Malformed> {
+    let mut message = RawMessage::default();
     if text.get(at) != Some(&b'{') {
         return Ok((message, json::skip_value(text, at)?));
     }

@@ -145,11 +145,11 @@ mod tests {
         }
     }
 
-    type Way = fn(&[u8; BLOCK]) -> Option<Marks>;
+    type Variant = fn(&[u8; BLOCK]) -> Option<Marks>;
 
     /// Each variant that this processor has.
-    fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = vec![marks];
+    fn ways() -> Vec<Variant> {
+        let mut ways: Vec<Variant> = vec![marks];
         #[cfg(target_arch = "x86_64")]
         ways.extend(x86::tests::ways());
         ways

@@ -52,12 +52,12 @@ pub fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
 pub mod tests {
     use super::*;
 
-    type Way = fn(&[u8; BLOCK]) -> Option<Marks>;
+    type Variant = fn(&[u8; BLOCK]) -> Option<Marks>;
 
     /// The variants that this processor can run.
     #[allow(unsafe_code, reason = "calling them is safe where they can run")]
-    pub fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = Vec::new();
+    pub fn ways() -> Vec<Variant> {
+        let mut ways: Vec<Variant> = Vec::new();
         if is_x86_feature_detected!("avx512bw") {
             // SAFETY: it has the instructions.
             ways.push(|bytes| unsafe { marks_avx512(bytes) });

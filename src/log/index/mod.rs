@@ -15,7 +15,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
-use crate::tree::image::{IdTable, Image, LEN_BYTES, ROW_BYTES, RowReader};
+use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 use crate::tree::{Place, Tree};
 use std::fs::File;
 
@@ -198,7 +198,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
         }
         let tree = std::thread::scope(|scope| {
             let table = scope.spawn(|| IdTable::of(head.count, &id_lens, &ids));
-            let mut rows = RowReader::with_capacity(head.count);
+            let mut rows = ImageRows::with_capacity(head.count);
             contents.pass(rows_len, ROW_BYTES, |bytes| {
                 rows.take(bytes, &id_lens, head.end)
             })?;

@@ -2,7 +2,7 @@
 //! and offline; it reports facts and draws no conclusions.
 
 use super::{MERGE_PREAMBLE, PREAMBLE, Subject, SummaryRequest};
-use crate::context::content::{self, Block};
+use crate::context::content::{self, ContentBlock};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
 use crate::json;
@@ -34,7 +34,7 @@ const ANSWER: usize = 240;
 /// The outline of a request, in Markdown: about 2,500 characters at most, without control characters except
 /// line feeds.
 pub fn outline(request: &SummaryRequest) -> String {
-    let record = Record::read(request);
+    let record = BranchRecord::read(request);
     let mut out = String::new();
     record.push_goal(&mut out);
     push_focus(&mut out, request);
@@ -53,7 +53,7 @@ pub fn outline(request: &SummaryRequest) -> String {
 
 /// The facts of the entries, in order.
 #[derive(Default)]
-struct Record {
+struct BranchRecord {
     /// The goal of the request, else the first user message.
     goal: Option<String>,
     /// Texts of user messages, without the goal.
@@ -62,7 +62,7 @@ struct Record {
     answer: Option<String>,
     /// The last request, until an answer follows.
     unanswered: Option<String>,
-    end: End,
+    end: BranchEnd,
     /// Calls by tool.
     tools: BTreeMap<String, usize>,
     /// Commands the user ran.
@@ -74,7 +74,7 @@ struct Record {
 
 /// The events after the last user message.
 #[derive(Default)]
-enum End {
+enum BranchEnd {
     #[default]
     Nothing,
     Answer,
@@ -83,7 +83,7 @@ enum End {
     Error(String),
 }
 
-impl Record {
+impl BranchRecord {
     fn read(request: &SummaryRequest) -> Self {
         let mut record = Self::default();
         for entry in &request.entries {
@@ -121,7 +121,7 @@ impl Record {
                 let request = one_line(&text, GOAL);
                 if !request.is_empty() {
                     self.unanswered = Some(request.clone());
-                    self.end = End::Nothing;
+                    self.end = BranchEnd::Nothing;
                     self.requests.push(request);
                 }
             }
@@ -147,24 +147,24 @@ impl Record {
         let mut text = String::new();
         for block in content::blocks(content::of(message)) {
             match block {
-                Block::Text(literal) => {
+                ContentBlock::Text(literal) => {
                     text.push_str(&json::string(literal).unwrap_or_default());
                     text.push(' ');
                 }
-                Block::Call(call) => {
+                ContentBlock::Call(call) => {
                     *self.tools.entry(one_line(&call.name, REQUEST)).or_default() += 1;
                 }
-                Block::Thinking(_) | Block::Image => {}
+                ContentBlock::Thinking(_) | ContentBlock::Image => {}
             }
         }
         let answer = sentences(&text, ANSWER);
         if !answer.is_empty() {
             self.answer = Some(answer);
             self.unanswered = None;
-            self.end = End::Answer;
+            self.end = BranchEnd::Answer;
         }
         match text_member(message, "stopReason").as_str() {
-            "aborted" => self.end = End::Aborted,
+            "aborted" => self.end = BranchEnd::Aborted,
             "error" => self.note_error("model", &text_member(message, "errorMessage")),
             _ => {}
         }
@@ -172,7 +172,7 @@ impl Record {
 
     fn note_error(&mut self, source: &str, text: &str) {
         let error = one_line(&format!("{source}: {text}"), ERROR);
-        self.end = End::Error(error.clone());
+        self.end = BranchEnd::Error(error.clone());
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
@@ -187,9 +187,9 @@ impl Record {
         };
         let since = self.unanswered.as_ref();
         let ended = match (&self.end, &self.answer) {
-            (End::Error(error), _) => format!("with the error {}", quoted(error)),
-            (End::Aborted, _) => "with an aborted answer".to_owned(),
-            (End::Answer, Some(answer)) => format!("with {}", quoted(answer)),
+            (BranchEnd::Error(error), _) => format!("with the error {}", quoted(error)),
+            (BranchEnd::Aborted, _) => "with an aborted answer".to_owned(),
+            (BranchEnd::Answer, Some(answer)) => format!("with {}", quoted(answer)),
             _ => match since.filter(|request| self.goal.as_ref() != Some(request)) {
                 Some(request) => format!("without an answer to {}", quoted(request)),
                 None => "without an answer".to_owned(),
@@ -253,7 +253,7 @@ impl Record {
     fn in_progress(&self) -> String {
         match &self.unanswered {
             Some(request) => format!("- [ ] Not answered: {}\n", one_line(request, REQUEST)),
-            None if matches!(self.end, End::Aborted) => {
+            None if matches!(self.end, BranchEnd::Aborted) => {
                 "- [ ] The last answer was aborted\n".to_owned()
             }
             None => String::new(),
