@@ -11,6 +11,7 @@
 //! - `timestamp`: instants, as text and as milliseconds
 //! - `bytes`: plain fields of cache files
 //! - `lock`: mutexes without poisoning
+//! - `parallel`: maps ordered work on several threads
 //! - `blocking`: runs work that may wait on a blocking thread
 //! - `cancel`: cancels requests that wait
 //! - `json`: raw JSON, read and edited without being re-serialized
@@ -75,6 +76,7 @@ pub mod lock;
 pub mod log;
 pub mod name;
 pub mod os;
+pub(crate) mod parallel;
 pub mod rpc;
 pub mod schema;
 pub mod search;

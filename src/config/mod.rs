@@ -77,7 +77,7 @@ pub enum DurabilityName {
 /// Reads variables of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// Everything that is in force.
+/// The settings in force, and where each comes from.
 pub struct Settings {
     config: Config,
     lines: Lines,

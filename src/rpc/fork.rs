@@ -1,9 +1,9 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3, storage.md §5).
 
 use super::convert;
-use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::registry::{Paths, Subject};
+use super::reply::Reply;
 use super::server::{Call, OpenSession, Server};
 use crate::clock;
 use crate::durability::Durability;

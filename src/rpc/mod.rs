@@ -1,7 +1,7 @@
 //! JSON-RPC: the method table, and everything between a frame and a session (protocol.md).
 //!
 //! In reading order: [`server`] is what one process serves; [`request`] reads a frame; [`dispatch`] takes
-//! it to its handler and the answer back; [`method`] is the table; [`registry`]
+//! it to its handler and the answer back; [`table`] finds the handler of a method; [`registry`]
 //! is the order in which sessions are opened, closed and looked for; [`lane`] is where appends wait for
 //! each other; [`notify`] is what clients are told unasked; [`follow`] is what sessions find out unasked;
 //! [`convert`] goes from core to wire. Then a file per method group, each a handler that decodes ids,
@@ -18,21 +18,21 @@ mod fork;
 mod handshake;
 mod lane;
 mod list;
-mod method;
 mod moves;
 mod navigate;
 mod navigator;
 mod notify;
-mod parallel;
 mod pick;
 mod question;
 mod read;
 mod registry;
+mod reply;
 mod request;
 mod rows;
 pub mod server;
 mod sessions;
 mod summaries;
+mod table;
 mod tree;
 mod turns;
 

@@ -3,10 +3,10 @@
 
 use super::append::commit;
 use super::convert;
-use super::method::Reply;
 use super::notify::SessionTree;
 use super::question::{self, Asking};
 use super::read;
+use super::reply::Reply;
 use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
@@ -16,7 +16,7 @@ use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::flow::navigate::{self, Navigation, Plan};
-use crate::id::EntryId;
+use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
 use crate::session::{Activity, Busy, SessionGuard, SessionState};
@@ -33,7 +33,7 @@ const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
 /// What the caller of a navigation wants.
 pub(super) struct Request {
-    pub expected: Option<Option<String>>,
+    pub expected: ExpectedLeaf,
     pub navigation_id: String,
     pub wants_summary: bool,
     pub wishes: SummaryOptions,
@@ -70,12 +70,12 @@ struct Preparation {
     draft: Option<Draft>,
 }
 
-/// Ids as JSON arrays.
+/// The ids of entries that are too large to go out themselves.
 struct Ids {
     /// Of what came after the nearest compaction.
-    entries: wire::Raw,
+    entries: wire::IdList,
     /// Of what that compaction kept.
-    kept: Option<wire::Raw>,
+    kept: Option<wire::IdList>,
 }
 
 impl Preparation {
@@ -113,8 +113,8 @@ impl Preparation {
         let delivered: usize = delivered.map(Vec::len).sum();
         let fits = reads && delivered as u64 <= limit;
         let ids = (!fits).then(|| Ids {
-            entries: convert::id_array(&core.tree, plan.entries()),
-            kept: kept.map(|kept| convert::id_array(&core.tree, &kept)),
+            entries: convert::id_list(&core.tree, plan.entries()),
+            kept: kept.map(|kept| convert::id_list(&core.tree, &kept)),
         });
         let draft = plan.editor_entry.map(|node| core.entry(node)).transpose()?;
         Ok(Self {
@@ -234,7 +234,7 @@ impl Navigator {
         let (source, abort) = (Arc::clone(&self.call.server.source), abort.clone());
         let expected = self.request.expected.clone();
         let write = move |core: &SessionState| {
-            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_expected_leaf(&expected)?;
             // From here on it cannot be aborted any more.
             if !abort.commit() {
                 return Err(Error::cancelled());
@@ -462,7 +462,7 @@ impl Navigator {
         let abort = abort.clone();
         let expected = self.request.expected.clone();
         let write = move |core: &SessionState| {
-            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_expected_leaf(&expected)?;
             core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
             // From here on it cannot be aborted any more.
             if !abort.commit() {

@@ -2,8 +2,8 @@
 
 use super::convert;
 use super::list;
-use super::method::Reply;
 use super::registry::{Paths, Subject, Ticket};
+use super::reply::Reply;
 use super::server::{Call, OpenSession, Server};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};

@@ -14,7 +14,7 @@ use crate::name;
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::Access;
 use crate::timestamp::{self, Millis};
-use crate::tree::{Node, Place, Tree};
+use crate::tree::{FilePlace, Node, Tree};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
@@ -279,7 +279,7 @@ fn header_of(line: &lines::Line<'_>) -> Option<(Header, Option<String>)> {
         Line::Header(header) if header.version > 1 => {
             let title = header.title.as_deref().map(str::trim).map(str::to_owned);
             let owned = std::borrow::Cow::into_owned;
-            let place = Place {
+            let place = FilePlace {
                 offset: 0,
                 len: u32::try_from(text.len()).ok()?,
             };

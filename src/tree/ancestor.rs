@@ -38,4 +38,39 @@ impl Tree {
         let b = self.ancestors(b).skip(depth_b.saturating_sub(depth_a));
         a.zip(b).find(|(a, b)| a == b).map(|(a, _)| a)
     }
+
+    /// The common ancestor of `tip` and `other`, and the path from below it to `tip`.
+    pub fn branch(&self, tip: Option<Node>, other: Option<Node>) -> (Option<Node>, Vec<Node>) {
+        let (ancestor, mut branch) = self.nearby_branch(tip, other).unwrap_or_else(|| {
+            let ancestor = self.common_ancestor_by_depth(tip, other);
+            let path = self.ancestors(tip);
+            let branch = path.take_while(|node| Some(*node) != ancestor);
+            (ancestor, branch.collect())
+        });
+        branch.reverse();
+        (ancestor, branch)
+    }
+
+    /// The same in one walk, with the branch from `tip` upwards; `None` as in [`Tree::nearby_ancestor`].
+    pub(super) fn nearby_branch(
+        &self,
+        tip: Option<Node>,
+        other: Option<Node>,
+    ) -> Option<(Option<Node>, Vec<Node>)> {
+        // From 1 on; 0 is the empty position above all roots.
+        let number = |node: Option<Node>| raw(node).wrapping_add(1);
+        let above = |of: u32| Some(number(self.parent(Node(of - 1)))).filter(|above| *above < of);
+        let (mut own, mut across) = (number(tip), number(other));
+        let mut branch = Vec::new();
+        while own != across {
+            while across > own {
+                across = above(across)?;
+            }
+            while own > across {
+                branch.push(Node(own - 1));
+                own = above(own)?;
+            }
+        }
+        Some((some(own.wrapping_sub(1)), branch))
+    }
 }

@@ -52,9 +52,9 @@ const NONE: u32 = u32::MAX;
 /// The timestamp of an entry whose stored text names no instant.
 const NO_TIME: Millis = Millis::MIN;
 
-/// A line's place in the file, without its line break.
+/// The place of a line in the file, without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct FilePlace {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// Bytes.
@@ -206,9 +206,9 @@ impl Tree {
         Some(self.row(node).timestamp).filter(|at| *at != NO_TIME)
     }
 
-    pub fn place(&self, node: Node) -> Place {
+    pub fn place(&self, node: Node) -> FilePlace {
         let row = self.row(node);
-        Place {
+        FilePlace {
             offset: row.offset,
             len: row.len,
         }
@@ -384,7 +384,7 @@ impl Tree {
         id: &str,
         parent: &Parent<'_>,
         envelope: &Envelope<'_>,
-        place: Place,
+        place: FilePlace,
         flags: Flags,
         line: u64,
     ) -> Option<Insertion> {
@@ -414,7 +414,7 @@ impl Tree {
         (id, hash): (&str, IdHash),
         parent: &Parent<'_>,
         facts: &PlainFacts,
-        place: Place,
+        place: FilePlace,
         flags: Flags,
         line: u64,
     ) -> Option<Insertion> {
@@ -458,7 +458,7 @@ impl Tree {
         id: &str,
         parent: Option<Node>,
         facts: PlainFacts,
-        place: Place,
+        place: FilePlace,
     ) -> Option<Node> {
         let hash = self.hasher.hash(id);
         let node = self.add(id, hash, facts.kind, place, facts.flags)?;
@@ -481,7 +481,7 @@ impl Tree {
         id: &str,
         hash: IdHash,
         kind: Kind,
-        place: Place,
+        place: FilePlace,
         flags: Flags,
     ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
@@ -509,7 +509,7 @@ impl Tree {
     /// For a later line with the id of `node` and other bytes: its body replaces that of `node`, which keeps
     /// its order and its parent (session-file.md §2). If one of the two is a leaf record, only the flag
     /// `DUPLICATE_ID` is set.
-    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: Place) {
+    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {
             if let Some(target) = self.labelled.remove(&node) {

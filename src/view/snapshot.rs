@@ -3,7 +3,7 @@
 use super::layout::Outline;
 use crate::entry::{Kind, Role};
 use crate::timestamp::Millis;
-use crate::tree::{Flags, Node, Place, Tree, number32};
+use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Entry<'a> {
     pub flags: Flags,
     /// Unix milliseconds; `None` if the stored text names no instant.
     pub timestamp: Option<Millis>,
-    pub place: Place,
+    pub place: FilePlace,
     pub label: Option<&'a str>,
     /// The time of the label, in Unix milliseconds.
     pub label_timestamp: Option<Millis>,
@@ -41,7 +41,7 @@ struct EntryCopy {
     role: Role,
     flags: Flags,
     timestamp: Option<Millis>,
-    place: Place,
+    place: FilePlace,
     id: Range<usize>,
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::entry::{Line, Parent};
-use crate::tree::{Flags, Place, Tree};
+use crate::tree::{FilePlace, Flags, Tree};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 
@@ -38,7 +38,7 @@ impl Chain {
                 panic!("no entry: {}", String::from_utf8_lossy(body));
             };
             let id = envelope.id.clone().unwrap().into_owned();
-            let place = Place {
+            let place = FilePlace {
                 offset: at as u64,
                 len: 0,
             };
