@@ -1,13 +1,13 @@
-//! What a message and its content look like: one table, from which both the check of what clients
-//! append ([`crate::flow::validate`]) and the schema ([`crate::wire`]) are made, so that the two agree.
+//! The members of messages and of content: one table for both the check of appended entries
+//! ([`crate::flow::validate`]) and the schema ([`crate::wire`]), so that the two agree.
 //!
-//! Pure. Members and roles that are not in the table are allowed, and kept.
+//! Members and roles that are not in the table are allowed and kept.
 
 use crate::json::{self, Elements, Malformed, Members};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// What the value of a member may be.
+/// The type of a member's value.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     Text,
@@ -35,9 +35,9 @@ pub struct Member {
 /// An object with known members.
 #[derive(Debug)]
 pub struct Record {
-    /// The value of the member that tells it from others; empty where nothing has to.
+    /// The value of the member that identifies it; empty if there is none.
     pub tag: &'static str,
-    /// In the schema.
+    /// Its name in the schema.
     pub name: &'static str,
     pub description: &'static str,
     pub members: &'static [Member],
@@ -63,7 +63,7 @@ macro_rules! record {
     (@optional) => { false };
 }
 
-/// The messages whose role is known.
+/// The messages with a known role.
 pub const ROLES: &[Record] = &[
     record! { "user" "UserMessage" "What the user says." {
         content Shape::TextOrBlocks, required, "What is said.";
@@ -122,7 +122,7 @@ pub const ROLES: &[Record] = &[
     }},
 ];
 
-/// The blocks of content whose type is known.
+/// The blocks of content with a known type.
 pub const BLOCKS: &[Record] = &[
     record! { "text" "TextBlock" "A piece of text." {
         text Shape::Text, required, "The text.";
@@ -141,7 +141,7 @@ pub const BLOCKS: &[Record] = &[
     }},
 ];
 
-/// What a model used.
+/// The tokens that a model used.
 pub const USAGE: Record = record! { "" "Usage" "What a model used, in tokens and money." {
     input Shape::Number, optional, "Tokens sent, without those from the cache.";
     output Shape::Number, optional, "Tokens received.";
@@ -151,7 +151,7 @@ pub const USAGE: Record = record! { "" "Usage" "What a model used, in tokens and
     cost Shape::Object(&COST), optional, "The price, in dollars.";
 }};
 
-/// What that costs.
+/// The cost of the tokens.
 pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
     input Shape::Number, optional, "Of the tokens sent.";
     output Shape::Number, optional, "Of the tokens received.";
@@ -160,37 +160,37 @@ pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
     total Shape::Number, optional, "In all.";
 }};
 
-/// What is wrong with an object.
+/// A fault of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ShapeFault {
     /// The path of the member.
     pub member: String,
-    /// What is wrong, and what is accepted.
+    /// The fault, and what is accepted instead.
     pub reason: String,
 }
 
-/// Checks a message: it needs a role, and a known role its members.
-pub fn check_message(message: &[u8]) -> Result<(), Fault> {
-    let fault = |member: &str, reason: &str| Fault {
+/// Checks a message: it needs a role, and with a known role the members of that role.
+pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
+    let fault = |member: &str, reason: &str| ShapeFault {
         member: member.to_owned(),
         reason: format!("{reason}; accepted messages: {}", accepted_messages()),
     };
     let at = json::skip_space(message, 0);
-    let found = Found::walk(message, at, "role", ROLES);
+    let found = FoundMembers::walk(message, at, "role", ROLES);
     let (found, _) = found.map_err(|_| fault("", "must be an object"))?;
     let role = found.get("role").and_then(json::string);
     let role = role.ok_or_else(|| fault("role", "must be a string"))?;
     match ROLES.iter().find(|record| record.tag == role) {
         Some(record) => found
             .check(record)
-            .map_err(|Fault { member, reason }| fault(&member, &reason)),
+            .map_err(|ShapeFault { member, reason }| fault(&member, &reason)),
         None => Ok(()),
     }
 }
 
-/// Checks a value by its shape; the member of the fault is the path below the value.
-pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
-    let fault = |reason: String| Fault {
+/// Checks a value by its shape; the fault's member is the path below the value.
+pub fn check(shape: Shape, value: &[u8]) -> Result<(), ShapeFault> {
+    let fault = |reason: String| ShapeFault {
         member: String::new(),
         reason,
     };
@@ -203,7 +203,7 @@ pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
         Shape::TextOrBlocks if is_text(value) => true,
         Shape::Blocks | Shape::TextOrBlocks => return check_blocks(shape, value).map_err(fault),
         Shape::Object(record) => {
-            return match Found::walk(value, 0, "", std::slice::from_ref(record)) {
+            return match FoundMembers::walk(value, 0, "", std::slice::from_ref(record)) {
                 Ok((found, _)) => found.check(record),
                 Err(_) => Err(fault("must be an object".into())),
             };
@@ -215,29 +215,31 @@ pub fn check(shape: Shape, value: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// An array of objects that each have a type, and what the known types need.
+/// Checks an array of objects that each have a type, and for known types their members.
 fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
     let wrong = || format!("must be {}", accepted(shape));
     let mut elements = Elements::open(value, 0).map_err(|_| wrong())?;
     while let Some(at) = elements.next_at().map_err(|_| wrong())? {
-        let (found, end) = Found::walk(value, at, "type", BLOCKS).map_err(|_| wrong())?;
+        let (found, end) = FoundMembers::walk(value, at, "type", BLOCKS).map_err(|_| wrong())?;
         elements.resume(end);
         let kind = found.get("type").and_then(json::string);
         let kind = kind.ok_or_else(wrong)?;
         if let Some(record) = BLOCKS.iter().find(|record| record.tag == kind) {
-            found.check(record).map_err(|Fault { member, reason }| {
-                format!("has a {kind} block whose {member} {reason}; {}", wrong())
-            })?;
+            found
+                .check(record)
+                .map_err(|ShapeFault { member, reason }| {
+                    format!("has a {kind} block whose {member} {reason}; {}", wrong())
+                })?;
         }
     }
     Ok(())
 }
 
-/// The members of an object that are in the table, each the last one of its name.
-struct Found<'a>(Vec<(&'static str, &'a [u8])>);
+/// The members of an object that are in the table; of duplicates the last one.
+struct FoundMembers<'a>(Vec<(&'static str, &'a [u8])>);
 
-impl<'a> Found<'a> {
-    /// Of the object at `at` in one walk, and the position after it.
+impl<'a> FoundMembers<'a> {
+    /// Reads the object at `at` in one walk; returns the position after it.
     fn walk(
         text: &'a [u8],
         at: usize,
@@ -267,9 +269,9 @@ impl<'a> Found<'a> {
         named.map(|(_, value)| *value)
     }
 
-    fn check(&self, record: &Record) -> Result<(), Fault> {
+    fn check(&self, record: &Record) -> Result<(), ShapeFault> {
         for member in record.members {
-            let fault = |fault: Fault| Fault {
+            let fault = |fault: ShapeFault| ShapeFault {
                 member: match fault.member.as_str() {
                     "" => member.name.to_owned(),
                     below => format!("{}.{below}", member.name),
@@ -280,7 +282,7 @@ impl<'a> Found<'a> {
                 None | Some(b"null") if !member.is_required => {}
                 Some(value) => check(member.shape, value).map_err(fault)?,
                 None => {
-                    return Err(fault(Fault {
+                    return Err(fault(ShapeFault {
                         member: String::new(),
                         reason: format!("is missing: it must be {}", accepted(member.shape)),
                     }));
@@ -299,7 +301,7 @@ fn is_number(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'-' | b'0'..=b'9'))
 }
 
-/// What a shape takes, in words.
+/// The values that a shape accepts, in words.
 fn accepted(shape: Shape) -> String {
     match shape {
         Shape::Text => "a string".into(),
@@ -323,7 +325,7 @@ fn accepted_messages() -> &'static str {
     TEXT.get_or_init(|| listed("role", ROLES))
 }
 
-/// Every record with what it needs, as TypeScript would write it.
+/// All records with their required members, in the notation of TypeScript.
 fn listed(tag: &str, records: &[Record]) -> String {
     let mut text = String::new();
     for record in records {
@@ -354,8 +356,8 @@ mod tests {
         fault.reason
     }
 
-    /// A refusal named one member, and clients had to guess the rest: it names every accepted message,
-    /// and for content every accepted block.
+    /// A refusal named one member only, and clients had to guess the others. It names every accepted
+    /// message, and for content every accepted block.
     #[test]
     fn a_refusal_names_every_accepted_shape() {
         for message in [

@@ -1,4 +1,4 @@
-//! What a session has cost and holds (`get_stats`, protocol.md §3). Pure, over delivered entries.
+//! The numbers of a session: messages, tokens and cost (`get_stats`, protocol.md §3).
 
 use crate::budget::STATS_BYTES;
 use crate::json::{self, Elements};
@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 /// Sums over entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
-    /// Messages by role.
+    /// Number of messages by role.
     pub messages: BTreeMap<String, u64>,
     pub tool_calls: u64,
     pub tokens: Tokens,
@@ -37,7 +37,7 @@ impl AddAssign for Stats {
 }
 
 impl AddAssign for Tokens {
-    /// Clients write any number: a sum stays at what can be written.
+    /// Clients write any number, so the sum saturates.
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -47,7 +47,7 @@ impl AddAssign for Tokens {
 }
 
 impl Stats {
-    /// Counts an entry. What a copy from another branch cost has been counted with its original.
+    /// Adds an entry. The cost of a copy from another branch was counted with its original.
     pub fn add(&mut self, entry: &[u8]) {
         let [message, usage, copied_from] =
             json::get_each(entry, ["message", "usage", "copiedFrom"]);
@@ -85,7 +85,7 @@ impl Stats {
     }
 }
 
-/// What a role takes besides its name, in bytes.
+/// Bytes counted for a role besides its name.
 const ROLE_BYTES: usize = 64;
 
 /// The sums over the first entries of a session, kept so that the next request counts only later entries.
@@ -130,16 +130,16 @@ fn tool_calls(content: &[u8]) -> u64 {
     calls
 }
 
-/// JSON has no infinity.
+/// Adds two numbers without overflow: JSON has no infinity.
 fn finite_sum(one: f64, other: f64) -> f64 {
     (one + other).clamp(f64::MIN, f64::MAX)
 }
 
-/// A number of tokens; 0 if it is none.
+/// A number of tokens; 0 if the value is not a number.
 pub fn whole(raw: &[u8]) -> u64 {
     decimal(raw)
         .filter(|number| number.is_finite())
-        .map_or(0, |number| number as u64)
+        .map_or(0, |number| json::saturated(number))
 }
 
 fn decimal(raw: &[u8]) -> Option<f64> {

@@ -1,15 +1,14 @@
-//! Text that a terminal may be shown: the one sanitizer, and how many columns text takes.
+//! Text that is safe for a terminal: the one sanitizer, and the width of text in columns.
 //!
-//! Sessions hold what models, tools and strangers wrote. Printed as it is, such text could move the
-//! cursor, retitle the window, fill the clipboard, or show its words in another order than they
-//! stand. Owns which characters do that and what stands in for them; nothing here knows what is
-//! shown, or where it goes.
+//! Sessions have text of models, tools and strangers. Printed unchanged, such text could move the cursor,
+//! retitle the window, fill the clipboard, or reorder words. Owns which characters do that, and their
+//! replacements.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a terminal or its text layout would obey `char` rather than show it: C0, DEL, C1, and
-/// the marks that turn the direction of writing.
+/// Whether a terminal or its text layout would obey `char` instead of showing it: C0, DEL, C1, and the
+/// marks that change the direction of writing.
 pub const fn is_control(char: char) -> bool {
     matches!(
         char,
@@ -23,8 +22,8 @@ pub const fn is_control(char: char) -> bool {
     )
 }
 
-/// `text` as one line in which every control is a visible character and does nothing: C0 and DEL
-/// become their pictures (`␛`), the others U+FFFD. An escape sequence without its ESC is plain text.
+/// `text` as one line in which every control is a visible character without effect: C0 and DEL become their
+/// pictures (`␛`), the others U+FFFD. An escape sequence without its ESC is plain text.
 pub fn line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -43,8 +42,8 @@ fn picture(code: u32) -> char {
     char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// JSON text with every control that can stand in it raw as its `\u` escape: harmless, and the same
-/// value. Line feeds, which separate tokens, stay.
+/// JSON text in which every raw control is its `\u` escape, which has the same value and no effect. Line
+/// feeds, which separate tokens, stay.
 pub fn json(text: &str) -> Cow<'_, str> {
     let escaped = |char| is_control(char) && char != '\n';
     if !text.contains(escaped) {
@@ -53,7 +52,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for char in text.chars() {
         match char {
-            // Between tokens only; inside strings JSON has them escaped already.
+            // Only between tokens: inside strings JSON has them escaped.
             '\t' | '\r' => out.push(' '),
             char if escaped(char) => {
                 // Writing to a string cannot fail.
@@ -65,12 +64,12 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Columns that `text`, sanitized, takes.
+/// The width of sanitized `text`, in columns.
 pub fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// `text` if it fits `columns`, else its beginning with `mark` behind it, together no wider.
+/// `text` if it fits into `columns`, else its beginning and `mark`, together no wider.
 pub fn cut<'a>(text: &'a str, columns: usize, mark: &str) -> Cow<'a, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -87,8 +86,8 @@ pub fn cut<'a>(text: &'a str, columns: usize, mark: &str) -> Cow<'a, str> {
     Cow::Owned(head)
 }
 
-/// Columns of one character, as terminals commonly draw it. The wide and the combining blocks of
-/// Unicode, not every character: an error of a column costs a ragged edge.
+/// The width of one character, in columns, as terminals commonly draw it. By blocks of Unicode, not by
+/// character: an error of a column costs a ragged edge.
 const fn char_width(char: char) -> usize {
     match char {
         '\u{300}'..='\u{36f}'
@@ -146,7 +145,7 @@ const fn char_width(char: char) -> usize {
 mod tests {
     use super::*;
 
-    /// Everything the sanitizer is for, by its range.
+    /// All controls that the sanitizer replaces, by range.
     fn controls() -> impl Iterator<Item = char> {
         let ranges = [
             0..=0x1f,
@@ -166,7 +165,7 @@ mod tests {
         assert!(!line(&all).contains(is_control));
         assert_eq!(line(&all).chars().count(), all.chars().count());
         assert!(!json(&all).contains(|char| is_control(char) && char != '\n'));
-        // Unicode's own idea of a control is part of ours.
+        // The controls of Unicode are among them.
         let every = (0..=0x10_ffff).filter_map(char::from_u32);
         assert!(every.filter(|char| char.is_control()).all(is_control));
     }

@@ -11,7 +11,7 @@ pub fn format(at: Millis) -> String {
     text.unwrap_or_else(|| format_any(at))
 }
 
-/// Appends what [`format`] writes.
+/// Appends the result of [`format`].
 pub fn push(out: &mut Vec<u8>, at: Millis) {
     match canonical_text(at) {
         Some(text) => out.extend_from_slice(&text),
@@ -26,11 +26,11 @@ fn format_any(at: Millis) -> String {
     }
 }
 
-/// Written without the general formatter: a tree of 100,000 rows has as many. `None` outside the
+/// As [`format`], without the general formatter: a tree has as many timestamps as rows. `None` outside the
 /// years 0 to 9999.
 fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     let (days, millis) = (at.div_euclid(DAY), at.rem_euclid(DAY));
-    // Civil from days: the way back from what `canonical` does.
+    // Civil from days: the inverse of `canonical`.
     let shifted = days + DAYS_TO_1970;
     let (era, day_of_era) = (
         shifted.div_euclid(DAYS_OF_ERA),
@@ -46,8 +46,7 @@ fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     if !(0..=9999).contains(&year) {
         return None;
     }
-    // A decimal digit.
-    let digit = |value: i64, power: i64| b'0' + (value / power % 10) as u8;
+    let digit = |value: i64, power: i64| b'0' + u8::try_from(value / power % 10).unwrap_or(0);
     let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
     let second = millis / 1000 % 60;
     Some([
@@ -85,12 +84,12 @@ const DAYS_OF_ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;
 
-/// Parses ISO 8601; `None` for anything that names no instant.
+/// Parses ISO 8601; `None` if the text names no instant.
 pub fn parse(text: &str) -> Option<Millis> {
     canonical(text.as_bytes()).or_else(|| Some(text.parse::<Timestamp>().ok()?.as_millisecond()))
 }
 
-/// As [`parse`], and whether [`format`] would write exactly this for the instant.
+/// As [`parse`], with whether [`format`] would write exactly this text.
 pub fn parse_exact(text: &str) -> Option<(Millis, bool)> {
     match canonical(text.as_bytes()) {
         Some(at) => Some((at, true)),
@@ -98,7 +97,7 @@ pub fn parse_exact(text: &str) -> Option<(Millis, bool)> {
     }
 }
 
-/// The one shape that is written, read without the general parser: opening a session parses one
+/// Parses the form that [`format`] writes, without the general parser: opening a session parses one
 /// timestamp per line.
 fn canonical(text: &[u8]) -> Option<Millis> {
     let &[
@@ -142,14 +141,14 @@ fn canonical(text: &[u8]) -> Option<Millis> {
         number(&[d1, d2])?,
     );
     let (hour, minute, second) = (number(&[h1, h2])?, number(&[mi1, mi2])?, number(&[s1, s2])?);
-    // Days 29 to 31 go the general way: it knows the calendar.
+    // Days 29 to 31 take the general parser, which knows the calendar.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) {
         return None;
     }
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Days from civil, after the proleptic Gregorian calendar with years starting in March.
+    // Days from civil, in the proleptic Gregorian calendar with years that start in March.
     let shifted_year = if month <= 2 { year - 1 } else { year };
     let era = shifted_year.div_euclid(400);
     let year_of_era = shifted_year.rem_euclid(400);

@@ -1,29 +1,29 @@
-//! What is known of the tools that agents call: which argument tells what a call does, and which
-//! files it reads or changes.
+//! The well-known tools of agents: the argument that describes a call, and the files that a call reads or
+//! changes.
 //!
-//! Owns the one table of well-known tools, by the names that several agents give them. Pure; reads
-//! raw JSON of any shape, damaged too.
+//! Owns the one table of these tools, by the names that several agents give them. Reads raw JSON of any
+//! shape, damaged too.
 
 use crate::json::{self, Elements, Members};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What a call does to files.
+/// The access of a call to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     None,
     Read,
     Change,
 }
 
-/// Tools that do the same.
+/// Tools with the same purpose.
 #[derive(Debug)]
 struct Family {
-    /// As [`normalized`] makes them.
+    /// Names as [`normalized`] returns them.
     names: &'static [&'static str],
-    /// The arguments that tell what a call does, the best one first.
+    /// The arguments that describe a call, the best one first.
     telling: &'static [&'static str],
-    access: Access,
+    access: FileAccess,
 }
 
 const PATHS: &[&str] = &[
@@ -39,7 +39,7 @@ const PATHS: &[&str] = &[
     "files",
 ];
 
-/// The arguments in which a patch stands as text.
+/// The arguments that have a patch as text.
 const PATCHES: &[&str] = &["input", "patch", "patchText", "_raw"];
 
 const FAMILIES: &[Family] = &[
@@ -59,7 +59,7 @@ const FAMILIES: &[Family] = &[
             "terminal",
         ],
         telling: &["command", "cmd", "commands", "script", "action"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &[
@@ -72,12 +72,12 @@ const FAMILIES: &[Family] = &[
             "cat",
         ],
         telling: PATHS,
-        access: Access::Read,
+        access: FileAccess::Read,
     },
     Family {
         names: &["write", "writefile", "createfile", "writetofile"],
         telling: PATHS,
-        access: Access::Change,
+        access: FileAccess::Change,
     },
     Family {
         names: &[
@@ -96,7 +96,7 @@ const FAMILIES: &[Family] = &[
             "strreplacebasededittool",
         ],
         telling: PATHS,
-        access: Access::Change,
+        access: FileAccess::Change,
     },
     Family {
         names: &[
@@ -109,12 +109,12 @@ const FAMILIES: &[Family] = &[
             "codesearch",
         ],
         telling: &["pattern", "query", "regex"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["glob", "find", "filesearch", "globfiles", "findfiles"],
         telling: &["pattern", "glob", "glob_pattern", "query", "name"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &[
@@ -126,49 +126,49 @@ const FAMILIES: &[Family] = &[
             "tree",
         ],
         telling: &["path", "dir_path", "directory", "dir"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["task", "agent", "subagent", "spawnagent", "delegate"],
         telling: &["description", "task", "prompt", "message", "instructions"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["webfetch", "fetch"],
         telling: &["url", "urls", "prompt"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["websearch", "googlewebsearch"],
         telling: &["query", "action"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["todowrite", "writetodos", "todo", "updateplan"],
         telling: &["todos", "plan", "content"],
-        access: Access::None,
+        access: FileAccess::None,
     },
     Family {
         names: &["skill", "loadskill"],
         telling: &["skill", "name", "command"],
-        access: Access::None,
+        access: FileAccess::None,
     },
 ];
 
-/// A string argument of an unknown tool is short up to so many characters.
+/// Longest argument of an unknown tool that counts as short, in characters.
 const SHORT: usize = 80;
-/// Elements of an argument that are looked at.
+/// Most elements of an argument that are read.
 const MOST_ELEMENTS: usize = 64;
 
-/// What a call says of itself.
+/// A call with its arguments.
 #[derive(Debug, Clone)]
-pub struct Call<'a> {
+pub struct CallArguments<'a> {
     family: Option<&'static Family>,
     /// Names and raw values.
     arguments: Vec<(Cow<'a, [u8]>, &'a [u8])>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> CallArguments<'a> {
     /// `arguments` is raw JSON: an object if the writer kept to the format.
     pub fn new(name: &str, arguments: &'a [u8]) -> Self {
         Self {
@@ -177,8 +177,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The argument that tells what it does, as it stands: any length, any lines. That of an unknown
-    /// tool is its first short string.
+    /// The argument that describes the call, raw: of any length, with any lines. For an unknown tool its
+    /// first short string.
     pub fn summary(&self) -> Option<Cow<'a, str>> {
         let telling = self.family.map_or(&[][..], |family| family.telling);
         let values = telling.iter().filter_map(|name| self.argument(name));
@@ -187,21 +187,21 @@ impl<'a> Call<'a> {
         told.or_else(|| self.short())
     }
 
-    pub fn access(&self) -> Access {
-        match self.family.map_or(Access::None, |family| family.access) {
-            // Editors with one tool for both, as Anthropic's and goose's, name it in `command`.
-            Access::Change => match self.text("command") {
-                Some(command) if command == "view" => Access::Read,
-                _ => Access::Change,
+    pub fn access(&self) -> FileAccess {
+        match self.family.map_or(FileAccess::None, |family| family.access) {
+            // Editors with one tool for both name the operation in `command`.
+            FileAccess::Change => match self.text("command") {
+                Some(command) if command == "view" => FileAccess::Read,
+                _ => FileAccess::Change,
             },
             access => access,
         }
     }
 
-    /// The files it reads or changes, as far as its arguments name them.
+    /// The files that it reads or changes, as far as its arguments name them.
     pub fn files(&self) -> BTreeSet<Cow<'a, str>> {
         let mut files = BTreeSet::new();
-        if self.access() == Access::None {
+        if self.access() == FileAccess::None {
             return files;
         }
         for value in PATHS.iter().filter_map(|name| self.argument(name)) {
@@ -217,7 +217,7 @@ impl<'a> Call<'a> {
         files
     }
 
-    /// The last one of this name, as everywhere.
+    /// Of duplicates the last one counts, as everywhere.
     fn argument(&self, name: &str) -> Option<&'a [u8]> {
         let mut arguments = self.arguments.iter().rev();
         let (_, value) = arguments.find(|(key, _)| **key == *name.as_bytes())?;
@@ -229,7 +229,7 @@ impl<'a> Call<'a> {
     }
 
     fn patch(&self) -> Option<Cow<'a, str>> {
-        if self.family?.access != Access::Change {
+        if self.family?.access != FileAccess::Change {
             return None;
         }
         let mut texts = PATCHES.iter().filter_map(|name| self.text(name));
@@ -260,8 +260,8 @@ fn family(name: &str) -> Option<&'static Family> {
     families.find(|family| family.names.contains(&&*name))
 }
 
-/// Without what stands before the name proper (`developer__shell`, `container.exec`), its case and
-/// what separates its words.
+/// The name without a prefix (`developer__shell`, `container.exec`), in lower case and without separators
+/// of words.
 fn normalized(name: &str) -> String {
     let own = name.rsplit("__").next().unwrap_or(name);
     let letters = own.chars().filter(|char| char.is_alphanumeric());
@@ -287,7 +287,7 @@ fn strings(array: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
     elements(array).filter_map(json::string)
 }
 
-/// What an argument says: a string, the words of a command, or the text that tells most of an object.
+/// The text of an argument: a string, the words of a command, or the most descriptive text of an object.
 fn told(value: &[u8]) -> Option<Cow<'_, str>> {
     match value.first()? {
         b'"' => json::string(value),
@@ -303,7 +303,7 @@ fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
 }
 
-/// The words of an array, and of `["bash", "-lc", "…"]` what the shell is asked for.
+/// The words of an array; of `["bash", "-lc", "…"]` only the command for the shell.
 fn words(array: &[u8]) -> Option<Cow<'_, str>> {
     let mut words: Vec<_> = strings(array).take(MOST_ELEMENTS).collect();
     match &*words {
@@ -327,12 +327,12 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, arguments: &str, summary: &str) {
-        let call = Call::new(name, arguments.as_bytes());
+        let call = CallArguments::new(name, arguments.as_bytes());
         assert_eq!(call.summary().as_deref().unwrap_or_default(), summary);
     }
 
-    /// A row said `Bash(command="…", description="…")`, as the arguments happened to stand: each tool
-    /// has one that tells what it does, whichever agent calls it and by what name.
+    /// A row said `Bash(command="…", description="…")`, in the order of the arguments. Each tool has one
+    /// argument that describes the call, for all agents and names of the tool.
     #[test]
     fn well_known_tools_tell_by_one_argument() {
         check(
@@ -397,7 +397,7 @@ mod tests {
         check("weather", &arguments, &fits);
         check("mcp__maps__route", r#"{"to":"Ulm"}"#, "Ulm");
         check("weather", r#"{"n":1,"list":["a"]}"#, "");
-        // A known one that lacks its argument is as an unknown one.
+        // A known tool without its argument counts as unknown.
         check("bash", r#"{"command":7,"what":"ls"}"#, "ls");
         for none in ["", "null", "[]", "5", r#""text""#, "{}"] {
             check("bash", none, "");
@@ -409,20 +409,26 @@ mod tests {
     #[test]
     fn files_are_those_of_paths_and_patches() {
         let files = |name: &str, arguments: &str| {
-            let call = Call::new(name, arguments.as_bytes());
+            let call = CallArguments::new(name, arguments.as_bytes());
             let files: Vec<_> = call.files().into_iter().map(Cow::into_owned).collect();
             (call.access(), files.join(" "))
         };
         let patch = r#"{"input":"*** Begin Patch\n*** Update File: b\n*** Delete File: a\n*** Update File: b"}"#;
-        assert_eq!(files("apply_patch", patch), (Access::Change, "a b".into()));
+        assert_eq!(
+            files("apply_patch", patch),
+            (FileAccess::Change, "a b".into())
+        );
         let view = r#"{"command":"view","path":"a"}"#;
-        assert_eq!(files("text_editor", view), (Access::Read, "a".into()));
+        assert_eq!(files("text_editor", view), (FileAccess::Read, "a".into()));
         let insert = r#"{"command":"insert","path":"a"}"#;
-        assert_eq!(files("text_editor", insert), (Access::Change, "a".into()));
-        assert_eq!(files("bash", view), (Access::None, String::new()));
+        assert_eq!(
+            files("text_editor", insert),
+            (FileAccess::Change, "a".into())
+        );
+        assert_eq!(files("bash", view), (FileAccess::None, String::new()));
         assert_eq!(
             files("Read", r#"{"file_path":""}"#),
-            (Access::Read, String::new())
+            (FileAccess::Read, String::new())
         );
     }
 }

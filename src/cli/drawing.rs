@@ -1,7 +1,6 @@
-//! Draws a session as a tree: one row per entry, cut to the width of the screen.
+//! Draws a session as a tree: one row for each entry, cut to the width of the screen.
 //!
-//! Owns the appearance of a row. The rows, their order and their guides come from `get_tree`
-//! (protocol.md §6).
+//! Owns the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
 
 use super::screen::{Screen, Style};
 use crate::terminal;
@@ -11,7 +10,7 @@ use std::io::{self, Write};
 /// Columns for the speaker.
 const SPEAKER: usize = 10;
 
-/// A row of `get_tree`, with the members that are drawn.
+/// The members of a `get_tree` row that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -37,12 +36,12 @@ pub struct Row {
 pub struct Drawing {
     /// Columns for ids; 0 shows none.
     pub id_columns: usize,
-    /// Whether guides and marks are ASCII. Texts of entries stay as they are.
+    /// Whether to draw in ASCII only; the text of entries stays as it is.
     pub ascii: bool,
 }
 
 impl Drawing {
-    /// Draws a row: mark of the active path, guides, speaker, label, preview.
+    /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
     pub fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
         let (active, leaf, cut, failed) = match self.ascii {
             true => ("* ", " <- active", "...", "!"),
@@ -61,11 +60,11 @@ impl Drawing {
         let mut label = String::new();
         if let Some(text) = &row.label {
             label = format!("[{}]", terminal::line(text));
-            // A long label leaves a third of the space to the preview.
+            // A label leaves at least a third of the width for the text.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
         let left = left.saturating_sub(terminal::width(&label));
-        let said = row.text(failed);
+        let said = row.said(failed);
         let said = terminal::line(&said);
         let said = terminal::cut(&said, left, cut);
 
@@ -90,14 +89,14 @@ impl Drawing {
         writeln!(screen, "{}", line.concat().trim_end())
     }
 
-    /// Returns the guides, cut at the front to half of the screen: their end differs between adjacent rows.
+    /// The guides, cut to half of the screen. The end is kept, where adjacent rows differ.
     fn guides(self, prefix: &str, columns: usize) -> String {
         let prefix = match self.ascii {
             true => prefix.replace('…', "."),
             false => prefix.to_owned(),
         };
         let count = prefix.chars().count();
-        // A level is three columns wide.
+        // A step has three columns.
         let shown = columns / 2 / 3 * 3;
         if count <= shown {
             return prefix;
@@ -108,7 +107,7 @@ impl Drawing {
     }
 }
 
-/// Returns `text` in exactly `columns` columns, with one space behind it.
+/// `text` in `columns` columns, and one space after it.
 fn padded(text: &str, columns: usize, cut: &str) -> String {
     let text = terminal::line(text);
     let text = terminal::cut(&text, columns, cut);
@@ -117,7 +116,7 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl Row {
-    /// Returns the speaker in one word.
+    /// The speaker, in one word.
     fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();
         match (self.kind.as_str(), role) {
@@ -136,10 +135,10 @@ impl Row {
         }
     }
 
-    /// Returns the text of the row.
-    fn text(&self, failed: &str) -> String {
+    /// The text, on one line.
+    fn said(&self, failed: &str) -> String {
         let mut said = String::new();
-        // The preview of a tool result already names the tool and the failure.
+        // The preview of a tool's row has the tool and its failure.
         let is_tool = self.tool_call.is_some();
         if self.is_error && !is_tool {
             said.push_str(failed);

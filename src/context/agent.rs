@@ -1,7 +1,7 @@
-//! One entry → the messages it stands for in a running agent (`format:"agent"`, semantics.md §1).
+//! The messages of one entry for a running agent (`format:"agent"`, semantics.md §1).
 //!
-//! Stored messages keep their bytes; summaries and custom messages are put together from the raw
-//! values of their entry. Which entries of a path count is not decided here.
+//! Stored messages keep their bytes; summaries and custom messages are built from the raw values of their
+//! entry. The caller decides which entries of a path count.
 
 use crate::entry::{Kind, Role};
 use crate::json;
@@ -16,7 +16,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of a context, its role read from it.
+    /// A message of a context; reads its role.
     pub fn of(json: &[u8]) -> Self {
         let role = json::get(json, "role").and_then(json::string);
         Self {
@@ -26,8 +26,8 @@ impl Message {
     }
 }
 
-/// What `entry` contributes: nothing, one message, or for a compaction up to two, its system
-/// message first. A `message` that is no object contributes nothing.
+/// The messages of `entry`: none, one, or up to two for a compaction (its system message first). A
+/// `message` that is not an object makes none.
 pub fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
     match kind {
         Kind::Message => stored(role, entry).into_iter().collect(),
@@ -44,8 +44,8 @@ pub fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
     }
 }
 
-/// `entry` with other content, its remaining bytes as they are, where its role takes an edit: user,
-/// assistant, toolResult and custom. A text for one of the two that need blocks becomes a block.
+/// `entry` with other content and all other bytes unchanged, if its role takes an edit: user, assistant,
+/// toolResult and custom. For the two roles that need blocks, a text becomes a block.
 pub fn with_content(kind: Kind, role: Role, entry: Vec<u8>, content: &[u8]) -> Vec<u8> {
     let block = match (role, content) {
         (Role::Assistant | Role::ToolResult, [b'"', ..]) => Some(text_block(content)),
@@ -65,7 +65,7 @@ pub fn with_content(kind: Kind, role: Role, entry: Vec<u8>, content: &[u8]) -> V
     }
 }
 
-/// A content of one text block; `text` is a raw string literal.
+/// A content with one text block; `text` is a raw string literal.
 pub(super) fn text_block(text: &[u8]) -> Vec<u8> {
     [br#"[{"type":"text","text":"#, text, b"}]"].concat()
 }
@@ -107,7 +107,7 @@ fn system_message(entry: &[u8]) -> Option<Message> {
 
 fn custom(entry: &[u8]) -> Message {
     let content = json::get(entry, "content").filter(|raw| raw != b"null");
-    Object::new(Role::Custom)
+    MessageBuilder::new(Role::Custom)
         .copy(entry, "customType")
         .raw("content", content.unwrap_or(b"[]"))
         .copy(entry, "display")
@@ -115,35 +115,35 @@ fn custom(entry: &[u8]) -> Message {
         .finish(entry)
 }
 
-/// Nothing if the summary is empty or no text.
+/// No message if the summary is empty or not a text.
 fn branch_summary(entry: &[u8]) -> Option<Message> {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""))?;
     if summary == b"\"\"" {
         return None;
     }
-    let message = Object::new(Role::BranchSummary)
+    let message = MessageBuilder::new(Role::BranchSummary)
         .raw("summary", summary)
         .copy(entry, "fromId")
         .finish(entry);
     Some(message)
 }
 
-/// Even an empty one says that something came before.
+/// An empty summary makes a message too: it says that something came before.
 fn compaction_summary(entry: &[u8]) -> Message {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
-    Object::new(Role::CompactionSummary)
+    MessageBuilder::new(Role::CompactionSummary)
         .raw("summary", summary.unwrap_or(b"\"\""))
         .copy(entry, "tokensBefore")
         .finish(entry)
 }
 
-/// A message being put together.
-struct Object {
+/// A message that is being built.
+struct MessageBuilder {
     role: Role,
     json: Vec<u8>,
 }
 
-impl Object {
+impl MessageBuilder {
     fn new(role: Role) -> Self {
         let mut json = b"{\"role\":".to_vec();
         json::push_string(&mut json, role.name().unwrap_or_default());
@@ -158,7 +158,7 @@ impl Object {
         self
     }
 
-    /// A member that is absent in the entry is absent here.
+    /// Copies a member of the entry, if it has one.
     fn copy(self, entry: &[u8], name: &str) -> Self {
         match json::get(entry, name) {
             Some(value) => self.raw(name, value),
@@ -177,7 +177,7 @@ impl Object {
     }
 }
 
-/// Unix milliseconds; 0 where the stored text names no instant, since clients expect a number.
+/// Unix milliseconds; 0 if the stored text names no instant, since clients expect a number.
 fn created(entry: &[u8]) -> Millis {
     json::get(entry, "timestamp")
         .and_then(json::string)

@@ -1,38 +1,40 @@
-//! What a message's content says: its blocks, its text, the calls in it, and how many tokens it is
-//! likely to be. Reads raw JSON and takes any shape: what is not what it should be says nothing.
+//! The content of a message: its blocks, its text, its calls, and its estimated tokens. Reads raw JSON of
+//! any shape; values of a wrong shape count as absent.
 
 use super::agent::Message;
 use crate::entry::Role;
 use crate::json::{self, Elements};
 use std::borrow::Cow;
 
-/// Tokens an image is taken for (semantics.md §2).
+/// Tokens counted for an image (semantics.md §2).
 pub const IMAGE_TOKENS: u64 = 1200;
 
 /// One block of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Block<'a> {
+pub enum ContentBlock<'a> {
     /// A raw string literal.
     Text(&'a [u8]),
     /// A raw string literal.
     Thinking(&'a [u8]),
-    Call(Call<'a>),
+    Call(ToolCallBlock<'a>),
     Image,
 }
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call<'a> {
+pub struct ToolCallBlock<'a> {
     pub id: Option<Cow<'a, str>>,
     pub name: Cow<'a, str>,
-    /// Raw JSON, an object if the writer kept to the format; empty where absent.
+    /// Raw JSON, an object if the writer kept to the format; empty if absent.
     pub arguments: &'a [u8],
 }
 
-/// The blocks of a content, raw JSON: a string is one text block, and what is neither a string nor
-/// an array has none. Blocks of unknown types are passed over.
-pub fn blocks(content: &[u8]) -> impl Iterator<Item = Block<'_>> {
-    let text = content.starts_with(b"\"").then_some(Block::Text(content));
+/// The blocks of a content (raw JSON). A string is one text block; any other value except an array has no
+/// blocks. Blocks of unknown types are skipped.
+pub fn blocks(content: &[u8]) -> impl Iterator<Item = ContentBlock<'_>> {
+    let text = content
+        .starts_with(b"\"")
+        .then_some(ContentBlock::Text(content));
     let mut elements = Elements::open(content, 0).ok();
     let listed = std::iter::from_fn(move || {
         loop {
@@ -45,13 +47,13 @@ pub fn blocks(content: &[u8]) -> impl Iterator<Item = Block<'_>> {
     text.into_iter().chain(listed)
 }
 
-fn block(raw: &[u8]) -> Option<Block<'_>> {
+fn block(raw: &[u8]) -> Option<ContentBlock<'_>> {
     let literal = |name| json::get(raw, name).filter(|raw| raw.starts_with(b"\""));
     Some(match &*json::string(literal("type")?)? {
-        "text" => Block::Text(literal("text")?),
-        "thinking" => Block::Thinking(literal("thinking")?),
-        "image" => Block::Image,
-        "toolCall" => Block::Call(Call {
+        "text" => ContentBlock::Text(literal("text")?),
+        "thinking" => ContentBlock::Thinking(literal("thinking")?),
+        "image" => ContentBlock::Image,
+        "toolCall" => ContentBlock::Call(ToolCallBlock {
             id: literal("id").and_then(json::string),
             name: literal("name").and_then(json::string)?,
             arguments: json::get(raw, "arguments").unwrap_or_default(),
@@ -65,7 +67,7 @@ pub fn text(content: &[u8], separator: &str) -> String {
     let mut joined = String::new();
     let mut first = true;
     for block in blocks(content) {
-        if let Block::Text(literal) = block {
+        if let ContentBlock::Text(literal) = block {
             if !first {
                 joined.push_str(separator);
             }
@@ -76,7 +78,7 @@ pub fn text(content: &[u8], separator: &str) -> String {
     joined
 }
 
-/// The content of a message, raw; empty where absent.
+/// The content of a message, raw; empty if absent.
 pub fn of(message: &[u8]) -> &[u8] {
     json::get(message, "content").unwrap_or_default()
 }
@@ -104,19 +106,19 @@ pub fn estimated_tokens(message: &Message) -> u64 {
 fn characters_of_blocks(content: &[u8]) -> u64 {
     blocks(content)
         .map(|block| match block {
-            Block::Text(literal) | Block::Thinking(literal) => characters(literal),
-            Block::Call(call) => call.name.chars().count() as u64 + written(call.arguments),
-            Block::Image => IMAGE_TOKENS * 4,
+            ContentBlock::Text(literal) | ContentBlock::Thinking(literal) => characters(literal),
+            ContentBlock::Call(call) => call.name.chars().count() as u64 + written(call.arguments),
+            ContentBlock::Image => IMAGE_TOKENS * 4,
         })
         .sum()
 }
 
-/// Characters of a string literal, decoded.
+/// The number of characters of a string literal, decoded.
 fn characters(literal: &[u8]) -> u64 {
     json::chars(literal).count() as u64
 }
 
-/// Characters of raw JSON as it is written.
+/// The number of characters of raw JSON as written.
 fn written(raw: &[u8]) -> u64 {
     raw.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
 }

@@ -1,8 +1,9 @@
-//! A running agent's message → one that a model's provider takes (`format:"llm"`, semantics.md §1).
+//! Converts a message of a running agent to one that a provider of models accepts (`format:"llm"`,
+//! semantics.md §1).
 //!
-//! The sentences around summaries and commands are those of the pi session format's own program, so
-//! that a conversation reads the same to the model wherever it is continued. Text is spliced
-//! undecoded: what a file holds reaches the model as it stands.
+//! The sentences around summaries and commands are those of the program that defined the session format, so
+//! that a conversation reads the same to the model in both. Text is spliced without decoding: the model
+//! gets what the file holds.
 
 use super::agent::{Message, text_block};
 use crate::entry::Role;
@@ -17,7 +18,7 @@ const BRANCH: [&str; 2] = [
     "</summary>",
 ];
 
-/// `None` for roles no provider knows, and for commands kept out of the context.
+/// `None` for roles that no provider knows, and for commands kept out of the context.
 pub fn convert(message: Message) -> Option<Vec<u8>> {
     let Message { role, json } = message;
     match role {
@@ -31,7 +32,7 @@ pub fn convert(message: Message) -> Option<Vec<u8>> {
     }
 }
 
-/// What JavaScript takes for true, since that is what wrote the file.
+/// Whether JavaScript takes the value for true: the files are written by JavaScript.
 fn is_true(raw: Option<&[u8]>) -> bool {
     match raw {
         None | Some(b"null" | b"false" | b"\"\"") => false,
@@ -65,7 +66,7 @@ fn blocks(message: &[u8]) -> Vec<u8> {
 }
 
 fn summary(message: &[u8], [before, after]: [&str; 2]) -> Vec<u8> {
-    let mut text = Literal::new();
+    let mut text = LiteralBuilder::new();
     text.push(before);
     text.push_raw(json::get(message, "summary"));
     text.push(after);
@@ -74,7 +75,7 @@ fn summary(message: &[u8], [before, after]: [&str; 2]) -> Vec<u8> {
 
 fn command(message: &[u8]) -> Vec<u8> {
     let member = |name| json::get(message, name);
-    let mut text = Literal::new();
+    let mut text = LiteralBuilder::new();
     text.push("Ran `");
     text.push_raw(member("command"));
     text.push("`\n");
@@ -100,10 +101,10 @@ fn command(message: &[u8]) -> Vec<u8> {
     text.finish()
 }
 
-/// A JSON string literal being put together, from text and from other literals as they stand.
-struct Literal(Vec<u8>);
+/// A JSON string literal that is being built from text and other literals.
+struct LiteralBuilder(Vec<u8>);
 
-impl Literal {
+impl LiteralBuilder {
     fn new() -> Self {
         Self(vec![b'"'])
     }
@@ -114,7 +115,7 @@ impl Literal {
         self.push_raw(Some(&literal));
     }
 
-    /// Nothing if `literal` is no string.
+    /// Appends the text of `literal`; nothing if it is not a string.
     fn push_raw(&mut self, literal: Option<&[u8]>) {
         if let Some([b'"', inner @ .., b'"']) = literal {
             self.0.extend_from_slice(inner);

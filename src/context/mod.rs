@@ -1,9 +1,8 @@
-//! What the model sees: a path of the tree → the messages of its context (semantics.md §1).
+//! The messages that a model sees: from a path of the tree to its context (semantics.md §1).
 //!
-//! Owns which entries of a path count (the latest compaction, context edits, settings) and which
-//! bodies are asked for. Pure: bodies come from the caller. How one entry becomes messages is in
-//! [`agent`], how those become messages a provider takes in [`llm`], and what a message's content
-//! says in [`content`]. It does not know which position a client asked for.
+//! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are
+//! read. Pure: bodies come from the caller. [`agent`] makes messages of one entry, [`llm`] converts them
+//! for a provider, [`content`] reads the content of a message.
 
 pub mod agent;
 pub mod content;
@@ -19,7 +18,7 @@ use crate::tree::Node;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// One entry of the path, root to leaf, snapshotted from the tree.
+/// One entry of the path from root to leaf, copied from the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     pub node: Node,
@@ -27,64 +26,64 @@ pub struct Step {
     pub role: Role,
 }
 
-/// Which roles the messages may have (semantics.md §1).
+/// The roles that messages may have (semantics.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As stored, with the roles `branchSummary`, `compactionSummary`, `custom`, `bashExecution`
-    /// and any unknown one.
+    /// As stored, with the roles `branchSummary`, `compactionSummary`, `custom`, `bashExecution` and
+    /// unknown ones.
     Agent,
-    /// `system`, `user`, `assistant` and `toolResult` only.
+    /// Only `system`, `user`, `assistant` and `toolResult`.
     Llm,
 }
 
-/// A context, ready to be handed out.
+/// A complete context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// One JSON object each, stored ones byte for byte.
     pub messages: Vec<Vec<u8>>,
-    /// The last one set on the path, else `off`.
+    /// The last level set on the path, else `off`.
     pub thinking_level: String,
     /// Provider and model id, as last used or set on the path.
     pub model: Option<(String, String)>,
-    /// The entries the messages come from: one id per message, same order. A compaction's stands
-    /// for its summary and for its system message.
+    /// The entry of each message, in the same order: one id per message. The id of a compaction appears for
+    /// its summary and for its system message.
     pub entry_ids: Vec<String>,
 }
 
-/// What is set where a path ends.
+/// The settings at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The last one set on the path, else `off`.
+    /// The last level set on the path, else `off`.
     pub thinking_level: String,
     /// Provider and model id, as last used or set on the path.
     pub model: Option<(String, String)>,
 }
 
-/// Context edits by target; the latest one noted wins.
+/// Context edits by target; the latest one counts.
 #[derive(Debug, Default)]
-pub struct Edits(HashMap<String, Edit>);
+pub struct Edits(HashMap<String, ContentEdit>);
 
-/// What a `context_edit` does to its target.
+/// The effect of a `context_edit` on its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
+pub enum ContentEdit {
     LeaveOut,
     /// The new content, as raw JSON.
     Content(Vec<u8>),
 }
 
-/// Which part of a path counts: all of it, or what its latest compaction has kept and what has
-/// come after that.
+/// The part of a path that counts: all of it, or the part that its latest compaction kept and the entries
+/// after that compaction.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept {
     /// Index of the latest compaction.
     latest: Option<usize>,
-    /// Index of the first entry that counts; the compaction's own if nothing before it does.
+    /// Index of the first entry that counts; the index of the compaction if it keeps nothing.
     first: usize,
 }
 
 impl Kept {
-    /// `body` is asked for the latest compaction, and fails this if it fails; `find` for the node
-    /// of its `firstKeptEntryId`.
+    /// `body` reads the latest compaction (its error is returned); `find` finds the node of its
+    /// `firstKeptEntryId`.
     pub fn of(
         path: &[Step],
         body: impl FnOnce(Node) -> Result<Vec<u8>, Error>,
@@ -109,13 +108,13 @@ impl Kept {
         path.get(self.latest?)
     }
 
-    /// What counts of what stands before the compaction; nothing if there is none.
+    /// The entries before the compaction that count; none without a compaction.
     pub fn before<'p>(&self, path: &'p [Step]) -> &'p [Step] {
         let end = self.latest.unwrap_or_default();
         path.get(self.first..end).unwrap_or_default()
     }
 
-    /// What stands behind the compaction; the whole path if there is none.
+    /// The entries after the compaction; the whole path without one.
     pub fn after<'p>(&self, path: &'p [Step]) -> &'p [Step] {
         let start = self.latest.map_or(0, |latest| latest + 1);
         path.get(start..).unwrap_or_default()
@@ -133,8 +132,8 @@ impl Kept {
         compaction.chain(before).chain(after).copied()
     }
 
-    /// The nodes whose bodies [`build`] may ask for: those that count, settings, and the nearest
-    /// answer before.
+    /// The nodes whose bodies [`build`] may read: those that count, settings, and the nearest answer before
+    /// them.
     pub fn nodes<'p>(&self, path: &'p [Step]) -> impl Iterator<Item = Node> + use<'p> {
         let (earlier, counting) = path.split_at_checked(self.first).unwrap_or_default();
         let answer = earlier.iter().rfind(|step| is_answer(step));
@@ -146,12 +145,12 @@ impl Kept {
     }
 }
 
-/// The context at the end of `path`; an empty one has no messages. `kept` is [`Kept::of`] it.
+/// The context at the end of `path`; an empty path has no messages. `kept` is [`Kept::of`] the path.
 ///
-/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is
-/// asked for some of [`Kept::nodes`]: the entries of the context, and one or two settings; never
-/// for a message before the kept range, save the nearest answer if nothing after it names a model.
-/// Fails only with what `body` fails with.
+/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is called for
+/// some of [`Kept::nodes`]: the entries of the context, and one or two settings. Of the messages before the
+/// kept part it reads at most the nearest answer, if no later entry names a model. Fails only with the
+/// errors of `body`.
 pub fn build(
     path: &[Step],
     kept: Kept,
@@ -162,7 +161,7 @@ pub fn build(
 }
 
 /// As [`build`], but fails with `responseTooLarge` as soon as the messages have more than `max_bytes`
-/// together: no more than that is ever held.
+/// together, so that memory stays bounded.
 pub fn build_within(
     path: &[Step],
     kept: Kept,
@@ -171,7 +170,7 @@ pub fn build_within(
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Context, Error> {
     let edits = Edits::of(path, kept, body)?;
-    let mut collected = Collected::new(format);
+    let mut collected = MessageCollector::new(format);
     let mut left = max_bytes;
     for step in kept.contributing(path) {
         let known = collected.messages.len();
@@ -190,8 +189,8 @@ pub fn build_within(
     })
 }
 
-/// The entries a context is made of, in its order: the latest compaction, what it keeps without system
-/// messages, then what follows; edits, settings and labels included (semantics.md §1).
+/// The entries of a context, in order: the latest compaction, the entries it keeps without system messages,
+/// then the entries after it; with edits, settings and labels (semantics.md §1).
 pub fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
     let before = kept.before(path).iter();
     let before = before.filter(|step| step.role != Role::System);
@@ -199,7 +198,7 @@ pub fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
     compaction.chain(before).chain(kept.after(path))
 }
 
-/// Thinking level and model at the end of `path`, as [`build`] has them.
+/// Thinking level and model at the end of `path`, as in [`build`].
 pub fn settings(
     path: &[Step],
     kept: Kept,
@@ -209,14 +208,14 @@ pub fn settings(
     let above = above.map(|(at, step)| (at >= kept.first, *step));
     Ok(Settings {
         thinking_level: thinking_level(path, body)?,
-        model: model(above, &Collected::new(Format::Agent), body)?,
+        model: model(above, &MessageCollector::new(Format::Agent), body)?,
     })
 }
 
-/// The size of the context at the end of a path in tokens: what the provider counted last, and an
-/// estimate of what has come since (⌈characters/4⌉, an image as 1,200). What it counted before a
-/// compaction, before an edit, or up to a copy from another branch, was another context and is not
-/// believed. Asks for bodies one at a time, from the end, and for no more than it needs.
+/// The size of the context at the end of a path, in tokens: the provider's last count plus an estimate of
+/// later entries (⌈characters/4⌉, 1,200 for an image). A count before a compaction, before an edit, or
+/// copied from another branch was of another context and is ignored. Reads bodies one at a time, from the
+/// end, and no more than needed.
 pub fn tokens(
     path: &[Step],
     kept: Kept,
@@ -258,7 +257,7 @@ pub fn tokens(
     Ok(since)
 }
 
-/// What the provider counted with an assistant message that ended well.
+/// The provider's count in an assistant message that ended well.
 fn counted_tokens(message: &[u8]) -> Option<u64> {
     let text = |name: &str| json::get(message, name).and_then(json::string);
     if text("role").as_deref() != Some("assistant")
@@ -275,14 +274,14 @@ fn counted_tokens(message: &[u8]) -> Option<u64> {
     (total > 0).then_some(total)
 }
 
-/// The system messages of the context at the end of a path, in order. Asks for their bodies alone.
+/// The system messages of the context at the end of a path, in order. Reads only their bodies.
 pub fn system_messages(
     path: &[Step],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let edits = Edits::of(path, kept, body)?;
-    let mut collected = Collected::new(Format::Agent);
+    let mut collected = MessageCollector::new(Format::Agent);
     for step in kept.contributing(path) {
         if step.role == Role::System || step.kind == Kind::Compaction {
             collected.push(&step, body(step.node)?, &edits);
@@ -301,7 +300,7 @@ fn too_large(max_bytes: usize) -> Error {
     )
 }
 
-/// Kind and role of a delivered entry, for those who have no [`Step`]; `None` if it is no entry.
+/// Kind and role of a delivered entry, for callers without a [`Step`]; `None` if it is no entry.
 pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
     let Ok(Line::Entry(envelope)) = scan::scan_line(entry) else {
         return None;
@@ -314,7 +313,7 @@ pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
 }
 
 impl Edits {
-    /// Those on the part of a path that counts.
+    /// The edits on the part of a path that counts.
     pub fn of(
         path: &[Step],
         kept: Kept,
@@ -329,16 +328,16 @@ impl Edits {
         Ok(edits)
     }
 
-    /// Takes in a `context_edit` entry. One without a target, or whose replacement is neither null
-    /// nor an object with a content, changes nothing.
+    /// Adds a `context_edit` entry. It has no effect without a target, or if its replacement is neither
+    /// null nor an object with a content.
     pub fn note(&mut self, entry: &[u8]) {
         let Some(target) = json::get(entry, "targetId").and_then(json::string) else {
             return;
         };
         let edit = match json::get(entry, "replacement") {
-            Some(b"null") => Edit::LeaveOut,
+            Some(b"null") => ContentEdit::LeaveOut,
             Some(replacement) => match json::get(replacement, "content") {
-                Some(content) => Edit::Content(content.to_vec()),
+                Some(content) => ContentEdit::Content(content.to_vec()),
                 None => return,
             },
             None => return,
@@ -350,8 +349,8 @@ impl Edits {
         self.0.is_empty()
     }
 
-    /// `entry` after its edit, otherwise byte for byte; `None` if it is left out. Content is
-    /// replaced where the role is user, assistant, toolResult or custom, and nowhere else.
+    /// `entry` after its edit, with all other bytes unchanged; `None` if the edit leaves it out. Content is
+    /// replaced for the roles user, assistant, toolResult and custom only.
     pub fn apply(&self, kind: Kind, role: Role, entry: Vec<u8>) -> Option<Vec<u8>> {
         if self.is_empty() {
             return Some(entry);
@@ -359,22 +358,24 @@ impl Edits {
         let edit = entry_id(&entry).and_then(|id| self.0.get(&*id));
         match edit {
             None => Some(entry),
-            Some(Edit::LeaveOut) => None,
-            Some(Edit::Content(content)) => Some(agent::with_content(kind, role, entry, content)),
+            Some(ContentEdit::LeaveOut) => None,
+            Some(ContentEdit::Content(content)) => {
+                Some(agent::with_content(kind, role, entry, content))
+            }
         }
     }
 }
 
-/// The messages as they are gathered, in order.
-struct Collected {
+/// Collects the messages, in order.
+struct MessageCollector {
     format: Format,
     messages: Vec<Vec<u8>>,
     entry_ids: Vec<String>,
-    /// The answers among the messages, and which message each one is.
+    /// The answers among the messages, each with the number of its message.
     answers: Vec<(Node, usize)>,
 }
 
-impl Collected {
+impl MessageCollector {
     fn new(format: Format) -> Self {
         Self {
             format,
@@ -405,8 +406,8 @@ impl Collected {
     }
 }
 
-/// Whether an entry of this kind can be a message where it stands on the path. Of compactions only
-/// the latest one is, and that is seen to apart.
+/// Whether an entry of this kind can be a message at its place on the path. Of compactions only the latest
+/// one is, which the caller handles.
 fn contributes(step: &Step) -> bool {
     matches!(
         step.kind,
@@ -433,21 +434,22 @@ fn thinking_level(
     Ok("off".to_owned())
 }
 
-/// Provider and model id as last used or set at or above a leaf, without a context around it. `above` is
-/// the way from the leaf to the root; it is not gone further than need be.
+/// Provider and model id as last used or set at or above a leaf, without building the context. `above`
+/// leads from the leaf to the root and is read only as far as needed.
 pub fn current_model(
     above: impl Iterator<Item = Step>,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
     let above = above.map(|step| (true, step));
-    model(above, &Collected::new(Format::Agent), body)
+    model(above, &MessageCollector::new(Format::Agent), body)
 }
 
-/// The model last used or set, `above` being the way to the root, and of each step whether it is in the
-/// context. What names none is passed over; of the answers before the context only the nearest is asked.
+/// The model last used or set. `above` leads to the root and has for each step whether it is in the
+/// context. Entries that name no model are skipped; of the answers before the context only the nearest is
+/// read.
 fn model(
     above: impl Iterator<Item = (bool, Step)>,
-    collected: &Collected,
+    collected: &MessageCollector,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
     let mut answers = collected.answers.iter().rev().peekable();
@@ -476,7 +478,7 @@ fn is_answer(step: &Step) -> bool {
     step.kind == Kind::Message && step.role == Role::Assistant
 }
 
-/// The provider and the model, which is the member `model`.
+/// The members `provider` and `model`.
 fn named_model(object: &[u8], model: &str) -> Option<(String, String)> {
     let text = |name| Some(json::string(json::get(object, name)?)?.into_owned());
     Some((text("provider")?, text(model)?))

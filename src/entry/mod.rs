@@ -1,6 +1,6 @@
 //! One entry of a session, as plain data: its kind, its role, and the envelope that the index keeps.
 //!
-//! Pure. [`scan`] reads a line into these types.
+//! Pure. [`scan`] reads a line into these types, [`draft`] the text that goes back to an editor.
 
 pub mod draft;
 pub mod scan;
@@ -26,7 +26,7 @@ pub enum Kind {
     ContextEdit,
     /// A `custom` of type `treelined.leaf`: a durable move of the leaf (storage.md §4).
     LeafRecord,
-    /// A type this program does not know; the entry is kept all the same.
+    /// A type unknown to this program; the entry is kept.
     Unknown,
 }
 
@@ -47,12 +47,12 @@ impl Kind {
         Self::Unknown,
     ];
 
-    /// The kind whose number (`as u8`) this is; another order is another format of the side index.
+    /// The kind with this number (`as u8`). The numbers are part of the format of the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The `type` as it stands in the file; `None` for [`Kind::Unknown`], whose entry has it.
+    /// The `type` in the file; `None` for [`Kind::Unknown`], where only the entry has it.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Message => "message",
@@ -70,7 +70,7 @@ impl Kind {
         })
     }
 
-    /// Never [`Kind::LeafRecord`]: the type alone does not tell.
+    /// The kind of this type. Never [`Kind::LeafRecord`], which the type alone does not show.
     pub fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,
@@ -93,7 +93,7 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Role {
-    /// No message, or one without a role.
+    /// No message, or a message without a role.
     #[default]
     None,
     User,
@@ -101,11 +101,11 @@ pub enum Role {
     ToolResult,
     System,
     BashExecution,
-    /// `custom`, and `hookMessage`, as it was called before version 3.
+    /// `custom`, and `hookMessage`, its name before version 3.
     Custom,
     BranchSummary,
     CompactionSummary,
-    /// A role this program does not know.
+    /// A role unknown to this program.
     Other,
 }
 
@@ -123,12 +123,12 @@ impl Role {
         Self::Other,
     ];
 
-    /// The role whose number (`as u8`) this is; another order is another format of the side index.
+    /// The role with this number (`as u8`). The numbers are part of the format of the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The role as it stands in a version 3 file; `None` where the entry has to tell.
+    /// The role in a version 3 file; `None` where only the entry has it.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::User => "user",
@@ -162,13 +162,13 @@ impl Role {
 /// An entry's `parentId`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parent<'a> {
-    /// No such member, or one that is neither a string nor null.
+    /// Absent, or neither a string nor null.
     Absent,
     Null,
     Id(Cow<'a, str>),
 }
 
-/// What the index keeps of one entry. Strings are decoded, and borrowed where nothing is escaped.
+/// The data of one entry that the index keeps. Strings are decoded, and borrowed if they have no escapes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Envelope<'a> {
     pub kind: Kind,
@@ -177,46 +177,46 @@ pub struct Envelope<'a> {
     /// As written; ISO 8601 if the writer kept to the format.
     pub timestamp: Option<Cow<'a, str>>,
     pub facts: Facts<'a>,
-    /// The members do not begin with `type, id, parentId, timestamp`, one of these comes twice, or
-    /// a key is escaped. For information only.
+    /// Whether the line differs from the usual form: its members do not begin with `type, id, parentId,
+    /// timestamp`, one of these comes twice, or a key has an escape. For information only.
     pub odd: bool,
 }
 
-/// The few facts that rows, labels and the navigation log need of an entry, by its kind.
+/// The facts of an entry that rows, labels and the navigation log need, by its kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Facts<'a> {
     None,
     Message {
         role: Role,
-        /// Of an assistant: it has no text but blank one, and did not end early: tool calls or
-        /// thinking at most.
+        /// Whether it is an assistant message without text (blank text aside) that did not end early: with
+        /// tool calls or thinking only.
         silent: bool,
         /// A failed tool result or command, or an answer that ended in an error or was aborted.
         is_error: bool,
-        /// Of a tool result.
+        /// The tool of a tool result.
         tool_name: Option<Cow<'a, str>>,
         said: Said,
     },
     Compaction {
         tokens_before: Option<u64>,
         first_kept_entry_id: Option<Cow<'a, str>>,
-        /// Version 1: index into the parsed lines, the header counted.
+        /// Version 1: index into the parsed lines, with the header counted.
         first_kept_entry_index: Option<u64>,
     },
     BranchSummary {
         from_id: Option<Cow<'a, str>>,
         merge: bool,
     },
-    /// A label that is null or empty clears, and is `None`.
+    /// `None` for a null or empty label, which removes the label.
     Label {
         target_id: Option<Cow<'a, str>>,
         label: Option<Cow<'a, str>>,
     },
-    /// A name that is null or empty clears, and is `None`.
+    /// `None` for a null or empty name, which removes the name.
     SessionInfo {
         name: Option<Cow<'a, str>>,
     },
-    /// `display` holds unless it is literally false.
+    /// `display` is false only if it is literally false.
     CustomMessage {
         display: bool,
     },
@@ -229,52 +229,52 @@ pub enum Facts<'a> {
     },
 }
 
-/// The largest time there is in JavaScript, in Unix milliseconds.
+/// The largest time of JavaScript, in Unix milliseconds.
 const MAX_MILLIS: f64 = 8.64e15;
 
-/// When a message of the user or the assistant was sent.
+/// The time at which a message of the user or the assistant was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// It is neither's, or has no content.
+    /// It is another message, or has no content.
     Never,
-    /// The message does not say: when its entry was written.
+    /// The message has no time: that of its entry counts.
     WithEntry,
     /// In Unix milliseconds.
     At(i64),
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
     Entry(Envelope<'a>),
-    /// An object of type `session`, wherever it stands.
+    /// An object of type `session`, on any line.
     Header(Header<'a>),
-    /// The line with which some programs begin a file: the session's title, and nothing of an entry.
+    /// The line with the session's title with which some programs begin a file; not an entry.
     Title(Option<Cow<'a, str>>),
-    /// Nothing but white space.
+    /// White space only.
     Blank,
 }
 
 /// The first line of a session file (storage.md §1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header<'a> {
-    /// 1 where it is absent or null. A version that is no whole number is `u64::MAX`: nothing we
-    /// can read, so nothing we may migrate.
+    /// 1 if absent or null; `u64::MAX` if it is not a whole number, so that the file is neither read nor
+    /// migrated.
     pub version: u64,
     pub id: Option<Cow<'a, str>>,
     pub timestamp: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
     pub parent_session: Option<Cow<'a, str>>,
-    /// What some programs call the session.
+    /// The session's name, which some programs write here.
     pub title: Option<Cow<'a, str>>,
 }
 
-/// Why a line is no entry.
+/// Why a line is not an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadLine {
-    /// Not JSON from the byte offset `at` on, counted from the start of the line.
+    /// Not JSON; `at` is the offset of the first wrong byte from the start of the line.
     InvalidJson { at: usize },
-    /// JSON, but no object, or an object without a string `type`.
+    /// JSON, but not an object, or an object without a string `type`.
     NotAnObject,
 }
 

@@ -1,5 +1,5 @@
-//! What can go wrong, as clients see it: one [`Error`], one [`Kind`] per cause, and the only table
-//! that maps kinds to JSON-RPC codes (protocol.md §8). Knows nothing of how an error travels.
+//! Errors as clients see them: one [`Error`], one [`Kind`] for each cause, and the only table that maps
+//! kinds to JSON-RPC codes (protocol.md §8).
 
 mod advice;
 
@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// −32602 for one field; `field` is the path of the member that is wrong.
+    /// −32602 for one field; `field` is the path of the wrong member.
     pub fn invalid_params(field: impl Into<String>, reason: impl Into<String>) -> Self {
         let (field, reason) = (field.into(), reason.into());
         let message = if field.is_empty() {
@@ -133,7 +133,7 @@ impl Error {
         )
     }
 
-    /// An entry a client wants to append breaks protocol.md §9 in `field`.
+    /// For an entry from a client that breaks protocol.md §9 in `field`; `index` is its place in the request.
     pub fn entry_invalid(index: usize, field: impl Into<String>, reason: &str) -> Self {
         let field = field.into();
         Self::new(
@@ -147,7 +147,7 @@ impl Error {
         Self::new(Kind::Cancelled, "the request was cancelled")
     }
 
-    /// A failed system call on `what`, by its errno.
+    /// For a failed system call on `what`; the errno decides the kind.
     pub fn io(what: &str, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::StorageFull

@@ -1,8 +1,8 @@
-//! Appending what a client sends: entries as they come, checked, linked and given what they lack
-//! (protocol.md §3, §9).
+//! Plans appends: the entries that a client sends are checked, linked, and completed with ids and
+//! timestamps (protocol.md §3, §9).
 
 use super::path_rules::PathRules;
-use super::{IdAllocator, line, push_one_line, push_raw_member, push_text_member, validate};
+use super::{IdAllocator, line, push_raw_member, push_text_member, validate};
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{self, EntryId, Source};
@@ -19,22 +19,22 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     pub type_name: String,
-    /// Chosen by the client, or made.
+    /// Chosen by the client, or `None` to allocate one.
     pub id: Option<EntryId>,
     pub parent: NewParent,
     pub timestamp: Option<String>,
-    /// Everything else, as `,"name":value…` on one line.
+    /// All other members, as `,"name":value…` on one line.
     pub members: Vec<u8>,
-    /// A compaction that keeps nothing names itself, whatever its id turns out to be.
+    /// Whether it is a compaction that keeps nothing: then it names itself as the first kept entry.
     pub keeps_nothing: bool,
 }
 
-/// Where an entry is linked.
+/// The parent of a new entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewParent {
-    /// Below the entry before it, the first one at the leaf.
+    /// The entry before it; for the first one the leaf.
     Previous,
-    /// Below this entry; `None` makes a root.
+    /// This entry; `None` makes a root.
     Named(Option<String>),
 }
 
@@ -101,7 +101,7 @@ impl NewEntry {
         text.map(std::borrow::Cow::into_owned)
     }
 
-    /// Normalized; `None` and blank clear.
+    /// Normalized; `None` and blank text remove the label.
     pub fn label(target_id: &str, label: Option<&str>) -> Self {
         let mut members = Vec::new();
         push_text_member(&mut members, "targetId", target_id);
@@ -111,7 +111,7 @@ impl NewEntry {
         Self::of("label", members)
     }
 
-    /// Normalized; blank clears.
+    /// Normalized; blank text removes the name.
     pub fn session_info(name: &str) -> Self {
         let mut members = Vec::new();
         push_text_member(&mut members, "name", &name::normalized(name));
@@ -141,7 +141,7 @@ impl NewEntry {
         self
     }
 
-    /// One element of `append_entries`.
+    /// Reads one element of `append_entries`.
     pub fn parse(index: usize, object: &[u8]) -> Result<Self> {
         let invalid = |field: &str, reason: &str| Error::entry_invalid(index, field, reason);
         let not_json = |_| invalid("", "is not a JSON object");
@@ -180,7 +180,7 @@ impl NewEntry {
                 members.extend_from_slice(object.get(key).unwrap_or_default());
                 members.push(b':');
                 let start = members.len();
-                push_one_line(&mut members, value);
+                json::push_one_line(&mut members, value);
                 if member.is(object, "label") || member.is(object, "name") {
                     names.push((member.is(object, "label"), start..members.len()));
                 }
@@ -204,8 +204,8 @@ impl NewEntry {
     }
 }
 
-/// `members` with the texts at these places, which are in order, normalized. What needs no change
-/// keeps its bytes.
+/// `members` with the texts at `places` normalized; the places are in order. Texts that are normalized
+/// already keep their bytes.
 fn with_normal_names(members: &[u8], places: impl Iterator<Item = Range<usize>>) -> Vec<u8> {
     let mut out = Vec::with_capacity(members.len());
     let mut copied = 0;
@@ -222,8 +222,7 @@ fn with_normal_names(members: &[u8], places: impl Iterator<Item = Range<usize>>)
     out
 }
 
-/// Plans appending `entries`, one operation. `stored` reads the body of an entry that a client may
-/// be sending a second time.
+/// Plans appending `entries` as one operation. `stored` reads the body of an entry, to recognize a retry.
 pub fn plan(
     tree: &Tree,
     source: &dyn Source,
@@ -234,11 +233,11 @@ pub fn plan(
     Ok(planned.unwrap_or_default())
 }
 
-/// Plans operations that are written together, each as if those before it had been written already.
+/// Plans operations that are written together, each as if those before it were written already.
 pub struct Planner<'a> {
     tree: &'a Tree,
     minter: IdAllocator<'a>,
-    /// Ids of what has been planned and is not in the tree.
+    /// Ids of planned entries, which are not in the tree yet.
     ahead: HashSet<Arc<str>>,
     last: Option<EntryId>,
     is_full: bool,
@@ -255,13 +254,13 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Where the operations planned so far take the leaf; `None` if they have no lines.
+    /// The leaf after the operations planned so far; `None` if they have no lines.
     pub fn last(&self) -> Option<&EntryId> {
         self.last.as_ref()
     }
 
-    /// Plans one more operation. `None` if it can be told only once those before it are in the tree:
-    /// it repeats one of them, say.
+    /// Plans one more operation. `None` if it can only be planned after those before it are written, for
+    /// instance because it repeats one of them.
     pub fn plan(
         &mut self,
         entries: &[NewEntry],
@@ -340,7 +339,7 @@ impl<'a> Planner<'a> {
         Ok(Some(planned))
     }
 
-    /// Has the following operations come after this one.
+    /// Counts this operation as written: the following ones come after it.
     pub fn accept(&mut self, entries: &[NewEntry], planned: &PlannedLines) {
         let tree = self.tree;
         let ids = planned.entry_ids.iter();
@@ -348,7 +347,7 @@ impl<'a> Planner<'a> {
             self.ahead.insert(id.shared());
             self.last = Some(id.clone());
         }
-        // Only the tree knows the name afterwards, and clients are told of each.
+        // Clients hear of each new name, and the tree has only the last one: so a name ends the batch.
         self.is_full |= entries
             .iter()
             .any(|entry| entry.type_name == "session_info");
@@ -359,7 +358,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// What a label or an edit is of: one of nothing would be lost without a word.
+/// The target of a label or an edit, which must exist: otherwise the entry would have no effect.
 fn target(entry: &NewEntry) -> Option<String> {
     if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
         return None;
@@ -367,7 +366,7 @@ fn target(entry: &NewEntry) -> Option<String> {
     entry.text("targetId")
 }
 
-/// Whether the stored entry is what the client is sending now: then this is a retry.
+/// Whether the stored entry equals the one that the client sends: then it is a retry.
 fn is_repetition(
     tree: &Tree,
     taken: Node,
@@ -409,7 +408,7 @@ fn is_repetition(
     Ok(parsed(&known).is_some_and(|known| Some(known) == parsed(&sent)))
 }
 
-/// A blank label clears, as one that is left out does.
+/// A blank label removes the label, as an absent one does.
 fn without_blank_label(object: Vec<u8>) -> Vec<u8> {
     match json::get(&object, "label") {
         Some(b"null" | b"\"\"") => json::without_member(&object, "label"),

@@ -1,43 +1,43 @@
-//! Compaction: where the context is cut, what the summary is made of, and the entry that is written
-//! (semantics.md §4). Pure; bodies come from the caller, the summary from a summarizer or a client.
+//! Compaction: the cut in the context, the entries to summarize, and the entry that is written
+//! (semantics.md §4). Bodies come from the caller, the summary from a summarizer or a client.
 
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
-use crate::context::content::{self, Block};
+use crate::context::content::{self, ContentBlock};
 use crate::context::{Edits, Kept, Step};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{EntryId, Source};
 use crate::json;
-use crate::summary::files::Files;
+use crate::summary::files::FileCollector;
 use crate::summary::request::is_content;
 use crate::summary::{FileLists, frame};
 use crate::tree::{Node, Tree};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Tokens kept unless the caller says otherwise.
+/// Tokens kept by default.
 pub const KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// What a compaction replaces and what it keeps.
+/// The entries that a compaction replaces and keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first_kept_entry_id: String,
-    /// What is summarized, in file order, context edits applied, system messages left out; without
-    /// the prefix of a split turn. Empty if no model would see any of it.
+    /// The entries to summarize in file order, with context edits applied, without system messages and
+    /// without the prefix of a split turn. Empty if no model would see any of them.
     pub history: Vec<Vec<u8>>,
-    /// The part of the split turn before the cut; `None` if the cut is between turns.
+    /// The part of a split turn before the cut; `None` if the cut is between turns.
     pub turn_prefix: Option<Vec<Vec<u8>>>,
-    /// The ids of both, where their bodies are more than was asked for: then neither has any.
+    /// The ids of both, if their bodies have more bytes than the limit; then both lists have no bodies.
     pub ids: Option<(Vec<String>, Option<Vec<String>>)>,
-    /// The summary of the compaction before, as stored.
+    /// The summary of the previous compaction, as stored.
     pub previous_summary: Option<String>,
-    /// That summary without the file lists at its end, which are gathered anew.
+    /// That summary without the file lists at its end, which are collected again.
     pub previous_text: Option<String>,
     /// The compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
-    /// The files that what is summarized touched, and those of the compaction before.
+    /// The files that the summarized entries touched, and those of the previous compaction.
     pub files: FileLists,
 }
 
@@ -45,22 +45,22 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 pub struct Compaction {
     pub summary: String,
-    /// The entry's own id if nothing is kept.
+    /// The first kept entry; the entry's own id if nothing is kept.
     pub first_kept_entry_id: Option<String>,
     pub tokens_before: u64,
     /// Raw JSON.
     pub details: Option<Vec<u8>>,
     /// Raw JSON.
     pub usage: Option<Vec<u8>>,
-    /// Raw JSON: stands before the summary in the context.
+    /// Raw JSON: the message before the summary in the context.
     pub system_message: Option<Vec<u8>>,
     /// Whether a client or hook wrote it.
     pub from_hook: bool,
 }
 
-/// Plans compacting the context at the end of a path, so that about `keep_recent_tokens` (estimated)
-/// of it stay. Bodies come along unless they have more than `max_bytes` together as stored. Fails with
-/// `nothingToCompact`, or with what `body` fails with.
+/// Plans a compaction of the context at the end of a path that keeps about `keep_recent_tokens`
+/// (estimated). The plan holds bodies unless they have more than `max_bytes` together as stored. Fails with
+/// `nothingToCompact`, or with the error of `body`.
 pub fn plan(
     path: &[Step],
     kept: Kept,
@@ -68,27 +68,31 @@ pub fn plan(
     max_bytes: u64,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
 ) -> Result<Plan> {
-    let range = Range::read(path, kept, body)?;
+    let range = ContextRange::read(path, kept, body)?;
     let cut = cut(&range.parts, keep_recent_tokens).ok_or_else(nothing_to_compact)?;
     let Some(first_kept) = range.parts.get(cut) else {
         return Err(nothing_to_compact());
     };
     let turn_start = match first_kept.starts_turn() {
         true => None,
-        false => range.parts.iter().take(cut).rposition(Part::starts_turn),
+        false => range
+            .parts
+            .iter()
+            .take(cut)
+            .rposition(ContextPart::starts_turn),
     };
     let summarized = range.parts.get(..cut).unwrap_or_default();
-    if !summarized.iter().any(Part::is_visible) {
+    if !summarized.iter().any(ContextPart::is_visible) {
         return Err(nothing_to_compact());
     }
     let (history, prefix) = summarized.split_at(turn_start.unwrap_or(cut));
-    let history = match history.iter().any(Part::is_visible) {
+    let history = match history.iter().any(ContextPart::is_visible) {
         true => history,
         false => &[],
     };
     let size: u64 = summarized.iter().map(|part| part.size).sum();
     let is_named = size > max_bytes;
-    let mut files = Files::default();
+    let mut files = FileCollector::default();
     if let Some(previous) = &range.previous {
         files.note_entry(previous);
     }
@@ -111,7 +115,7 @@ pub fn plan(
             _ => {}
         }
     }
-    let ids = |parts: &[Part]| -> Vec<String> {
+    let ids = |parts: &[ContextPart]| -> Vec<String> {
         let named = parts.iter().filter(|part| !part.is_left_out);
         named.map(|part| part.id.clone()).collect()
     };
@@ -136,7 +140,7 @@ pub fn plan(
     })
 }
 
-/// The one line of a compaction.
+/// The line of a compaction.
 pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> PlannedLines {
     let mut minter = IdAllocator::new(tree, source);
     let id = minter.id();
@@ -167,8 +171,8 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     }
 }
 
-/// The system message in force at the end of a context, so that it survives the messages it was made
-/// of: the only one as it is; several as one, later sections and tools in place of earlier ones.
+/// The system message in force at the end of a context, so that it survives the summarized messages: a
+/// single one unchanged, several merged into one in which later sections and tools replace earlier ones.
 pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();
@@ -224,26 +228,26 @@ pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(folded)
 }
 
-/// One entry that can be summarized or kept, without its body: a context may have a lot of them.
-struct Part {
+/// An entry that can be summarized or kept, without its body: a context may have many of them.
+struct ContextPart {
     id: String,
-    /// Of its body as delivered, in bytes.
+    /// Bytes of its body as delivered.
     size: u64,
-    /// By a context edit.
+    /// Whether a context edit leaves it out.
     is_left_out: bool,
-    /// Of the message it is; `None` if it is none.
+    /// The role of its message; `None` if it has no message.
     role: Option<Role>,
-    /// Estimated.
+    /// Estimated tokens.
     tokens: u64,
     /// The ids of its tool calls.
     calls: Vec<String>,
-    /// The id of the call it is the result of.
+    /// The id of the call that this tool result answers.
     result_of: Option<String>,
 }
 
-/// The entries behind a context, system messages and compactions left out.
-struct Range {
-    parts: Vec<Part>,
+/// The entries of a context, without system messages and compactions.
+struct ContextRange {
+    parts: Vec<ContextPart>,
     /// Of each part.
     steps: Vec<Step>,
     edits: Edits,
@@ -253,7 +257,7 @@ struct Range {
     compactions: Vec<String>,
 }
 
-impl Range {
+impl ContextRange {
     fn read(
         path: &[Step],
         kept: Kept,
@@ -281,7 +285,12 @@ impl Range {
                 Kind::Compaction | Kind::LeafRecord => {}
                 Kind::Message if step.role == Role::System => {}
                 _ => {
-                    parts.push(Part::new(step.kind, step.role, body(step.node)?, &edits));
+                    parts.push(ContextPart::new(
+                        step.kind,
+                        step.role,
+                        body(step.node)?,
+                        &edits,
+                    ));
                     steps.push(*step);
                 }
             }
@@ -296,7 +305,7 @@ impl Range {
     }
 }
 
-impl Part {
+impl ContextPart {
     fn new(kind: Kind, role: Role, stored: Vec<u8>, edits: &Edits) -> Self {
         let id = text_member(&stored, "id").unwrap_or_default();
         let size = stored.len() as u64;
@@ -342,15 +351,15 @@ impl Part {
 /// The ids of the tool calls in a message.
 fn calls(message: &[u8]) -> Vec<String> {
     let blocks = content::blocks(content::of(message));
-    let id = |block: Block<'_>| match block {
-        Block::Call(call) => call.id.map(std::borrow::Cow::into_owned),
+    let id = |block: ContentBlock<'_>| match block {
+        ContentBlock::Call(call) => call.id.map(std::borrow::Cow::into_owned),
         _ => None,
     };
     blocks.filter_map(id).collect()
 }
 
-/// Index of the first part that is kept; `None` if all of it is less than `keep` tokens.
-fn cut(parts: &[Part], keep: u64) -> Option<usize> {
+/// The index of the first kept part; `None` if all parts together have less than `keep` tokens.
+fn cut(parts: &[ContextPart], keep: u64) -> Option<usize> {
     let inside = between_call_and_result(parts);
     let cuts: Vec<usize> = parts
         .iter()
@@ -370,8 +379,8 @@ fn cut(parts: &[Part], keep: u64) -> Option<usize> {
     None
 }
 
-/// For each part, whether a cut before it would part a call from its result.
-fn between_call_and_result(parts: &[Part]) -> Vec<bool> {
+/// For each part, whether a cut before it would separate a call from its result.
+fn between_call_and_result(parts: &[ContextPart]) -> Vec<bool> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut spans: Vec<i64> = vec![0; parts.len() + 1];
     let mut mark = |at: usize, by: i64| {
@@ -415,16 +424,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn part(message: Value) -> Part {
+    fn part(message: Value) -> ContextPart {
         let stored = json!({"type": "message", "id": "x", "message": message});
         let stored = stored.to_string().into_bytes();
         let (kind, role) = crate::context::kind_and_role(&stored).unwrap();
-        Part::new(kind, role, stored, &Edits::default())
+        ContextPart::new(kind, role, stored, &Edits::default())
     }
 
     /// `u` is a user's message of 4 characters, `a` an answer; `c1` an answer that calls 1, `r1` its
     /// result; all of one token.
-    fn parts(script: &str) -> Vec<Part> {
+    fn parts(script: &str) -> Vec<ContextPart> {
         let one = |word: &str| match word.split_at(1) {
             ("u", _) => part(json!({"role": "user", "content": "text"})),
             ("a", _) => {

@@ -1,4 +1,4 @@
-//! Forking: which entries a fork has, and how their lines are linked anew (storage.md §5).
+//! Forks: the entries of a fork, and how their lines are linked again (session-file.md §5).
 
 use super::push_text_member;
 use crate::entry::{Kind, Role};
@@ -10,36 +10,36 @@ use crate::json::{quoted, quoted_or_null};
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
 
-/// Which side of the entry the fork ends at.
+/// The side of the entry at which the fork ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// The fork ends above a user message, whose text comes back for the editor.
+    /// The fork ends above a user message, whose text goes back to the editor.
     Before,
     /// The fork ends with the entry.
     At,
 }
 
-/// Where a fork ends.
+/// The end of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     pub position: Position,
-    /// The last entry of the source that is in it; `None` if there is none.
+    /// The last entry of the source that the fork contains; `None` for an empty fork.
     pub tip: Option<Node>,
 }
 
 /// The entries of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Root to tip, label entries left out.
+    /// From the root to the tip, without label entries.
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
     pub labels: Vec<Node>,
-    /// What an entry left out is replaced by where a kept compaction names it: the next kept one.
+    /// For entries left out that a kept compaction names: the next kept entry.
     boundaries: HashMap<String, String>,
 }
 
-/// Where a fork at `entry` (`None`: of an empty session) ends. Absent, `position` is before a user
-/// message and at anything else.
+/// The end of a fork at `entry` (`None` for an empty session). By default `position` is `before` for a user
+/// message, else `at`.
 pub fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<End> {
     let is_user = |node: Node| tree.kind(node) == Kind::Message && tree.role(node) == Role::User;
     let position = match (position, entry) {
@@ -61,7 +61,7 @@ pub fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Resu
     Ok(End { position, tip })
 }
 
-/// What a fork that ends there consists of. Takes as long as the path is.
+/// The entries of a fork with this end. Linear in the length of the path.
 pub fn plan(tree: &Tree, end: End) -> Plan {
     let mut kept = tree.path(end.tip);
     let mut boundaries = HashMap::new();
@@ -94,7 +94,7 @@ pub fn plan(tree: &Tree, end: End) -> Plan {
 }
 
 impl Plan {
-    /// A copied line: byte for byte, but for a parent or boundary that is left out of the fork.
+    /// A copied line: byte for byte, except a parent or boundary that the fork leaves out.
     pub fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
         let stored = json::get(&entry, "parentId").unwrap_or_default();
         let is_linked = match parent_id {
@@ -130,8 +130,8 @@ pub struct OpenCall {
     pub name: String,
 }
 
-/// The messages at the end of the path to `tip` that can hold unanswered calls: the last assistant
-/// message and what follows it, if nothing but tool results does.
+/// The messages at the end of the path to `tip` that can have unanswered calls: the last assistant message
+/// and the tool results after it. Empty if anything else follows that message.
 pub fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
     let mut closing = Vec::new();
     for node in tree.ancestors(tip) {
@@ -151,7 +151,7 @@ pub fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
     Vec::new()
 }
 
-/// The calls of the first of these messages that none of the others answers.
+/// The calls of the first message that none of the other messages answers.
 pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
     let Some((assistant, results)) = messages.split_first() else {
         return Vec::new();
@@ -182,7 +182,7 @@ pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
     open
 }
 
-/// `unansweredToolCalls`, naming them.
+/// The error `unansweredToolCalls`, which names the calls.
 pub fn refuse(open: &[OpenCall]) -> Error {
     let ids: Vec<&str> = open.iter().map(|call| call.id.as_str()).collect();
     Error::new(
@@ -192,7 +192,7 @@ pub fn refuse(open: &[OpenCall]) -> Error {
     .with_details(serde_json::json!({ "toolCallIds": ids }))
 }
 
-/// Results that say that the calls were aborted; returns the lines and the last id.
+/// Makes results that say that the calls were aborted; returns the lines and the last id.
 pub fn close_calls(
     tree: &Tree,
     source: &dyn Source,

@@ -1,4 +1,4 @@
-//! Moves of the leaf: `set_leaf`, `branch`, undo and redo (storage.md §4).
+//! Moves of the leaf: `set_leaf`, `branch`, undo and redo (session-file.md §4).
 
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::error::{Error, Kind, Result};
@@ -13,13 +13,13 @@ pub struct BranchSummary {
     pub text: String,
     /// Raw JSON.
     pub details: Option<Vec<u8>>,
-    /// Raw JSON, where a model was asked.
+    /// Raw JSON; `None` if no model was asked.
     pub usage: Option<Vec<u8>>,
     /// Whether a client or hook wrote it.
     pub from_hook: bool,
 }
 
-/// The leaf record that makes a move durable; nothing if it moves nowhere.
+/// The leaf record that makes a move durable; no line if the leaf does not move.
 pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) -> PlannedLines {
     let mut planned = PlannedLines::default();
     if tree.leaf() != to {
@@ -29,7 +29,7 @@ pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) ->
     planned
 }
 
-/// Where undo or redo goes.
+/// The target of undo or redo.
 pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
     let (target, name) = match cause {
         Cause::Redo => (tree.moves().redo_target(tree.leaf()), "redo"),
@@ -43,7 +43,7 @@ pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
     })
 }
 
-/// `{"type":"custom","customType":"treelined.leaf",…}` (storage.md §4).
+/// `{"type":"custom","customType":"treelined.leaf",…}` (session-file.md §4).
 pub fn record(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
@@ -53,7 +53,7 @@ pub fn record(
     record_from(minter, tree, tree.leaf(), to, cause)
 }
 
-/// The record of a move from any position.
+/// The leaf record of a move from any position.
 pub fn record_from(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
@@ -78,8 +78,8 @@ pub fn record_from(
     line
 }
 
-/// A `branch_summary` at the new leaf position, from the old leaf (semantics.md §6), or from the tip
-/// of the branch that it `merges`.
+/// A `branch_summary` at the new leaf, from the old leaf (semantics.md §6) or from the tip of the merged
+/// branch.
 pub fn plan_summary(
     tree: &Tree,
     minter: &mut IdAllocator<'_>,

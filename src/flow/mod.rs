@@ -1,7 +1,6 @@
-//! What the operations on a session mean: plans and lines, computed from the tree.
+//! Plans the operations on a session: computes the lines to write from the tree.
 //!
-//! Pure: no files, no clock of its own, no waiting, no JSON-RPC. A flow says what is to be written;
-//! [`crate::session`] writes it.
+//! Pure: no files, no clock of its own, no waiting, no JSON-RPC. [`crate::session`] writes the lines.
 
 pub mod append;
 pub mod compact;
@@ -25,14 +24,13 @@ use hashbrown::HashSet;
 pub struct PlannedLines {
     /// Whole entries, without line breaks, in file order.
     pub lines: Vec<Vec<u8>>,
-    /// Their ids, leaf records left out.
+    /// The ids of the entries, without leaf records.
     pub entry_ids: Vec<EntryId>,
-    /// How many lines there are up to the end of each operation, where several are written
-    /// together.
+    /// Where several operations are written together: the number of lines up to the end of each.
     pub ends: Vec<usize>,
 }
 
-/// Makes the lines of one operation: fresh ids, one timestamp.
+/// Allocates ids and makes lines for one operation: fresh ids, one timestamp.
 pub struct IdAllocator<'a> {
     tree: &'a Tree,
     source: &'a dyn Source,
@@ -50,12 +48,12 @@ impl<'a> IdAllocator<'a> {
         }
     }
 
-    /// The time of the operation, as entries have it.
+    /// The timestamp of the operation, in the format of entries.
     pub fn now(&self) -> &str {
         &self.now
     }
 
-    /// An id that neither the session nor this operation has used.
+    /// A new id that neither the session nor this operation uses.
     pub fn id(&mut self) -> EntryId {
         loop {
             let id = id::entry_id_candidate(self.source);
@@ -65,7 +63,7 @@ impl<'a> IdAllocator<'a> {
         }
     }
 
-    /// Makes no such id: somebody else has chosen it.
+    /// Reserves an id that the client has chosen.
     pub fn keep_off(&mut self, id: &EntryId) {
         self.minted.insert(id.clone());
     }
@@ -82,7 +80,7 @@ impl<'a> IdAllocator<'a> {
     }
 }
 
-/// One entry as it goes into the file, without a line break.
+/// One entry as a line of the file, without a line break.
 pub fn line(
     type_name: &str,
     id: &EntryId,
@@ -104,7 +102,7 @@ pub fn line(
     line
 }
 
-/// Appends `,"name":` and a string.
+/// Appends `,"name":` and a string literal.
 pub fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
     push_member_name(members, name);
     json::push_string(members, text);
@@ -113,22 +111,11 @@ pub fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
 /// Appends `,"name":` and raw JSON, whose line breaks become spaces.
 pub fn push_raw_member(members: &mut Vec<u8>, name: &str, raw: &[u8]) {
     push_member_name(members, name);
-    push_one_line(members, raw);
+    json::push_one_line(members, raw);
 }
 
 fn push_member_name(members: &mut Vec<u8>, name: &str) {
     members.push(b',');
     json::push_string(members, name);
     members.push(b':');
-}
-
-/// Raw JSON on one line, otherwise byte for byte: a line break can only stand between tokens.
-pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-        out.extend_from_slice(rest.get(..at).unwrap_or_default());
-        out.push(b' ');
-        rest = rest.get(at + 1..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
 }

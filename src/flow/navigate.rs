@@ -9,36 +9,34 @@ use crate::id::{EntryId, Source};
 use crate::summary::request::is_content;
 use crate::tree::{Cause, Node, Tree};
 
-/// Where a navigation goes and what it leaves. Positions are ids: the tree may be read anew before
-/// the commit.
+/// The plan of a navigation. Positions are ids: the tree may be read again before the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub target_id: EntryId,
     pub old_leaf_id: Option<EntryId>,
     pub new_leaf_id: Option<EntryId>,
     pub common_ancestor_id: Option<EntryId>,
-    /// The branch that is left: from behind the common ancestor to its end.
+    /// The branch that the leaf leaves: from below the common ancestor to its end.
     pub abandoned: Vec<Node>,
-    /// How many of those its nearest compaction stands for, itself included.
+    /// How many of those its nearest compaction covers, itself included.
     compacted: usize,
     /// The entry whose text goes back to the editor.
     pub editor_entry: Option<Node>,
-    /// Whether there is anything worth a summary.
+    /// Whether the branch has anything worth a summary.
     pub worth_summarizing: bool,
-    /// The tip of the branch that is taken in: the leaf goes nowhere, and the summary is of that
-    /// branch.
+    /// The tip of the branch to merge: then the leaf does not move, and the summary is of that branch.
     pub merges: Option<EntryId>,
 }
 
-/// What a navigation comes to.
+/// The outcome of planning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Navigation {
-    /// The target is the leaf, give or take labels and session_info.
+    /// The target is the leaf, labels and session_info aside.
     AlreadyThere,
     Move(Plan),
 }
 
-/// Plans going to `target`. `rewind` goes before a message of the user's even if it is the leaf.
+/// Plans a navigation to `target`. With `rewind` it goes above a user message even if that is the leaf.
 pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     let old_leaf = tree.leaf();
     let is_input = is_users(tree, target) || tree.kind(target) == Kind::CustomMessage;
@@ -70,8 +68,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     })
 }
 
-/// Plans taking in a summary of what the branch that ends at `tip` has of its own, from the common
-/// ancestor on (semantics.md §5). A tip on the path to the leaf has nothing of its own.
+/// Plans a merge: a summary of the branch that ends at `tip`, from its common ancestor with the leaf on
+/// (semantics.md §5). A tip on the path to the leaf has no entries of its own.
 pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
     let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
@@ -94,23 +92,23 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
 }
 
 impl Plan {
-    /// What a summary is made of, besides what the nearest compaction stands for (protocol.md §4.5).
+    /// The entries to summarize, without those that the nearest compaction covers (protocol.md §4.5).
     pub fn entries(&self) -> &[Node] {
         self.abandoned.get(self.compacted..).unwrap_or_default()
     }
 
-    /// What the nearest compaction of the branch stands for, itself included.
+    /// The entries that the nearest compaction of the branch covers, itself included.
     pub fn compacted(&self) -> &[Node] {
         self.abandoned.get(..self.compacted).unwrap_or_default()
     }
 
-    /// The nearest compaction of the branch; its summary is earlier context.
+    /// The nearest compaction of the branch; its summary is the earlier context.
     pub fn previous_compaction(&self) -> Option<Node> {
         self.compacted().last().copied()
     }
 
-    /// Of the branch, what that compaction kept: from `first_kept` up to it, without earlier compactions
-    /// and system messages. Nothing if `first_kept` is not above it.
+    /// The entries of the branch that this compaction keeps: from `first_kept` to the compaction, without
+    /// earlier compactions and system messages. Empty if `first_kept` is not above it.
     pub fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
         let end = self.compacted.saturating_sub(1);
         let before = self.abandoned.get(..end).unwrap_or_default();
@@ -131,9 +129,9 @@ impl Plan {
         kept.iter().copied().filter(counts).collect()
     }
 
-    /// Entries whose text may say what the branch was for, the best first: the target, if it is on the
-    /// old path and its text goes back to the editor; the user's messages of the branch, oldest first;
-    /// those above it, nearest first.
+    /// Entries whose text may be the goal of the branch, the best first: the target if it is on the old
+    /// path and its text goes back to the editor; the user messages of the branch, oldest first; those
+    /// above the branch, nearest first.
     pub fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
         let ancestor = self.common_ancestor_id.as_ref();
         let ancestor = ancestor.and_then(|id| tree.find(id.as_str()));
@@ -154,8 +152,8 @@ fn is_users(tree: &Tree, node: Node) -> bool {
     tree.kind(node) == Kind::Message && tree.role(node) == Role::User
 }
 
-/// Where `pop` goes: the entry named, or the nearest user message at or above the leaf. Without either
-/// it is `notAUserMessage`.
+/// The target of `pop`: the named entry, or the nearest user message at or above the leaf. Fails with
+/// `notAUserMessage` if there is neither.
 pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     if let Some(id) = entry_id {
         return tree.find(id).ok_or_else(|| Error::entry_not_found(id));
@@ -169,7 +167,7 @@ pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     })
 }
 
-/// How many of a branch's entries its nearest compaction stands for, itself included.
+/// How many of a branch's entries its nearest compaction covers, itself included.
 fn compacted_entries(tree: &Tree, branch: &[Node]) -> usize {
     let is_compaction = |node: &Node| tree.kind(*node) == Kind::Compaction;
     branch
@@ -178,7 +176,7 @@ fn compacted_entries(tree: &Tree, branch: &[Node]) -> usize {
         .map_or(0, |at| at + 1)
 }
 
-/// Whether a branch holds anything that would be lost without a summary.
+/// Whether a branch has anything that would be lost without a summary.
 fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool {
     let has_content = |node: &Node| is_content(tree.kind(*node), tree.role(*node));
     compacted > 0 || entries.iter().any(has_content)
@@ -228,7 +226,7 @@ pub fn commit(
     Ok(planned)
 }
 
-/// The line of a navigation that moves nothing: the label, at the leaf.
+/// The line of a navigation that does not move the leaf: the label, at the leaf.
 pub fn label_at_leaf(
     tree: &Tree,
     source: &dyn Source,

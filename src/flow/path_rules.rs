@@ -1,6 +1,6 @@
-//! What new entries may name of the path they stand on (protocol.md §9): a compaction keeps entries of its
-//! path, and a context edit changes a message of the context at its parent. Anything else would have no
-//! effect, silently.
+//! Rules for references of new entries to entries of their path (protocol.md §9): a compaction keeps
+//! entries of its path, and a context edit changes a message of the context at its parent. Any other
+//! reference would silently have no effect, so it is refused.
 
 use super::append::NewEntry;
 use super::paths::Paths;
@@ -21,19 +21,19 @@ pub struct PathRules<'a> {
     paths: Paths<'a>,
     /// The entries of the operation so far, by id.
     batch: HashMap<String, InBatch>,
-    /// Where the nearest compaction was last looked for in the tree, and what was found.
+    /// The last result of the search for the nearest compaction in the tree, with its start.
     looked_at: Option<(Node, Option<Node>)>,
 }
 
 struct InBatch {
-    /// In the operation.
+    /// The number of the entry in the operation.
     index: usize,
     /// The id of the nearest compaction at or above the entry.
     compaction: Option<String>,
 }
 
 impl<'a> PathRules<'a> {
-    /// `None` if no rule concerns these entries.
+    /// `None` if no rule applies to these entries.
     pub fn of(
         tree: &'a Tree,
         entries: &'a [NewEntry],
@@ -50,7 +50,7 @@ impl<'a> PathRules<'a> {
         })
     }
 
-    /// Checks the next entry, then takes it in. The entries it names exist.
+    /// Checks the next entry, then adds it. The entries that it names exist.
     pub fn add(&mut self, index: usize, id: &EntryId, parent_id: Option<&str>) -> Result<()> {
         let Some(entry) = self.entries.get(index) else {
             return Ok(());
@@ -63,7 +63,7 @@ impl<'a> PathRules<'a> {
             return Err(Error::entry_invalid(index, "targetId", reason));
         }
         match first_kept(entry) {
-            // One that names itself keeps nothing, as its client says.
+            // A compaction that names itself keeps nothing; the client wants that.
             Some(kept) if *kept != *id.as_str() && !self.paths.is_on_path(&kept, parent_id) => {
                 return Err(Error::entry_not_found(&kept));
             }
@@ -79,8 +79,8 @@ impl<'a> PathRules<'a> {
         Ok(())
     }
 
-    /// Whether the target is on the path that ends at `parent_id`, kept by its latest compaction, and of a
-    /// kind that makes messages.
+    /// Whether the target is on the path that ends at `parent_id`, is kept by its latest compaction, and
+    /// makes a message.
     fn is_message(&mut self, target_id: &str, parent_id: Option<&str>) -> Result<bool> {
         if !self.paths.is_on_path(target_id, parent_id) {
             return Ok(false);

@@ -1,10 +1,9 @@
-//! Whether an entry stands above another, where both may be in the tree or in a batch that is about to
-//! be appended.
+//! Tests whether an entry is an ancestor of another, where both may be in the tree or in a batch that is
+//! being appended.
 //!
-//! A batch can hold as many compactions as other entries, each with an entry to look for on its path.
-//! Within the batch every answer takes logarithmic time (each entry knows its parent and one ancestor
-//! further up, at distances that make any depth reachable in few steps); in the tree a path is climbed
-//! once for all who ask from the same place.
+//! A batch can hold as many compactions as other entries, and each of them needs such a test. Within the
+//! batch a test takes logarithmic time: each entry has its parent and one ancestor further up, at distances
+//! that reach any depth in few steps. In the tree a path is walked once for all tests from the same node.
 
 use crate::tree::{Node, Tree};
 use hashbrown::{HashMap, HashSet};
@@ -12,26 +11,26 @@ use hashbrown::{HashMap, HashSet};
 /// The entries of a batch so far, linked to each other and to the tree.
 pub struct Paths<'a> {
     tree: &'a Tree,
-    entries: Vec<Entry>,
+    entries: Vec<BatchEntry>,
     by_id: HashMap<String, usize>,
-    climb: BranchReader,
+    climb: Climb,
 }
 
 /// An entry of the batch.
 #[derive(Clone, Copy)]
-struct Entry {
-    /// Where its ancestors in the batch hang in the tree.
+struct BatchEntry {
+    /// The node of the tree to which its ancestors in the batch are linked.
     base: Option<Node>,
-    /// Ancestors in the batch.
+    /// The number of its ancestors in the batch.
     depth: usize,
-    /// Itself if the parent is not in the batch.
+    /// The number of its parent; its own if the parent is not in the batch.
     parent: usize,
-    /// An ancestor further up.
+    /// The number of an ancestor further up.
     jump: usize,
 }
 
 #[derive(Clone, Copy)]
-enum PagePosition {
+enum PathPlace {
     Batch(usize),
     Tree(Node),
 }
@@ -42,14 +41,14 @@ impl<'a> Paths<'a> {
             tree,
             entries: Vec::new(),
             by_id: HashMap::new(),
-            climb: BranchReader::default(),
+            climb: Climb::default(),
         }
     }
 
-    /// Takes in the next entry of the batch.
+    /// Adds the next entry of the batch.
     pub fn add(&mut self, id: &str, parent_id: Option<&str>) {
         let at = self.entries.len();
-        let root = |base| Entry {
+        let root = |base| BatchEntry {
             base,
             depth: 0,
             parent: at,
@@ -57,8 +56,8 @@ impl<'a> Paths<'a> {
         };
         let entry = match parent_id.and_then(|id| self.place(id)) {
             None => root(None),
-            Some(PagePosition::Tree(node)) => root(Some(node)),
-            Some(PagePosition::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
+            Some(PathPlace::Tree(node)) => root(Some(node)),
+            Some(PathPlace::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
         };
         self.entries.push(entry);
         self.by_id.insert(id.to_owned(), at);
@@ -68,13 +67,11 @@ impl<'a> Paths<'a> {
     pub fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
         let (place, end) = (self.place(id), end_id.and_then(|id| self.place(id)));
         match (place, end) {
-            (Some(PagePosition::Batch(at)), Some(PagePosition::Batch(end))) => {
-                self.is_above(at, end)
-            }
-            (Some(PagePosition::Tree(node)), Some(end)) => {
+            (Some(PathPlace::Batch(at)), Some(PathPlace::Batch(end))) => self.is_above(at, end),
+            (Some(PathPlace::Tree(node)), Some(end)) => {
                 let from = match end {
-                    PagePosition::Tree(end) => Some(end),
-                    PagePosition::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
+                    PathPlace::Tree(end) => Some(end),
+                    PathPlace::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
                 };
                 from.is_some_and(|from| self.climb.passes(self.tree, from, node))
             }
@@ -82,21 +79,21 @@ impl<'a> Paths<'a> {
         }
     }
 
-    fn place(&self, id: &str) -> Option<PagePosition> {
+    fn place(&self, id: &str) -> Option<PathPlace> {
         match self.by_id.get(id) {
-            Some(at) => Some(PagePosition::Batch(*at)),
-            None => self.tree.find(id).map(PagePosition::Tree),
+            Some(at) => Some(PathPlace::Batch(*at)),
+            None => self.tree.find(id).map(PathPlace::Tree),
         }
     }
 
-    /// A child of this entry. Its jump goes as far as two equal jumps of the parent together, else to
-    /// the parent.
-    fn below(&self, parent: usize) -> Option<Entry> {
+    /// A child of this entry. Its jump is the sum of two equal jumps of the parent, else it leads to the
+    /// parent.
+    fn below(&self, parent: usize) -> Option<BatchEntry> {
         let above = self.entries.get(parent)?;
         let first = self.entries.get(above.jump)?;
         let second = self.entries.get(first.jump)?;
         let is_even = above.depth - first.depth == first.depth - second.depth;
-        Some(Entry {
+        Some(BatchEntry {
             base: above.base,
             depth: above.depth + 1,
             parent,
@@ -117,15 +114,15 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// The path above a node of the tree, climbed as far as somebody has asked.
+/// The path above a node of the tree, walked as far as the tests so far needed.
 #[derive(Default)]
-struct BranchReader {
+struct Climb {
     from: Option<Node>,
     passed: HashSet<Node>,
     next: Option<Node>,
 }
 
-impl BranchReader {
+impl Climb {
     fn passes(&mut self, tree: &Tree, from: Node, wanted: Node) -> bool {
         if self.from != Some(from) {
             self.passed.clear();
@@ -148,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Random forests: the answer is what climbing parent by parent finds.
+        /// Random forests: the result is that of walking from parent to parent.
         #[test]
         fn an_entry_is_on_the_path_of_those_below_it(
             parents in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 1..60),
@@ -172,7 +169,7 @@ mod tests {
         }
     }
 
-    /// In a chain of 100,000 every question is answered in a few dozen steps.
+    /// In a chain of 100,000 every test takes a few dozen steps.
     #[test]
     fn a_long_chain_is_not_climbed_entry_by_entry() {
         let tree = Tree::new();

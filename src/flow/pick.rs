@@ -17,9 +17,9 @@ pub struct Picked {
     pub entry: Vec<u8>,
 }
 
-/// The copies at the leaf, in the order given, byte for byte but for id, parent, timestamp and
-/// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their
-/// results right behind them (`unansweredToolCalls`).
+/// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
+/// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their results right
+/// after them (`unansweredToolCalls`).
 pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<PlannedLines> {
     check(picked)?;
     let mut minter = IdAllocator::new(tree, source);
@@ -38,7 +38,7 @@ pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<Plann
             line = json::with_member(&line, name, &value);
         }
         let mut one_line = Vec::with_capacity(line.len());
-        super::push_one_line(&mut one_line, &line);
+        json::push_one_line(&mut one_line, &line);
         planned.lines.push(one_line);
         parent_id = Some(copy_id.as_str().to_owned());
         planned.entry_ids.push(copy_id);

@@ -1,18 +1,18 @@
-//! What an entry must look like before it is appended (protocol.md §9). Stored entries are never
-//! judged by this: what is in a file is read as it is.
+//! Checks entries before they are appended (protocol.md §9). Stored entries are never checked: a file is
+//! read as it is.
 
 use crate::error::{Error, Result};
 use crate::json;
-use crate::shape::{self, Fault, Shape};
+use crate::shape::{self, Shape, ShapeFault};
 
-/// Deepest nesting of arrays and objects a client may send in an entry.
+/// Deepest nesting of arrays and objects in an entry that a client sends.
 const MAX_NESTING: usize = 256;
 /// `custom` entries of these types are the daemon's own.
 const RESERVED_CUSTOM_PREFIX: &str = "treelined.";
 
-/// Refuses nesting that common parsers cannot read back.
+/// Refuses nesting that common parsers cannot read.
 pub fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
-    // What opens that seldom needs no closer look.
+    // With few opening brackets the nesting needs no closer look.
     let opens = memchr::memchr2_iter(b'[', b'{', text).count();
     if opens > MAX_NESTING && json::depth(text) > MAX_NESTING {
         return Err(Error::entry_invalid(
@@ -24,7 +24,7 @@ pub fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the members of an entry by its type; types unknown to us pass.
+/// Checks the members of an entry by its type; unknown types pass.
 pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
     let check = Check {
         index,
@@ -98,7 +98,7 @@ pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
     }
 }
 
-/// Checks what a client's summary brings besides its text; `path` names the summary.
+/// Checks the members of a client's summary besides its text; `path` names the summary.
 pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Result<()> {
     if let Some(details) = details {
         nesting(0, &format!("{path}.details"), details)?;
@@ -107,21 +107,21 @@ pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Resu
         return Ok(());
     };
     nesting(0, &format!("{path}.usage"), usage)?;
-    shape::check(Shape::Object(&shape::USAGE), usage).map_err(|Fault { member, reason }| {
+    shape::check(Shape::Object(&shape::USAGE), usage).map_err(|ShapeFault { member, reason }| {
         let dot = if member.is_empty() { "" } else { "." };
         Error::entry_invalid(0, format!("{path}.usage{dot}{member}"), &reason)
     })
 }
 
-/// A message needs a role; known roles need their members.
+/// Checks that a message has a role, and a known role its members.
 pub fn message(index: usize, message: &[u8]) -> Result<()> {
-    shape::check_message(message).map_err(|Fault { member, reason }| {
+    shape::check_message(message).map_err(|ShapeFault { member, reason }| {
         let dot = if member.is_empty() { "" } else { "." };
         Error::entry_invalid(index, format!("message{dot}{member}"), &reason)
     })
 }
 
-/// Names what it refuses by the path of the member.
+/// Checks the members of one object; errors name the path of the member.
 struct Check<'a> {
     index: usize,
     object: &'a [u8],
@@ -196,7 +196,7 @@ impl<'a> Check<'a> {
     }
 
     fn has_shape(&self, name: &str, shape: Shape, value: &[u8]) -> Result<()> {
-        shape::check(shape, value).map_err(|Fault { member, reason }| {
+        shape::check(shape, value).map_err(|ShapeFault { member, reason }| {
             let dot = if member.is_empty() { "" } else { "." };
             self.refused(&format!("{name}{dot}{member}"), &reason)
         })

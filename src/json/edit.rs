@@ -1,6 +1,5 @@
-//! JSON text that goes out or is edited: string literals, lines for the wire, changed members.
-//!
-//! What is not edited keeps its bytes.
+//! JSON text that is written or edited: string literals, lines of the protocol and the file, changed
+//! members. An edit keeps all other bytes.
 
 use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};
@@ -77,13 +76,24 @@ pub fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends stored JSON as it goes out on the wire (protocol.md §1, §3): one line, in which U+2028
-/// and U+2029 are escaped. In valid JSON raw line breaks stand only between tokens and the other
-/// two only inside strings, so no parsing is needed.
+/// Appends JSON for a line of a session's file: line breaks become spaces, all other bytes stay. In valid
+/// JSON raw line breaks are only between tokens, so nothing needs to be parsed.
+pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
+    push_replaced(out, raw, memchr::memchr2_iter(b'\n', b'\r', raw));
+}
+
+/// Appends JSON for a line of the protocol (protocol.md §1, §3): as [`push_one_line`], and U+2028 and
+/// U+2029 are escaped, which are only inside strings.
 pub fn push_raw(out: &mut Vec<u8>, raw: &[u8]) {
+    push_replaced(out, raw, memchr::memchr3_iter(b'\n', b'\r', 0xe2, raw));
+}
+
+/// Appends `raw` with line breaks replaced by spaces and line separators by escapes, where `places` has
+/// them. At other places the bytes stay.
+fn push_replaced(out: &mut Vec<u8>, raw: &[u8], places: impl Iterator<Item = usize>) {
     out.reserve(raw.len());
     let mut copied = 0;
-    for at in memchr::memchr3_iter(b'\n', b'\r', 0xe2, raw) {
+    for at in places {
         let (replacement, length): (&[u8], usize) = if raw.get(at) == Some(&0xe2) {
             match line_separator(raw, at) {
                 Some(escape) => (escape, 3),

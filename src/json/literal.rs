@@ -1,6 +1,6 @@
-//! JSON string literals: pass over them quickly, decode them.
+//! JSON string literals: skips them quickly, and decodes them.
 //!
-//! Most bytes of a session stand in strings, so the speed of opening one is decided here.
+//! Most bytes of a session are in strings, so this decides the speed of opening one.
 
 use std::borrow::Cow;
 
@@ -67,8 +67,8 @@ fn lone_surrogate(text: &[u8], char: char, length: usize) -> Option<&str> {
     str::from_utf8(digits).ok().filter(|_| is_surrogate)
 }
 
-/// What stands between the quotes of a literal of at most 32 bytes in which nothing is escaped, as names
-/// and ids are; `None` for all others, and where it is no literal.
+/// The text between the quotes of a literal of at most 32 bytes without escapes, as names and ids are;
+/// `None` for all other values.
 #[inline]
 fn short_and_plain(raw: &[u8]) -> Option<&[u8]> {
     let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -122,8 +122,8 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 /// The longest a character can be in a string literal, in bytes: a surrogate pair.
 pub const LONGEST_CHAR: usize = 12;
 
-/// The characters of a valid JSON string literal, quotes included, decoded as they are asked for:
-/// for who needs only the beginning of a long one. Decodes like [`string`]; none if it is no string.
+/// The characters of a valid JSON string literal, quotes included, decoded lazily, for callers that need
+/// only the beginning of a long one. Decodes like [`string`]; none if it is no string.
 pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {
@@ -133,8 +133,8 @@ pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// The first of them where `text` stands inside a literal, and how many bytes it takes; `None` at
-/// the closing quote.
+/// The first character of `text`, which is the inside of a literal, and its length in bytes; `None` at the
+/// closing quote.
 #[inline]
 pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
     match text.first()? {
@@ -151,8 +151,8 @@ pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
     }
 }
 
-/// The character a valid escape at the start of `text` stands for, and how many bytes it takes; a
-/// surrogate pair is one escape of twelve.
+/// The character of the escape at the start of `text`, and the length of the escape in bytes; a surrogate
+/// pair is one escape of twelve.
 fn unescape(text: &[u8]) -> Option<(char, usize)> {
     let char = match text.get(1)? {
         b'b' => '\u{8}',
@@ -186,7 +186,7 @@ fn unit(digits: &[u8]) -> Option<u16> {
     })
 }
 
-/// A string literal that was passed.
+/// A string literal that was skipped.
 pub(super) struct Literal {
     /// Position after the closing quote.
     pub(super) end: usize,
@@ -198,7 +198,7 @@ const EACH: u64 = u64::MAX / 255;
 const LOW: u64 = EACH * 0x7f;
 const HIGH: u64 = EACH * 0x80;
 
-/// Passes the string literal at `at`; anything else there is malformed.
+/// Skips the string literal at `at`; anything else there is malformed.
 #[inline]
 pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> {
     if text.get(at) != Some(&b'"') {
@@ -220,9 +220,8 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> 
     }
 }
 
-/// Goes on inside a string literal, at the start of a character or escape; `escaped` says whether
-/// there has been an escape. Takes the widest registers that the processor has: `skip_blocks` is the
-/// same for any.
+/// Continues inside a string literal, at the start of a character or escape; `escaped` tells whether there
+/// was an escape before. Uses the widest registers of the processor: `skip_blocks` is the same for any.
 #[allow(
     unsafe_code,
     reason = "calling what is compiled for some processors is safe only on those"
@@ -254,11 +253,11 @@ fn skip_on_avx2(text: &[u8], at: usize, escaped: bool) -> Result<Literal, Malfor
     skip_blocks(text, at, escaped, |bytes| block::marks_avx2(bytes))
 }
 
-/// As `skip_on`, with what finds the marks of a block.
+/// As `skip_on`, where `marks` finds the marks of a block.
 ///
-/// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at places no
-/// branch predictor can know. So these pass without a branch; all else (the end of the string, other
-/// escapes, a control character) is an event, looked at one by one.
+/// In real sessions every twentieth byte is an escape, nearly always `\n`, `\t` or `\"`, at places that no
+/// branch predictor can know. So these are skipped without a branch. All others (the end of the string,
+/// other escapes, control characters) are events, examined one by one.
 #[inline(always)]
 fn skip_blocks(
     text: &[u8],
@@ -272,7 +271,7 @@ fn skip_blocks(
         controls: 0,
         usual: 0,
     };
-    // Whether a backslash right before this block escapes what follows.
+    // 1 if the byte before this block is a backslash that escapes the first byte.
     let mut carry = 0;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
         let found = match marks(bytes) {
@@ -281,7 +280,7 @@ fn skip_blocks(
                 at += BLOCK;
                 continue;
             }
-            // What is escaped is looked at there.
+            // The first byte is escaped: it needs a look.
             None => match bytes.first() {
                 Some(b'n' | b'r' | b't') => Marks {
                     usual: 1,
@@ -294,7 +293,7 @@ fn skip_blocks(
         let after = block::escaped(slashes, &mut carry);
         let usual = quotes | slashes | found.usual;
         let event = quotes & !after | found.controls | after & !usual;
-        // Without an event: all of them.
+        // All bits if there is no event.
         let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
         escaped |= slashes & before_event != 0;
         if event == 0 {
@@ -316,18 +315,18 @@ fn skip_blocks(
             _ => Err(Malformed { at }),
         };
     }
-    skip_words(text, at - carry as usize, escaped)
+    skip_words(text, at - usize::from(carry != 0), escaped)
 }
 
-/// As `skip_on`, eight bytes at a time: where the text ends within the next block.
+/// As `skip_on`, eight bytes at a time, if the text ends within the next block.
 fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Malformed> {
-    // The high bit of the lowest byte: whether the byte before this word is a backslash that
-    // escapes what follows.
+    // The high bit of the lowest byte: whether the byte before this word is a backslash that escapes the
+    // first byte.
     let mut carried = 0;
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
-        // Adding to seven bits cannot carry into the next byte: each high bit says "differs", or for
-        // the last one "is no control character"; bytes above 0x7f have it set in `word`.
+        // The sum in seven bits cannot carry into the next byte: each high bit says "differs", and the last
+        // one "is no control character"; bytes above 0x7f have it set in `word`.
         let low = word & LOW;
         let not_quote = (low ^ (EACH * 0x22)) + LOW;
         let not_slash = (low ^ (EACH * 0x5c)) + LOW;
@@ -339,7 +338,7 @@ fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Ma
         let plain = (printable & (not_quote | escaped)) | word;
         let rare_escape = escaped & (word | (not_quote & not_n & not_t));
         let event = (!plain | rare_escape) & HIGH;
-        // Without an event: all of them.
+        // All bits if there is no event.
         let before_event = (event & event.wrapping_neg()).wrapping_sub(1);
         found |= slash & before_event != 0;
         let Some(hit) = first_byte(event) else {
@@ -364,7 +363,7 @@ fn skip_words(text: &[u8], mut at: usize, mut found: bool) -> Result<Literal, Ma
     skip_string_end(text, at - usize::from(carried != 0), found)
 }
 
-/// As above, byte by byte, where the text ends within the next word.
+/// As `skip_words`, byte by byte, if the text ends within the next word.
 fn skip_string_end(text: &[u8], mut at: usize, mut escaped: bool) -> Result<Literal, Malformed> {
     loop {
         match text.get(at) {
@@ -384,7 +383,7 @@ fn skip_string_end(text: &[u8], mut at: usize, mut escaped: bool) -> Result<Lite
     }
 }
 
-/// Passes the escape whose backslash is at `at`.
+/// Skips the escape whose backslash is at `at`.
 #[inline]
 fn skip_escape(text: &[u8], at: usize) -> Result<usize, Malformed> {
     match text.get(at + 1) {
@@ -410,12 +409,13 @@ fn first_byte(marks: u64) -> Option<usize> {
 mod tests {
     use super::*;
 
-    type Way = fn(&[u8], usize, bool) -> Result<Literal, Malformed>;
+    type Variant = fn(&[u8], usize, bool) -> Result<Literal, Malformed>;
 
-    /// Each way to go on by blocks that this processor has.
+    /// Each variant of `skip_blocks` that this processor has.
     #[allow(unsafe_code, reason = "as for skip_on")]
-    fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = vec![|text, at, found| skip_blocks(text, at, found, block::marks)];
+    fn ways() -> Vec<Variant> {
+        let mut ways: Vec<Variant> =
+            vec![|text, at, found| skip_blocks(text, at, found, block::marks)];
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1") {
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(string(b"\""), None);
     }
 
-    /// The ways to pass a string must not be told apart.
+    /// All variants must give the same result.
     #[test]
     fn blocks_words_and_bytes_agree() {
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,11 +1,10 @@
 //! Raw JSON over bytes: validate, find members, decode strings, splice.
 //!
-//! Owns the one grammar by which stored lines are read and edited: RFC 8259 exactly as JavaScript's
-//! `JSON.parse` takes it, so lone surrogate escapes, numbers out of range, any nesting depth and
-//! duplicate members (the last one wins) are all right. Nothing here builds a value or writes one
-//! back: what is not edited keeps its bytes. It does not know what an entry is, and does not check
-//! UTF-8: bytes above 0x7f are taken as they stand, and become U+FFFD where a decoded string asks
-//! for text. Nothing recurses: nesting costs one bit per level.
+//! Owns the grammar by which stored lines are read and edited: RFC 8259 as JavaScript's `JSON.parse`
+//! accepts it. So lone surrogate escapes, numbers out of range, any nesting depth and duplicate members
+//! (the last one counts) are valid. Nothing here builds a value or serializes one: an edit keeps all other
+//! bytes. It does not know entries and does not check UTF-8: bytes above 0x7f are accepted, and a decoded
+//! string has U+FFFD for invalid ones. Nothing recurses: nesting costs one bit per level.
 
 mod block;
 mod edit;
@@ -19,8 +18,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use edit::{
-    push_raw, push_string, push_strings, push_utf8, quoted, quoted_or_null, splice, with_member,
-    without_member,
+    push_one_line, push_raw, push_string, push_strings, push_utf8, quoted, quoted_or_null, splice,
+    with_member, without_member,
 };
 use literal::skip_string;
 pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
@@ -30,8 +29,8 @@ pub use walk::{Visitor, walk};
 /// Positions in bytes, end exclusive.
 pub type Span = std::ops::Range<usize>;
 
-/// A text is not JSON: `at` is the byte offset at which it stopped being so (the length of the
-/// text where it only lacks its end).
+/// A text is not JSON. `at` is the byte offset of the first wrong byte, or the length of the text if only
+/// its end is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed {
     pub at: usize,
@@ -64,8 +63,8 @@ pub fn value_span(text: &[u8]) -> Result<Span, Malformed> {
     }
 }
 
-/// Validates the value that starts exactly at `at` and returns the position after it. What follows
-/// is not looked at: `01` is a `0` with something behind it.
+/// Validates the value that starts exactly at `at` and returns the position after it. The rest of the text
+/// is not read: `01` is a `0` with another byte after it.
 #[inline]
 pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
     match text.get(at) {
@@ -78,9 +77,9 @@ pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The key as it stands in the text, without its quotes.
+    /// The key as written, without its quotes.
     pub key: Span,
-    /// Whether the key holds a backslash, so that its bytes are not its name.
+    /// Whether the key has a backslash, so that its bytes are not its name.
     pub key_escaped: bool,
     pub value: Span,
 }
@@ -102,12 +101,12 @@ impl Member {
     }
 }
 
-/// The key of a member whose value has not been passed yet.
+/// The key of a member whose value has not been read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// The key as it stands in the text, without its quotes.
+    /// The key as written, without its quotes.
     pub key: Span,
-    /// Whether the key holds a backslash, so that its bytes are not its name.
+    /// Whether the key has a backslash, so that its bytes are not its name.
     pub escaped: bool,
     /// Where the value starts.
     pub value_at: usize,
@@ -141,11 +140,11 @@ fn key_name<'a>(text: &'a [u8], key: &Span, escaped: bool) -> Cow<'a, [u8]> {
     }
 }
 
-/// A streaming walk over the members of one object, which validates what it passes.
+/// A streaming walk over the members of one object, which validates all that it skips.
 ///
-/// [`next`](Self::next) passes whole members. A caller that wants to go into a value itself uses
-/// [`next_key`](Self::next_key), walks the value from `value_at`, and says with
-/// [`resume`](Self::resume) where it ended, so that no byte is looked at twice.
+/// [`next`](Self::next) skips whole members. A caller that walks a value itself uses
+/// [`next_key`](Self::next_key), walks the value from `value_at`, and passes its end to
+/// [`resume`](Self::resume), so that no byte is read twice.
 #[derive(Debug)]
 pub struct Members<'a> {
     text: &'a [u8],
@@ -168,7 +167,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Goes on behind a member that ends at `at`, the first or a later one.
+    /// Continues after a member that ends at `at`, the first or a later one.
     pub fn behind(text: &'a [u8], at: usize) -> Self {
         Self {
             text,
@@ -178,7 +177,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The next key; the walk then stands at its value and waits for [`resume`](Self::resume).
+    /// The next key; the walk is then at its value and waits for [`resume`](Self::resume).
     #[inline]
     pub fn next_key(&mut self) -> Result<Option<Key>, Malformed> {
         if !next_item(
@@ -195,13 +194,13 @@ impl<'a> Members<'a> {
         Ok(Some(key))
     }
 
-    /// Goes on behind a value that the caller walked itself: `end` is the position after it.
+    /// Continues after a value that the caller walked itself: `end` is the position after it.
     #[inline]
     pub fn resume(&mut self, end: usize) {
         self.at = end;
     }
 
-    /// Passes the value at which the walk stands and returns its span.
+    /// Skips the value at which the walk is, and returns its span.
     #[inline]
     pub fn value(&mut self) -> Result<Span, Malformed> {
         let start = self.at;
@@ -232,7 +231,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// A streaming walk over the elements of one array; see [`Members`] for how to go into them.
+/// A streaming walk over the elements of one array; see [`Members`] for walking the elements themselves.
 #[derive(Debug)]
 pub struct Elements<'a> {
     text: &'a [u8],
@@ -268,7 +267,7 @@ impl<'a> Elements<'a> {
         Ok(more.then_some(self.at))
     }
 
-    /// Goes on behind an element that the caller walked itself.
+    /// Continues after an element that the caller walked itself.
     #[inline]
     pub fn resume(&mut self, end: usize) {
         self.at = end;
@@ -293,7 +292,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Steps to the start of the next member or element, or over `close`.
+/// Moves to the start of the next member or element, or behind `close`.
 #[inline]
 fn next_item(
     text: &[u8],
@@ -334,20 +333,19 @@ pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// As [`get`] for each of these names, in one walk.
-pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Picked<'a, N> {
+pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> MemberValues<'a, N> {
     pick(object, skip_space(object, 0), names).map_or([None; N], |(picked, _)| picked)
 }
 
 /// The raw values of several members, each the last one of its name.
-pub type Picked<'a, const N: usize> = [Option<&'a [u8]>; N];
+pub type MemberValues<'a, const N: usize> = [Option<&'a [u8]>; N];
 
-/// [`get`] of several members at once, of the object that starts exactly at `at`, and the position after
-/// it.
+/// As [`get`] for several members, of the object that starts exactly at `at`; with the position after it.
 pub fn pick<'a, const N: usize>(
     text: &'a [u8],
     at: usize,
     names: [&str; N],
-) -> Result<(Picked<'a, N>, usize), Malformed> {
+) -> Result<(MemberValues<'a, N>, usize), Malformed> {
     let mut found = [None; N];
     let mut members = Members::open(text, at)?;
     while let Some(member) = members.next()? {
@@ -386,7 +384,7 @@ pub fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// Which containers are open, innermost last, one bit each: set for an object.
+/// The open containers, innermost last, one bit each: set for an object.
 #[derive(Default)]
 struct Nesting {
     innermost: u64,
@@ -421,7 +419,7 @@ impl Nesting {
     }
 }
 
-/// `"key" :` and the white space after it.
+/// Skips `"key" :` and the white space after it.
 #[inline]
 fn skip_key(text: &[u8], at: usize) -> Result<Key, Malformed> {
     let literal = skip_string(text, at)?;
@@ -436,7 +434,7 @@ fn skip_key(text: &[u8], at: usize) -> Result<Key, Malformed> {
     })
 }
 
-/// Passes a number or one of the three words.
+/// Skips a number or one of the three words.
 #[inline]
 fn skip_scalar(text: &[u8], at: usize) -> Result<usize, Malformed> {
     let rest = text.get(at..).unwrap_or_default();
@@ -474,10 +472,10 @@ fn skip_number(text: &[u8], at: usize) -> Result<usize, Malformed> {
     Ok(at)
 }
 
-/// Passes at least one decimal digit.
+/// Skips at least one decimal digit.
 fn skip_digits(text: &[u8], start: usize) -> Result<usize, Malformed> {
     let mut at = start;
-    // Where a number ends no branch predictor can know: eight at a time.
+    // No branch predictor can know the end of a number: so eight digits at a time.
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let digits = leading_digits(*word);
         at += digits;
@@ -500,14 +498,20 @@ fn some_digits(start: usize, at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// How many of the bytes, from the first on, are decimal digits.
+/// The number of decimal digits at the start of the bytes.
 #[inline]
 fn leading_digits(bytes: [u8; 8]) -> usize {
     const EACH: u64 = u64::MAX / 255;
     let word = u64::from_le_bytes(bytes);
-    // A digit has 3 as its upper half, and still has with 6 added. What a byte carries into the next is
-    // behind the first that is none.
+    // A digit has 3 as its upper half, also with 6 added. A carry into the next byte comes from a byte that
+    // is no digit, so it affects only later bytes.
     let upper = word & (EACH * 0xf0) ^ (EACH * 0x30);
     let upper_of_more = word.wrapping_add(EACH * 6) & (EACH * 0xf0) ^ (EACH * 0x30);
     ((upper | upper_of_more).trailing_zeros() / 8) as usize
+}
+
+/// `number` without its fraction; the ends of the range for larger and smaller numbers, 0 for NaN.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn saturated(number: f64) -> u64 {
+    number as u64
 }

@@ -1,11 +1,10 @@
-//! Runs of text that go into a string literal, or out of one, as they stand.
+//! Runs of text that are the same inside and outside a string literal.
 
 use super::block::special;
 use wide::u8x16;
 
-/// Position of the first byte from `at` on that may not stand in a string literal as it is, or that
-/// starts what readers in the field take for a line end: a quote, a backslash, a control character,
-/// 0xe2. The end of the text if there is none.
+/// Position of the first byte from `at` on that a string literal must escape, or that may start a line
+/// separator: a quote, a backslash, a control character, 0xe2. The end of the text if there is none.
 pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
         let bytes = u8x16::new(*bytes);
@@ -28,27 +27,27 @@ pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
     hit.map_or(text.len(), |hit| at + hit)
 }
 
-/// Whether none of eight bytes is one that [`next_to_escape`] looks for.
+/// Whether none of eight bytes is one that [`next_to_escape`] finds.
 fn is_plain_word(bytes: u64) -> bool {
     const EACH: u64 = u64::MAX / 255;
     const HIGH: u64 = EACH * 0x80;
-    // The high bit of a byte is set if it is zero; above such a one also of others, which is as good.
+    // The high bit of a byte is set if the byte is zero. A zero may set it in higher bytes too, which does
+    // not matter here.
     let zeros = |bytes: u64| bytes.wrapping_sub(EACH) & !bytes & HIGH;
     let is = |byte: u8| zeros(bytes ^ (EACH * u64::from(byte)));
     let control = bytes.wrapping_sub(EACH * 0x20) & !bytes & HIGH;
     (control | is(b'"') | is(b'\\') | is(0xe2)) == 0
 }
 
-/// Length of the text at the start of `text` that stands in a literal as it reads and needs no
-/// folding: visible ASCII with single spaces between, which is nearly all there is. Starts and ends
-/// with no space.
+/// Length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII with
+/// single spaces between, which is nearly all text. It starts and ends without a space.
 pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
-    // Whether a space, or nothing, stands before this block.
+    // Whether a space, or nothing, is before this block.
     let mut carry = 1;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
         let bytes = u8x16::new(*bytes);
-        // From 0x7f on: what is left of it after taking away 0x7e.
+        // At least 0x7f: a remainder is left after 0x7e is subtracted.
         let high = bytes.saturating_sub(u8x16::splat(0x7e));
         let visible = high.simd_eq(u8x16::splat(0)).to_bitmask();
         let spaces = bytes.simd_eq(u8x16::splat(b' ')).to_bitmask();

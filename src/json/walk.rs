@@ -1,25 +1,25 @@
-//! Passing an object or array with everything in it, and telling a visitor what is met on the way.
+//! Walks an object or array with all its contents and calls a visitor on the way.
 //!
 //! Nothing recurses: nesting costs one bit per level.
 
 use super::{Key, Malformed, Nesting, Span, skip_key, skip_scalar, skip_space, skip_string};
 
-/// Is told what a walk meets. Containers without elements are told of as [`Visitor::leaf`].
+/// Receives the parts of a walk. An empty container is a [`Visitor::leaf`].
 pub trait Visitor {
-    /// An object or array with something in it begins at `at`.
+    /// An object or array that is not empty begins at `at`.
     fn open(&mut self, _at: usize, _is_object: bool) {}
 
     /// The key of the next member.
     fn key(&mut self, _text: &[u8], _key: &Key) {}
 
-    /// A value that holds no other.
+    /// A value without other values in it.
     fn leaf(&mut self, _text: &[u8], _value: Span) {}
 
-    /// What was opened last ends before `end`.
+    /// The innermost open container ends before `end`.
     fn close(&mut self, _end: usize, _is_object: bool) {}
 }
 
-/// Wants to know nothing.
+/// Ignores everything.
 impl Visitor for () {}
 
 /// Validates the value that starts exactly at `at` and returns the position after it.

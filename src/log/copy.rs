@@ -12,7 +12,7 @@ use crate::os::file::{self, Location};
 use crate::os::handle::{Access, Handle};
 use crate::os::temporary::Temporary;
 use crate::parallel::Background;
-use crate::tree::{Copied, FilePlace, Tree};
+use crate::tree::{FilePlace, PlainFacts, Tree};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct CopiedLine<'a> {
     /// The place in the source.
     pub place: FilePlace,
     pub id: &'a str,
-    pub facts: Copied,
+    pub facts: PlainFacts,
 }
 
 /// A finished file.

@@ -20,7 +20,7 @@ use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
 use crate::session::{Activity, Busy, SessionGuard, SessionState};
-use crate::summary::files::Files;
+use crate::summary::files::FileCollector;
 use crate::summary::request::{self, Material, SummaryOptions};
 use crate::summary::{FileLists, ModelName, Subject, SummaryRequest, Usage, frame};
 use crate::tree::Node;
@@ -135,7 +135,7 @@ fn bodies(core: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
 
 /// The files that the branch touched; `entries` are the bodies of what came after its compaction.
 fn files(core: &SessionState, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
-    let mut files = Files::default();
+    let mut files = FileCollector::default();
     let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
     let mut reader = bodies.reader();
     for fetch in &fetches {

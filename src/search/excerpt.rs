@@ -8,34 +8,34 @@ use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 
-/// Characters of an excerpt at most.
+/// Longest excerpt, in characters.
 pub const EXCERPT_CHARS: usize = 200;
 /// Characters shown before the first match.
 const BEFORE: usize = 60;
-/// Characters of the field that are looked through for an excerpt: white space may fill many.
+/// Most characters of the field that are read for an excerpt: white space may fill many.
 const LOOKED_THROUGH: usize = 4000;
-/// Places of an excerpt at most.
+/// Most marked places of an excerpt.
 const MOST_RANGES: usize = 16;
 
-/// One line of a field, and where in it something was found.
+/// One line of a field, and the places of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Excerpt {
     /// White space folded to single spaces, control characters removed.
     pub text: String,
-    /// In characters (Unicode scalar values) of the text, ascending, apart.
+    /// Ranges in characters (Unicode scalar values) of the text, ascending and disjoint.
     pub ranges: Vec<Range<usize>>,
 }
 
-/// A character of the field, and where it stands in the excerpt.
+/// A character of the field, and its place in the excerpt.
 struct Shown {
-    /// In bytes of what was looked through.
+    /// Its offset in the text read, in bytes.
     at: usize,
     before: usize,
     after: usize,
 }
 
 impl Excerpt {
-    /// Of a field that holds something of it.
+    /// The excerpt of a field; `None` if the field has no match.
     pub fn of(query: &Query, field: &str) -> Self {
         let first = query.first_in(field).unwrap_or_default();
         let (before, _) = field.split_at_checked(first).unwrap_or((field, ""));
@@ -62,7 +62,7 @@ impl Excerpt {
     }
 }
 
-/// The first of several fields that holds most of what is looked for.
+/// Finds the first of several fields with the most needles.
 pub struct BestField<'q> {
     query: &'q Query,
     found: u32,
@@ -80,7 +80,7 @@ impl<'q> BestField<'q> {
         }
     }
 
-    /// Looks into a field; breaks once there can be no better one.
+    /// Examines a field; breaks if no later field could be better.
     pub fn see(&mut self, field: Cow<'_, str>) -> ControlFlow<()> {
         let found = self
             .query
@@ -96,7 +96,7 @@ impl<'q> BestField<'q> {
         }
     }
 
-    /// Looks into all fields of a stored line, until there can be no better one.
+    /// Examines all fields of a stored line, until none could be better.
     pub fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
         let mut seen = ControlFlow::Continue(());
         super::each_field(line, kind, |raw| {
@@ -106,13 +106,13 @@ impl<'q> BestField<'q> {
         seen
     }
 
-    /// `None` if no field held anything.
+    /// `None` if no field has a match.
     pub fn excerpt(&self) -> Option<Excerpt> {
         (self.found > 0).then(|| Excerpt::of(self.query, &self.field))
     }
 }
 
-/// As much of a text as an excerpt takes.
+/// The part of a text that an excerpt takes.
 fn one_line(text: &str) -> (String, Vec<Shown>) {
     let (mut line, mut length, mut gap) = (String::new(), 0, false);
     let mut shown = Vec::new();
@@ -146,7 +146,7 @@ fn one_line(text: &str) -> (String, Vec<Shown>) {
     (line, shown)
 }
 
-/// In order, those that overlap as one, and not too many.
+/// The ranges in order, with overlapping ones merged, and at most as many as allowed.
 fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.sort_unstable_by_key(|place| (place.start, place.end));
     let mut apart: Vec<Range<usize>> = Vec::new();
@@ -163,7 +163,7 @@ fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 impl Query {
-    /// Where the first match in a field begins, in bytes.
+    /// The offset of the first match in a field, in bytes.
     fn first_in(&self, field: &str) -> Option<usize> {
         match &self.needles {
             Needles::Literal(literal) => literal.find(field.as_bytes()),
@@ -186,7 +186,7 @@ impl Query {
         }
     }
 
-    /// The matches from `first` on, in bytes behind `start`, as far as they begin before `end` there.
+    /// The matches from `first` on that begin before `end`, in bytes after `start`.
     fn places(&self, field: &str, start: usize, first: usize, end: usize) -> Vec<Range<usize>> {
         let from_start = |place: Range<usize>| place.start - start..place.end - start;
         let rest = field.get(start..).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Query {
                 places
             }
             Needles::Words(words) => {
-                // A match may go on behind the end.
+                // A match may extend beyond the end.
                 let longest = words
                     .iter()
                     .map(|word| word.needle().len())

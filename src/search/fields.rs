@@ -1,27 +1,27 @@
-//! What an entry's text is: the strings of its line that somebody wrote or may look for. Names of members,
-//! ids, times, images and a plugin's data are none.
+//! The text of an entry: the strings of its line that people write or search for. Names of members, ids,
+//! times, images and a plugin's data are not searched.
 
 use crate::entry::Kind;
 use crate::json::{self, Elements, Malformed, Members};
 use std::ops::ControlFlow;
 
-/// Why a walk ends before the end of the line.
-enum Stop {
-    /// Nothing more is wanted.
+/// Why a walk stops before the end of the line.
+enum FieldStop {
+    /// The visitor needs no more fields.
     Enough,
     Malformed,
 }
 
-impl From<Malformed> for Stop {
+impl From<Malformed> for FieldStop {
     fn from(_: Malformed) -> Self {
         Self::Malformed
     }
 }
 
-/// Levels of a call's arguments that are looked into.
+/// Levels of a call's arguments that are searched.
 const DEEPEST_ARGUMENT: usize = 64;
 
-/// The members of an entry that are text; a content may be blocks.
+/// The members of an entry that are text; a content may consist of blocks.
 const fn texts(kind: Kind) -> &'static [&'static [u8]] {
     match kind {
         Kind::Message | Kind::ContextEdit | Kind::Unknown => &[],
@@ -36,7 +36,7 @@ const fn texts(kind: Kind) -> &'static [&'static [u8]] {
     }
 }
 
-/// The members of a message that are text, whatever its role.
+/// The members of a message that are text, for all roles.
 const OF_MESSAGES: &[&[u8]] = &[
     b"content",
     b"summary",
@@ -47,20 +47,20 @@ const OF_MESSAGES: &[&[u8]] = &[
     b"customType",
 ];
 
-/// Shows each field of a stored line, in its order, as raw JSON: a string, or a number among the arguments
-/// of a call. What stands behind damage is not seen.
+/// Passes each field of a stored line to `see`, in order, as raw JSON: a string, or a number in the
+/// arguments of a call. Text after damage is not read.
 pub fn each_field<'a>(line: &'a [u8], kind: Kind, see: impl FnMut(&'a [u8]) -> ControlFlow<()>) {
-    let mut walk = Walk { text: line, see };
-    let (Ok(()) | Err(Stop::Enough | Stop::Malformed)) = walk.entry(kind);
+    let mut walk = FieldWalk { text: line, see };
+    let (Ok(()) | Err(FieldStop::Enough | FieldStop::Malformed)) = walk.entry(kind);
 }
 
-struct Walk<'a, F> {
+struct FieldWalk<'a, F> {
     text: &'a [u8],
     see: F,
 }
 
-impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
-    fn entry(&mut self, kind: Kind) -> Result<(), Stop> {
+impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
+    fn entry(&mut self, kind: Kind) -> Result<(), FieldStop> {
         let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
         while let Some(key) = members.next_key()? {
             let (name, at) = (key.name(self.text), key.value_at);
@@ -75,8 +75,8 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(())
     }
 
-    /// These members of an object; the position after it.
-    fn object(&mut self, at: usize, texts: &[&[u8]]) -> Result<usize, Stop> {
+    /// Reads these members of an object; returns the position after it.
+    fn object(&mut self, at: usize, texts: &[&[u8]]) -> Result<usize, FieldStop> {
         if self.text.get(at) != Some(&b'{') {
             return Ok(json::skip_value(self.text, at)?);
         }
@@ -92,8 +92,8 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(members.end())
     }
 
-    /// Text, or an array of blocks.
-    fn content(&mut self, at: usize) -> Result<usize, Stop> {
+    /// Reads text, or an array of blocks.
+    fn content(&mut self, at: usize) -> Result<usize, FieldStop> {
         if self.text.get(at) != Some(&b'[') {
             return self.string(at);
         }
@@ -108,8 +108,8 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(blocks.end())
     }
 
-    /// Text and thinking of whatever type of block; of a call its name and its arguments.
-    fn block(&mut self, at: usize) -> Result<usize, Stop> {
+    /// Reads a block: text and thinking of any type of block, the name and arguments of a call.
+    fn block(&mut self, at: usize) -> Result<usize, FieldStop> {
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
             let at = key.value_at;
@@ -123,8 +123,8 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(members.end())
     }
 
-    /// All strings and numbers in a value, without recursion.
-    fn arguments(&mut self, at: usize) -> Result<usize, Stop> {
+    /// Reads all strings and numbers in a value, without recursion.
+    fn arguments(&mut self, at: usize) -> Result<usize, FieldStop> {
         let end = json::skip_value(self.text, at)?;
         let mut open = vec![(at, 0)];
         while let Some((at, level)) = open.pop() {
@@ -155,7 +155,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(end)
     }
 
-    fn string(&mut self, at: usize) -> Result<usize, Stop> {
+    fn string(&mut self, at: usize) -> Result<usize, FieldStop> {
         let end = json::skip_value(self.text, at)?;
         if self.text.get(at) == Some(&b'"') {
             self.show(at, end)?;
@@ -163,16 +163,15 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> Walk<'a, F> {
         Ok(end)
     }
 
-    fn show(&mut self, at: usize, end: usize) -> Result<(), Stop> {
+    fn show(&mut self, at: usize, end: usize) -> Result<(), FieldStop> {
         match (self.see)(self.text.get(at..end).unwrap_or_default()) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Stop::Enough),
+            ControlFlow::Break(()) => Err(FieldStop::Enough),
         }
     }
 }
 
-/// What a row says of an entry beside its text: the role of a message, else the type, as it is written and
-/// as it is read.
+/// The words that a row shows besides its text: the role of a message, else the type, both raw and decoded.
 pub fn row_words(kind: Kind, kind_name: &str, role: Option<&str>) -> [String; 2] {
     match kind {
         Kind::Message => [role.unwrap_or_default().to_owned(), String::new()],

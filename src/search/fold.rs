@@ -1,9 +1,9 @@
-//! Case folding: by it two texts are the same if they differ in case only.
+//! Case folding: two texts that differ only in case have the same folded form.
 
 use std::sync::LazyLock;
 
-/// Appends `text`, folded character by character, by way of upper case: that is where "ß" becomes "ss",
-/// and both small sigmas the same.
+/// Appends `text`, folded character by character by way of upper case. There "ß" becomes "ss", and both
+/// small sigmas become the same.
 pub fn push_folded(out: &mut Vec<u8>, text: &str) {
     let mut rest = text;
     loop {
@@ -27,24 +27,24 @@ pub fn push_folded_char(out: &mut Vec<u8>, char: char) {
     }
 }
 
-/// What a character is folded to.
+/// The folded form of a character.
 pub fn folded(char: char) -> impl Iterator<Item = char> {
     let upper = char.to_lowercase().flat_map(char::to_uppercase);
     upper.flat_map(char::to_lowercase)
 }
 
-/// The characters outside of ASCII that are folded to something with ASCII in it.
+/// The characters outside ASCII whose folded form has ASCII in it.
 pub const FOLDED_TO_ASCII: [char; 20] = [
     'ß', 'İ', 'ŉ', 'ı', 'ſ', 'ǰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ẚ', 'ẞ', '\u{212a}', 'ﬀ', 'ﬁ', 'ﬂ', 'ﬃ',
     'ﬄ', 'ﬅ', 'ﬆ',
 ];
 
-/// No character from here on is folded to another one.
+/// From here on no character folds to another one.
 const LAST_CASED: char = '\u{1f000}';
 
-/// The characters whose folded form holds `char`, which is no ASCII; ascending.
+/// The characters whose folded form contains `char`, which is not ASCII; ascending.
 pub fn folded_to(char: char) -> Vec<char> {
-    /// Folded, and what was folded; those that are their own folded form left out.
+    /// Pairs of a folded character and its source, without characters that fold to themselves.
     static MOVED: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
         let chars = ('\u{80}'..LAST_CASED).filter(|char| !folded(*char).eq([*char]));
         let moved = chars.flat_map(|char| folded(char).map(move |to| (to, char)));
@@ -65,8 +65,7 @@ pub fn folded_to(char: char) -> Vec<char> {
 mod tests {
     use super::*;
 
-    /// A prefilter passes over whatever holds none of these: one that is missing would be text that is
-    /// not found.
+    /// The prefilter skips lines that contain none of these: a missing one would be text that is not found.
     #[test]
     fn all_that_is_folded_to_a_character_is_known() {
         assert!((LAST_CASED..=char::MAX).all(|char| folded(char).eq([char])));

@@ -1,14 +1,14 @@
-//! Whether what is looked for is in one entry.
+//! Tests whether one entry matches a query.
 
 use super::fold::push_folded;
-use super::prefilter::Told;
+use super::prefilter::Presence;
 use super::query::{Needles, Query};
 use crate::entry::Kind;
 use crate::json;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// What has been found in the fields of one entry so far.
+/// The needles found in the fields of one entry so far.
 #[derive(Debug)]
 pub struct Matcher<'q> {
     query: &'q Query,
@@ -26,7 +26,7 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Begins another entry, of which these needles are known to be found.
+    /// Starts another entry, in which the needles `found` (one bit each) are already found.
     pub fn begin(&mut self, found: u64) {
         self.found = found;
     }
@@ -36,17 +36,17 @@ impl<'q> Matcher<'q> {
         self.found
     }
 
-    /// Whether everything that is looked for was found.
+    /// Whether all needles were found.
     pub fn is_match(&self) -> bool {
         self.found == self.query.all()
     }
 
-    /// Whether anything was.
+    /// Whether any needle was found.
     pub fn is_touched(&self) -> bool {
         self.found != 0
     }
 
-    /// Looks into a field.
+    /// Searches a field.
     pub fn see(&mut self, text: &str) -> ControlFlow<()> {
         self.found |= self.query.found_in(text, self.found, &mut self.folded);
         match self.is_match() {
@@ -55,22 +55,22 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Looks into all fields of a stored line.
+    /// Searches all fields of a stored line.
     pub fn see_line(&mut self, line: &[u8], kind: Kind) {
         if !self.is_match() && self.may_add(line) {
             super::each_field(line, kind, |raw| self.see_raw(raw));
         }
     }
 
-    /// Looks into a field as it is stored. Most need not be decoded to know what they hold.
+    /// Searches a field as stored. Most fields need not be decoded.
     fn see_raw(&mut self, raw: &[u8]) -> ControlFlow<()> {
         let mut is_open = false;
         for (at, prefilter) in self.query.prefilters.iter().enumerate() {
             if self.found & 1 << at == 0 {
                 match prefilter.tell(raw) {
-                    Told::Yes => self.found |= 1 << at,
-                    Told::Maybe => is_open = true,
-                    Told::No => {}
+                    Presence::Yes => self.found |= 1 << at,
+                    Presence::Maybe => is_open = true,
+                    Presence::No => {}
                 }
             }
         }
@@ -81,8 +81,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether every needle that is missing may be in this line. Others need not be looked at, unless
-    /// it matters whether some of them are there.
+    /// Whether this line may have every missing needle. Other lines can be skipped, unless partial matches
+    /// are wanted.
     pub fn may_complete(&self, line: &[u8]) -> bool {
         let prefilters = self.query.prefilters.iter().enumerate();
         let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
@@ -102,7 +102,7 @@ pub(super) fn decoded(raw: &[u8]) -> Cow<'_, str> {
 }
 
 impl Query {
-    /// The needles that are in `text`, those `known` aside.
+    /// The needles in `text`, besides those `known`.
     pub(super) fn found_in(&self, text: &str, known: u64, folded: &mut Vec<u8>) -> u64 {
         let is_found = match &self.needles {
             Needles::Literal(literal) => literal.find(text.as_bytes()).is_some(),

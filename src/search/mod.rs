@@ -1,9 +1,9 @@
-//! Finding words, literal text and patterns in the whole text of entries.
+//! Finds words, literal text and patterns in the whole text of entries.
 //!
-//! Owns how a query is understood ([`Query`]), what an entry's text is ([`fields`]), whether the one is in
-//! the other ([`Matcher`]), and the excerpt that shows where ([`Excerpt`]). Pure: it is handed stored lines
-//! and knows neither sessions nor files. What decides is the decoded text, field by field. Stored bytes
-//! are looked at first ([`prefilter`]), and only to pass over lines that cannot match.
+//! Owns the meaning of a query ([`Query`]), the text of an entry ([`fields`]), the test of one against the
+//! other ([`Matcher`]), and the excerpt that shows the place ([`Excerpt`]). Pure: callers pass stored
+//! lines. The decoded text decides, field by field; stored bytes only help to skip lines that cannot match
+//! ([`prefilter`]).
 
 mod excerpt;
 mod fields;

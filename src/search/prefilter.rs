@@ -1,8 +1,8 @@
-//! Which stored lines cannot match, told by their bytes alone.
+//! Recognizes stored lines that cannot match by their bytes alone.
 //!
-//! Exact in one direction: a line that is passed over does not match. A line holds text as JSON writes it,
-//! where any character may be an escape; so a needle is looked for by a run of characters that stand in a
-//! literal as they read, and a line with escapes that stand for such characters is never passed over.
+//! A line that is skipped never matches. JSON may write any character as an escape. So the search is for a
+//! run of characters that a literal usually has unescaped, and a line with escapes for such characters is
+//! never skipped.
 
 use super::fold::{FOLDED_TO_ASCII, folded, folded_to};
 use aho_corasick::{AhoCorasick, Input, packed};
@@ -10,37 +10,37 @@ use memchr::memmem::Finder;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use std::sync::LazyLock;
 
-/// By what lines are told for one needle.
+/// The byte search for one needle.
 #[derive(Debug)]
 pub struct Prefilter(Option<Search>);
 
-/// What the bytes of a field say of a needle.
+/// The result of a byte search in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    /// It is not in the field.
+pub enum Presence {
+    /// The needle is not in the field.
     No,
-    /// The decoded text decides.
+    /// The decoded text must be searched.
     Maybe,
-    /// It is in the field.
+    /// The needle is in the field.
     Yes,
 }
 
 #[derive(Debug)]
 struct Search {
     how: How,
-    /// What stands around what is found, if that is more.
+    /// The text around the bytes searched for, if the word has more.
     run: Option<Run>,
-    /// Whether it is the whole needle that is found.
+    /// Whether the bytes found are the whole needle.
     is_whole: bool,
-    /// The other characters that may be folded to a part of what is looked for.
+    /// Other characters whose folded form may be part of the needle.
     others: Option<How>,
 }
 
-/// A part of a word in ASCII, whose case does not matter.
+/// A part of a word in ASCII, in any case.
 #[derive(Debug)]
 struct Run {
     text: Vec<u8>,
-    /// Where in it stands what is looked for first.
+    /// The offset of the bytes that are searched first.
     at: usize,
 }
 
@@ -51,20 +51,20 @@ enum How {
     Any(AhoCorasick),
 }
 
-/// Bytes of a word by which it is looked for: in all cases these may have, they are as many patterns
-/// as the quickest search takes.
+/// Bytes of a word that are searched: in all their cases they are as many patterns as the quickest search
+/// takes.
 const WINDOW: usize = 3;
-/// Such patterns.
+/// Most patterns of the quickest search.
 const MOST_PATTERNS: usize = 8;
-/// Fewer bytes occur nearly everywhere.
+/// Fewer bytes occur in nearly all lines.
 const SHORTEST: usize = 2;
-/// Bytes of a word that are compared before and behind the window.
+/// Bytes of a word that are compared before and after the window.
 const AROUND: usize = 16;
-/// Bytes of the longest escape, without its last.
+/// Bytes of the longest escape, without its last one.
 const ESCAPE: usize = 5;
 
 impl Prefilter {
-    /// Of a word, folded.
+    /// For a word, folded.
     pub fn folded(word: &[u8]) -> Self {
         let search = Search::ascii(word, WINDOW)
             .or_else(|| Search::beyond_ascii(word))
@@ -72,14 +72,14 @@ impl Prefilter {
         Self(search)
     }
 
-    /// Of a text as it stands.
+    /// For a literal text.
     pub fn literal(text: &str) -> Self {
         let run = longest_run(text.as_bytes());
         let is_whole = run.as_ref().is_some_and(|run| run.len() == text.len());
         Self::any_of(run.into_iter().collect(), is_whole)
     }
 
-    /// Of a valid pattern: what each match begins or ends with, if that can be told.
+    /// For a valid pattern: by the text with which each match begins or ends, if it can be determined.
     pub fn pattern(pattern: &str) -> Self {
         let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
         let Ok(hir) = { parser }.parse(pattern) else {
@@ -106,36 +106,36 @@ impl Prefilter {
         }))
     }
 
-    /// Whether the needle may be in the text of this line.
+    /// Whether the text of this line may have the needle.
     pub fn passes(&self, line: &[u8]) -> bool {
         let Some(search) = &self.0 else { return true };
         search.next(line, 0).is_some() || search.may_hide(line)
     }
 
-    /// Whether the needle is in this field, which is raw JSON.
-    pub fn tell(&self, raw: &[u8]) -> Told {
+    /// Whether this field (raw JSON) has the needle.
+    pub fn tell(&self, raw: &[u8]) -> Presence {
         let Some(search) = &self.0 else {
-            return Told::Maybe;
+            return Presence::Maybe;
         };
         let mut from = 0;
         while let Some(at) = search.next(raw, from) {
-            // Its first bytes may belong to an escape.
+            // Its first bytes may be part of an escape.
             let before = raw.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
             match search.is_whole {
-                true if !may_be_in_escape(before) => return Told::Yes,
+                true if !may_be_in_escape(before) => return Presence::Yes,
                 true => from = at + 1,
-                false => return Told::Maybe,
+                false => return Presence::Maybe,
             }
         }
         match from > 0 || search.may_hide(raw) {
-            true => Told::Maybe,
-            false => Told::No,
+            true => Presence::Maybe,
+            false => Presence::No,
         }
     }
 }
 
 impl Search {
-    /// By the rarest `len` bytes of ASCII of a word that stand together.
+    /// Searches the rarest `len` adjacent ASCII bytes of a word.
     fn ascii(word: &[u8], len: usize) -> Option<Self> {
         let is_plain = |byte: &u8| byte.is_ascii() && is_unescaped(char::from(*byte));
         let windows = word.windows(len).enumerate();
@@ -160,7 +160,7 @@ impl Search {
         })
     }
 
-    /// By characters outside of ASCII that stand together, in all cases.
+    /// Searches adjacent characters outside ASCII, in all cases.
     fn beyond_ascii(word: &[u8]) -> Option<Self> {
         let word = str::from_utf8(word).ok()?;
         let is_plain = |char: &char| !char.is_ascii() && is_unescaped(*char);
@@ -199,12 +199,12 @@ impl Search {
         })
     }
 
-    /// Where the next one begins, from `from` on.
+    /// The start of the next match, from `from` on.
     fn next(&self, line: &[u8], mut from: usize) -> Option<usize> {
         let Some(run) = &self.run else {
             return self.how.next(line, from);
         };
-        // Where a run has begun already, its window stands further behind.
+        // If a run begins before `from`, its window is further on.
         from += run.at;
         loop {
             let at = self.how.next(line, from)?.checked_sub(run.at)?;
@@ -216,7 +216,7 @@ impl Search {
         }
     }
 
-    /// Whether what is looked for may stand there otherwise than it reads.
+    /// Whether the needle may be there in another spelling.
     fn may_hide(&self, line: &[u8]) -> bool {
         let has_other = |others: &How| !line.is_ascii() && others.next(line, 0).is_some();
         has_plain_escape(line) || self.others.as_ref().is_some_and(has_other)
@@ -235,7 +235,7 @@ impl How {
         }
     }
 
-    /// Where the next match begins, from `from` on.
+    /// The start of the next match, from `from` on.
     fn next(&self, line: &[u8], from: usize) -> Option<usize> {
         match self {
             Self::One(finder) => Some(from + finder.find(line.get(from..)?)?),
@@ -248,8 +248,7 @@ impl How {
     }
 }
 
-/// The characters outside of ASCII whose folded form may be a part of this text, or have a part of it at
-/// an end.
+/// The characters outside ASCII whose folded form may be part of this text, or overlap one of its ends.
 fn folded_into(text: &[u8]) -> Vec<Vec<u8>> {
     let may_be = |char: &&char| {
         let form: String = folded(**char).collect();
@@ -274,7 +273,7 @@ fn may_be_in_escape(before: &[u8]) -> bool {
     before.ends_with(b"\\") || before.windows(2).any(|two| two == br"\u")
 }
 
-/// Whether a character stands in a literal as it reads, unless it is written as `\u…`.
+/// Whether a literal has the character unescaped, unless it is written as `\u…`.
 fn is_unescaped(char: char) -> bool {
     !matches!(
         char,
@@ -282,8 +281,8 @@ fn is_unescaped(char: char) -> bool {
     ) && !char.is_control()
 }
 
-/// The longest run of characters in a text that stand in a literal as they read; `None` if it is too
-/// short to tell by.
+/// The longest run of characters in a text that a literal has unescaped; `None` if it is too short to be
+/// useful.
 fn longest_run(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.utf8_chunks().map(|chunk| chunk.valid());
     let runs = text.flat_map(|valid| valid.split(|char| !is_unescaped(char)));
@@ -291,7 +290,7 @@ fn longest_run(text: &[u8]) -> Option<Vec<u8>> {
     (longest.len() >= SHORTEST).then(|| longest.as_bytes().to_vec())
 }
 
-/// All that a folded text of ASCII may be in upper and lower case.
+/// All spellings of a folded ASCII text in upper and lower case.
 fn cases(folded: &[u8]) -> Vec<Vec<u8>> {
     let mut cases = vec![Vec::new()];
     for byte in folded {
@@ -306,17 +305,15 @@ fn cases(folded: &[u8]) -> Vec<Vec<u8>> {
     cases
 }
 
-/// How common a byte is in what agents write, roughly.
+/// How common a byte is in the text of agents; an estimate.
 fn commonness(byte: u8) -> u32 {
     const ORDER: &[u8] = b"zqxjkvbpygwfmuclhdrsianot e";
-    match ORDER.iter().position(|common| *common == byte) {
-        Some(at) => at as u32 + 2,
-        None => 1,
-    }
+    let mut ranks = (2..).zip(ORDER);
+    let found = ranks.find(|(_, common)| **common == byte);
+    found.map_or(1, |(rank, _)| rank)
 }
 
-/// Whether the line has an escape of four digits that stands for anything but a control character, as
-/// nearly all of them do.
+/// Whether the line has a `\u` escape for anything but a control character.
 fn has_plain_escape(line: &[u8]) -> bool {
     static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u"));
     ESCAPE.find_iter(line).any(|at| {

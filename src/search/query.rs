@@ -1,33 +1,33 @@
-//! What is looked for, as clients write it.
+//! A query as clients write it.
 
 use super::fold::push_folded;
 use super::prefilter::Prefilter;
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
 
-/// How a query is understood.
+/// The meaning of a query text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// All words must occur, in any field, whatever their case; `"…"` is one word.
+    /// All words must occur, in any field and in any case; `"…"` is one word.
     #[default]
     Words,
-    /// The text as it stands must occur in one field.
+    /// The literal text must occur in one field.
     Literal,
     /// A regular expression must match in one field.
     Regex,
 }
 
-/// Words of a query at most.
+/// Most words of a query.
 const MOST_WORDS: usize = 64;
-/// Bytes of a compiled pattern at most.
+/// Most bytes of a compiled pattern.
 const LARGEST_PATTERN: usize = 1 << 20;
-/// Levels of a pattern's groups at most.
+/// Most levels of groups in a pattern.
 const DEEPEST_PATTERN: u32 = 100;
 
 #[derive(Debug)]
 pub struct Query {
     pub(super) needles: Needles,
-    /// For each needle by which stored lines are passed over.
+    /// The prefilter of each needle.
     pub(super) prefilters: Vec<Prefilter>,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Needles {
 }
 
 impl Query {
-    /// `None` if nothing is looked for: everything matches. The error says what is wrong with `text`.
+    /// `None` for an empty query, which matches everything. The error explains the fault in `text`.
     pub fn parse(text: &str, mode: Mode) -> Result<Option<Self>, String> {
         if text.is_empty() {
             return Ok(None);
@@ -88,7 +88,7 @@ impl Query {
     }
 }
 
-/// On one line: what the parser draws below the pattern is lost without its line breaks.
+/// The message on one line. The parser's drawing below the pattern makes no sense without line breaks.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {

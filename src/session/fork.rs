@@ -12,7 +12,7 @@ use crate::log::copy::{CHUNK, CopiedLine, FinishedLog, LogWriter};
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
-use crate::tree::{Copied, FilePlace, Flags, Node, Tree};
+use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// What a fork is made of.
 pub struct Copy {
@@ -36,7 +36,7 @@ struct Kept {
     /// Where its id ends in `ids`.
     id_end: usize,
     /// What is known of its copy, if that is the stored line, byte for byte.
-    facts: Option<Copied>,
+    facts: Option<PlainFacts>,
 }
 
 /// The next lines of a fork.
@@ -66,7 +66,7 @@ impl Copy {
             let is_linked = before.is_some()
                 && tree.parent(node) == before
                 && !tree.flags(node).has(Flags::REPARENTED);
-            let facts = tree.copied(node).filter(|_| is_linked);
+            let facts = tree.plain_facts(node).filter(|_| is_linked);
             let facts = facts.filter(|_| bodies.is_verbatim(tree, node));
             if facts.is_none() {
                 others.push(bodies.fetch(tree, node)?);

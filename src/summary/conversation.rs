@@ -1,10 +1,10 @@
 //! A conversation as text, within a token budget (semantics.md §2).
 //!
-//! Text, so that no model takes it for a conversation to continue. Owns which messages are taken and
-//! how each one is written; what the text is for, and which entries it is made of, is the caller's.
+//! It is text, so that a model does not continue it as a conversation. Owns the choice of messages and the
+//! text of each one; the caller chooses the entries.
 
 use crate::context::agent::{self, Message};
-use crate::context::content::{self, Block, Call};
+use crate::context::content::{self, ContentBlock, ToolCallBlock};
 use crate::context::{kind_and_role, llm};
 use crate::entry::{Kind, Role};
 use crate::json::{self, Members};
@@ -13,12 +13,12 @@ use std::collections::HashSet;
 /// Longest tool result, in characters.
 const TOOL_RESULT_CHARACTERS: usize = 2000;
 
-/// How much of a conversation a summarizer is given, in tokens.
+/// The part of a conversation that a summarizer gets, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBudget {
-    /// What the model takes in all.
+    /// The context window of the model.
     pub context_window: u64,
-    /// What is kept free for the prompt and the answer.
+    /// Reserved for the prompt and the answer.
     pub reserve_tokens: u64,
 }
 
@@ -32,22 +32,22 @@ impl Default for TokenBudget {
 }
 
 impl TokenBudget {
-    /// Tokens left for the conversation.
+    /// The tokens left for the conversation.
     pub fn tokens(&self) -> u64 {
         self.context_window.saturating_sub(self.reserve_tokens)
     }
 }
 
-/// The text of these entries, which are delivered ones in file order with edits applied: newest to
-/// oldest as far as the budget goes, then in order. A tool result whose call is among them is
-/// represented by it. A newest message that alone is over the budget is cut to it.
+/// The text of these entries, which are in file order with edits applied: the newest that the budget
+/// allows, oldest first. A tool result is left out if its call is among them. If the newest message alone
+/// exceeds the budget, it is cut.
 pub fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
     let budget = budget.tokens();
     let mut calls = HashSet::new();
     for entry in entries {
         let message = json::get(entry, "message").unwrap_or_default();
         for block in content::blocks(content::of(message)) {
-            if let Block::Call(Call { id: Some(id), .. }) = block {
+            if let ContentBlock::Call(ToolCallBlock { id: Some(id), .. }) = block {
                 calls.insert(id.into_owned());
             }
         }
@@ -85,14 +85,14 @@ pub fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
     parts.concat().join("\n\n")
 }
 
-/// Whether the call that a tool result answers is part of the conversation and stands for it.
+/// Whether the conversation has the call that a tool result answers.
 fn is_represented(result: &Message, calls: &HashSet<String>) -> bool {
     json::get(&result.json, "toolCallId")
         .and_then(json::string)
         .is_some_and(|id| calls.contains(&*id))
 }
 
-/// As [`content::estimated_tokens`], but of a tool result only what is shown of it counts.
+/// As [`content::estimated_tokens`], but a tool result counts only as far as its text is shown.
 fn estimated_tokens(message: &Message) -> u64 {
     let tokens = content::estimated_tokens(message);
     match message.role {
@@ -101,8 +101,7 @@ fn estimated_tokens(message: &Message) -> u64 {
     }
 }
 
-/// A message as text, so that no model takes it for a conversation to continue; `None` if it says
-/// nothing. Thinking is left out.
+/// The text of a message, in parts; `None` if it has none. Thinking is left out.
 pub fn serialize(message: Message) -> Option<Vec<String>> {
     let role = message.role;
     let message = llm::convert(message)?;
@@ -117,7 +116,7 @@ pub fn serialize(message: Message) -> Option<Vec<String>> {
             }
             let calls: Vec<String> = content::blocks(content)
                 .filter_map(|block| match block {
-                    Block::Call(call) => Some(written_call(&call)),
+                    ContentBlock::Call(call) => Some(written_call(&call)),
                     _ => None,
                 })
                 .collect();
@@ -148,8 +147,8 @@ pub fn serialize(message: Message) -> Option<Vec<String>> {
     (!parts.is_empty()).then_some(parts)
 }
 
-/// `read(path="a.rs", limit=10)`, values as raw JSON.
-fn written_call(call: &Call<'_>) -> String {
+/// `read(path="a.rs", limit=10)`, with values as raw JSON.
+fn written_call(call: &ToolCallBlock<'_>) -> String {
     let raw = |span| String::from_utf8_lossy(call.arguments.get(span).unwrap_or_default());
     let mut written = format!("{}(", call.name);
     match Members::open(call.arguments, 0) {
@@ -172,7 +171,7 @@ fn written_call(call: &Call<'_>) -> String {
     written
 }
 
-/// At most `room` characters of `text`, and how many were cut.
+/// `text` cut to `room` characters, with the number of those cut.
 pub fn cut(mut text: String, room: usize) -> String {
     if let Some((at, _)) = text.char_indices().nth(room) {
         let more = text.get(at..).unwrap_or_default().chars().count();
@@ -297,7 +296,7 @@ mod tests {
         check(&entries, tokens(3), "[User]: bbbbb\n\n[User]: cccc");
         check(&entries, tokens(2), "[User]: cccc");
         check(&entries, tokens(0), "");
-        // What does not fit ends the walk: older messages are not taken across it.
+        // A message that does not fit ends the walk: older messages are not taken.
         let entries = [user("aaaa"), user(&"b".repeat(99)), user("cccc")];
         check(&entries, tokens(9), "[User]: cccc");
     }

@@ -1,47 +1,47 @@
 //! The files that the tool calls of a conversation read and changed (semantics.md §2).
 
 use super::FileLists;
-use crate::context::content::{self, Block};
+use crate::context::content::{self, ContentBlock};
 use crate::context::kind_and_role;
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Members};
-use crate::tools::{self, Access};
+use crate::tools::{self, FileAccess};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// How deep in a call's arguments further calls are looked for, in levels of JSON.
+/// Levels of JSON within a call's arguments that are searched for further calls.
 const NESTED_CALL_LEVELS: usize = 8;
 
-/// The files of a stretch being gathered, whatever edits and budget leave of it.
+/// Collects the files of all entries, even of those that edits or the budget leave out.
 #[derive(Default)]
-pub struct Files {
+pub struct FileCollector {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
 /// The files that any of these entries touched.
 pub fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLists {
-    let mut files = Files::default();
+    let mut files = FileCollector::default();
     for entry in entries {
         files.note_entry(entry);
     }
     files.into_lists()
 }
 
-impl Files {
-    /// Takes in what an entry touched.
+impl FileCollector {
+    /// Adds the files that an entry touched.
     pub fn note_entry(&mut self, entry: &[u8]) {
         match kind_and_role(entry) {
             Some((Kind::Message, Role::Assistant)) => {
                 let message = json::get(entry, "message").unwrap_or_default();
                 for block in content::blocks(content::of(message)) {
-                    if let Block::Call(call) = block {
+                    if let ContentBlock::Call(call) = block {
                         self.note(&call.name, call.arguments);
                         self.note_nested(call.arguments);
                     }
                 }
             }
-            // What a tool called in turn is recorded on its result.
+            // The calls that a tool made are recorded on its result.
             Some((Kind::Message, Role::ToolResult)) => {
                 if let Some(nested) = json::get_path(entry, &["message", "nestedCalls"]) {
                     self.note_nested(nested);
@@ -52,7 +52,7 @@ impl Files {
         }
     }
 
-    /// Sorted, each file in one list only.
+    /// The lists, sorted, with each file in one list only.
     pub fn into_lists(self) -> FileLists {
         let Self { mut read, modified } = self;
         read.retain(|path| !modified.contains(path));
@@ -63,17 +63,17 @@ impl Files {
     }
 
     fn note(&mut self, tool: &str, arguments: &[u8]) {
-        let call = tools::Call::new(tool, arguments);
+        let call = tools::CallArguments::new(tool, arguments);
         let files = match call.access() {
-            Access::Read => &mut self.read,
-            Access::Change => &mut self.modified,
-            Access::None => return,
+            FileAccess::Read => &mut self.read,
+            FileAccess::Change => &mut self.modified,
+            FileAccess::None => return,
         };
         files.extend(call.files().into_iter().map(Cow::into_owned));
     }
 
-    /// Calls within `value`: objects that hold a tool's name and its arguments. Without a name there is
-    /// no call, so what has none is not looked into.
+    /// Adds the calls within `value`: objects with a tool's name and its arguments. A value without such a
+    /// name has no calls and is skipped.
     fn note_nested(&mut self, value: &[u8]) {
         let mut open = vec![(value, 0)];
         let names: [&[u8]; 2] = [b"name", b"tool"];
@@ -111,7 +111,7 @@ impl Files {
         }
     }
 
-    /// The lists of an earlier summary; those a client wrote may mean anything.
+    /// Adds the lists of an earlier summary. Those that a client wrote may mean anything and are skipped.
     fn note_details(&mut self, summary: &[u8]) {
         if json::get(summary, "fromHook") == Some(b"true") {
             return;
@@ -177,8 +177,8 @@ mod tests {
         );
     }
 
-    /// Only pi's names were known, and only its `path`: what other agents read and changed was in no
-    /// list.
+    /// Only one agent's tool names were known, and only the argument `path`, so that files of other agents
+    /// were in no list.
     #[test]
     fn other_agents_names_count_too() {
         check_files(

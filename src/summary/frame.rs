@@ -3,7 +3,7 @@
 
 use super::{FileLists, MERGE_PREAMBLE, PREAMBLE, Subject};
 
-/// The text of the entry: what it is where the context does not say so, the summary, and the files.
+/// The text of a summary entry: an opening line where the context has none, the summary, and the files.
 pub fn finish(subject: Subject, text: &str, files: &FileLists) -> String {
     let mut whole = opening(subject);
     whole.push_str(text.trim());
@@ -11,7 +11,7 @@ pub fn finish(subject: Subject, text: &str, files: &FileLists) -> String {
     whole
 }
 
-/// What stands before the text of a summary.
+/// The text before a summary.
 pub fn opening(subject: Subject) -> String {
     match subject {
         Subject::Branch => format!("{PREAMBLE}\n\n"),
@@ -20,7 +20,7 @@ pub fn opening(subject: Subject) -> String {
     }
 }
 
-/// What stands behind the text of a summary.
+/// The text after a summary.
 pub fn closing(files: &FileLists) -> String {
     let mut lists = String::new();
     push_files(&mut lists, READ_FILES, &files.read_files);
@@ -28,7 +28,7 @@ pub fn closing(files: &FileLists) -> String {
     lists
 }
 
-/// A summary without the file lists that [`finish`] put behind it.
+/// A summary without the file lists that [`finish`] added.
 pub fn without_files(summary: &str) -> &str {
     let mut rest = summary;
     for tag in [MODIFIED_FILES, READ_FILES] {
@@ -41,8 +41,8 @@ pub fn without_files(summary: &str) -> &str {
     rest
 }
 
-/// The summary of a context whose last turn is split: that of the turns before, if there are any,
-/// then that of the turn's beginning.
+/// The summary of a context whose last turn is split: the summary of the turns before, if there are any,
+/// then that of the beginning of the turn.
 pub fn joined(history: Option<&str>, turn_prefix: &str) -> String {
     let history = history.unwrap_or("There was nothing before this turn.");
     format!(
@@ -61,7 +61,7 @@ fn push_files(out: &mut String, tag: &str, paths: &[String]) {
     }
     out.push_str(&format!("\n\n<{tag}>\n"));
     for path in paths {
-        // One path a line, whatever the path.
+        // One line for each path, even if the path has line breaks.
         for char in path.chars() {
             if char.is_control() {
                 out.extend(char.escape_default());

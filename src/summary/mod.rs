@@ -13,48 +13,47 @@ pub mod request;
 
 use crate::json;
 
-/// The line that opens every summary of a branch that was left. A summarizer that quotes one leaves
-/// it out.
+/// The first line of the summary of a branch that was left. Summarizers that quote a summary leave it out.
 pub const PREAMBLE: &str =
     "This is a summary of a branch that was explored before the conversation returned here.";
 
-/// The line that opens every summary of a branch that was taken in from beside.
+/// The first line of the summary of a merged branch.
 pub const MERGE_PREAMBLE: &str =
     "This is a summary of another branch of this conversation, merged here.";
 
-/// What is to be summarized.
+/// What a summarizer gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryRequest {
     pub subject: Subject,
-    /// What the branch was for, in the user's words.
+    /// The goal of the branch, in the user's words.
     pub goal: Option<String>,
-    /// The conversation as text, oldest first, cut to the token budget; empty if nothing in it can
-    /// be seen by a model.
+    /// The conversation as text, oldest first, cut to the token budget; empty if a model would see none of
+    /// it.
     pub conversation: String,
-    /// Of a branch: the summary of the compaction at which collection stopped, earlier context. Of
-    /// a context: the summary that is to be updated.
+    /// For a branch: the summary of its nearest compaction, as earlier context. For a context: the summary
+    /// to update.
     pub previous_summary: Option<String>,
     pub custom_instructions: Option<String>,
     /// The custom instructions replace the usual structure instead of adding to it.
     pub replace_instructions: bool,
-    /// What clients have added to be taken into account.
+    /// Texts that clients added, to be taken into account.
     pub context: Vec<String>,
-    /// Every entry, in file order, one JSON object each, with context edits applied: those left out
-    /// are missing, the edits themselves too. Not cut to the budget.
+    /// All entries in file order, one JSON object each, with context edits applied: without the edits and
+    /// without the entries they leave out. Not cut to the budget.
     pub entries: Vec<Vec<u8>>,
-    /// How many of those, the first ones, the compaction kept that `previous_summary` is of; `None`
-    /// without one.
+    /// The number of entries, from the first on, that the compaction of `previous_summary` kept; `None`
+    /// without a compaction.
     pub kept_count: Option<usize>,
     pub files: FileLists,
 }
 
-/// What a summary is of.
+/// The subject of a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Subject {
-    /// A branch that is left.
+    /// A branch that the leaf leaves.
     #[default]
     Branch,
-    /// A branch that is taken in.
+    /// A branch that is merged.
     Merge,
     /// The older part of a context, at a compaction.
     Context,
@@ -63,7 +62,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Its name where programs read it.
+    /// The name for programs.
     pub const fn name(self) -> &'static str {
         match self {
             Subject::Branch => "branch",
@@ -74,12 +73,12 @@ impl Subject {
     }
 }
 
-/// The files a conversation touched, each in one list only, sorted.
+/// The files that a conversation touched, sorted, each in one list only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileLists {
-    /// Read and not modified.
+    /// Files read and not modified.
     pub read_files: Vec<String>,
-    /// Written or edited.
+    /// Files written or edited.
     pub modified_files: Vec<String>,
 }
 
@@ -88,21 +87,21 @@ pub struct FileLists {
 pub struct Summary {
     /// The summarizer's text, without the frame that [`frame::finish`] adds.
     pub text: String,
-    /// What it cost, where known.
+    /// Its tokens, if known.
     pub usage: Option<Usage>,
 }
 
-/// Tokens that a summary took, as the provider counted them.
+/// The tokens of a summary, as the provider counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Without what was read from or written to a cache.
+    /// Without tokens read from or written to a cache.
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
 }
 
-/// The model a conversation uses.
+/// A model, as conversations name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     pub provider: String,
@@ -110,8 +109,8 @@ pub struct ModelName {
 }
 
 impl Usage {
-    /// The `usage` of an entry, raw JSON, in the shape of the session format: what it cost in money
-    /// is not known and stands as 0.
+    /// The `usage` of an entry, raw JSON, in the shape of the session format. The cost in money is not
+    /// known and written as 0.
     pub fn to_json(self) -> Vec<u8> {
         let Self {
             input,

@@ -1,15 +1,15 @@
-//! The words in which a model is asked for a summary (semantics.md §2).
+//! The prompt for a summary (semantics.md §2).
 
 use super::{Subject, SummaryRequest};
 
-/// What a model is asked.
+/// The two parts of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     pub system: String,
     pub user: String,
 }
 
-/// The words for a model.
+/// The prompt for a request.
 pub fn prompt(request: &SummaryRequest) -> Prompt {
     let mut user = String::new();
     if let Some(previous) = &request.previous_summary {

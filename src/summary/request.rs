@@ -1,8 +1,4 @@
-//! Summaries of branches and of contexts: what goes in, and the frame around what comes out
-//! (semantics.md §2, §4).
-//!
-//! Pure. Which entries are left behind is navigation's to say; who writes the summary, and what a model
-//! is told, is the summarizer's.
+//! Builds the requests for summaries of branches and of contexts (semantics.md §2, §4).
 
 use super::conversation::{self, TokenBudget};
 use super::files::touched_files;
@@ -15,7 +11,7 @@ use crate::entry::{Kind, Role};
 /// Longest goal, in characters.
 const GOAL_CHARACTERS: usize = 2000;
 
-/// What the client wants of the summary.
+/// The client's options for a summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryOptions {
     pub custom_instructions: Option<String>,
@@ -23,8 +19,8 @@ pub struct SummaryOptions {
     pub replace_instructions: bool,
 }
 
-/// Whether an entry holds something a summary could speak of: a message that a model can see, a custom
-/// message or an earlier summary. Labels, settings and other bookkeeping are not.
+/// Whether an entry is worth a summary: a message that a model can see, a custom message, or an earlier
+/// summary. Labels, settings and other bookkeeping are not.
 pub fn is_content(kind: Kind, role: Role) -> bool {
     match kind {
         Kind::Message => !matches!(role, Role::None | Role::Other | Role::System),
@@ -33,22 +29,22 @@ pub fn is_content(kind: Kind, role: Role) -> bool {
     }
 }
 
-/// What a summary of a branch is made of, entries as delivered.
+/// The material for the summary of a branch, with entries as delivered.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
-    /// What the branch was for.
+    /// The goal of the branch.
     pub goal: Option<String>,
-    /// Of the nearest compaction.
+    /// The summary of the nearest compaction.
     pub previous_summary: Option<String>,
-    /// What that compaction kept; `None` if there is none.
+    /// The entries that this compaction kept; `None` without a compaction.
     pub kept: Option<Vec<Vec<u8>>>,
-    /// What came after it.
+    /// The entries after it.
     pub entries: Vec<Vec<u8>>,
-    /// Of the whole branch.
+    /// The files of the whole branch.
     pub files: FileLists,
 }
 
-/// The request for these entries, as delivered and in file order, after what `previous_summary` says.
+/// The request for these entries (as delivered, in file order), which follow `previous_summary`.
 pub fn request(
     entries: Vec<Vec<u8>>,
     previous_summary: Option<String>,
@@ -64,7 +60,7 @@ pub fn request(
     branch_request(material, wishes, budget)
 }
 
-/// The request for a branch: what a model saw of it, in the order in which it saw it.
+/// The request for a branch, with the entries in the order in which a model saw them.
 pub fn branch_request(
     material: Material,
     wishes: SummaryOptions,
@@ -95,7 +91,7 @@ pub fn branch_request(
     }
 }
 
-/// What an entry says, as far as a goal needs it; `None` if it says nothing, or an edit left it out.
+/// The text of an entry as a goal; `None` if it has none, or an edit left it out.
 pub fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
     let (kind, role) = kind_and_role(&entry)?;
     let entry = edits.apply(kind, role, entry)?;
@@ -105,7 +101,7 @@ pub fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
     (!text.is_empty()).then(|| conversation::cut(text.to_owned(), GOAL_CHARACTERS))
 }
 
-/// The entries with the edits applied, context edits themselves left out.
+/// The entries with the edits applied, without the context edits themselves.
 fn edited(entries: Vec<Vec<u8>>, edits: &Edits) -> Vec<Vec<u8>> {
     let apply = |entry: Vec<u8>| match kind_and_role(&entry)? {
         (Kind::ContextEdit, _) => None,

@@ -1,31 +1,32 @@
-//! Which of the entries that others append stand below the leaf. Each entry is looked at once, when it
-//! arrives: with many of them, a request that names its leaf must not look at all of them again.
+//! The entries below the leaf that other writers append. Each entry is examined once, when it arrives, so
+//! that a request that names its leaf does not examine all of them again.
 
 use super::lineage::Lineage;
 use super::{Flags, Kind, NONE, Node, Tree, raw};
 use hashbrown::HashMap;
 
-/// Entries that are remembered.
+/// Most entries that are kept.
 pub const MAX_FOUND: usize = 100;
 
-/// Others' entries below the leaf, of those that have arrived since it came to stand there.
+/// Other writers' entries below the leaf that arrived after the leaf moved there.
 #[derive(Default)]
 pub struct Below {
     leaf: Option<Node>,
-    /// Nodes before this number were there already.
+    /// The number of nodes when the leaf moved there.
     since: usize,
-    /// Nodes before this number have been looked at.
+    /// The number of nodes examined so far.
     looked: usize,
-    /// So many of the tree's forward links have been looked at.
+    /// The number of the tree's forward links examined so far.
     links: usize,
     lineage: Lineage,
     found: Vec<Node>,
-    /// Entries that come below the leaf if their root does, by that root: it waits for its parent.
+    /// Entries by their root, where the root waits for its parent: they are below the leaf if that parent
+    /// is.
     elsewhere: HashMap<u32, Vec<Node>>,
 }
 
 impl Below {
-    /// The leaf has just come to stand where it is.
+    /// Counts from the leaf and the nodes that the tree has.
     pub fn from_now_on(tree: &Tree) -> Self {
         let count = tree.node_count();
         Self {
@@ -37,15 +38,15 @@ impl Below {
         }
     }
 
-    /// The first of them, at most [`MAX_FOUND`].
+    /// The first entries found, at most [`MAX_FOUND`].
     pub fn found(&self) -> &[Node] {
         &self.found
     }
 
-    /// Looks at what has arrived since the last look.
+    /// Examines the entries that have arrived since the last call.
     pub fn look(&mut self, tree: &Tree) {
-        // Without links to later parents a walk ends at the first number below the leaf's. With the
-        // first such link all roots are of interest.
+        // As long as no parent is later than its child, a walk ends at the first number below the leaf's.
+        // The first such link makes the roots count, so everything is examined again.
         if self.links == 0 && !tree.forward_links.is_empty() {
             self.looked = self.since;
             self.found.clear();
@@ -73,7 +74,7 @@ impl Below {
         self.links = tree.forward_links.len();
     }
 
-    /// Keeps `nodes`, which stand at `at` or below it, where they belong.
+    /// Keeps `nodes`, which are `at` or below it, if they are or may come below the leaf.
     fn place(&mut self, tree: &Tree, at: Node, nodes: Vec<Node>) {
         let root = self.root(tree, at);
         let kept = if self.leaf.is_none() || root == raw(self.leaf) {
@@ -87,7 +88,7 @@ impl Below {
         kept.extend(nodes.into_iter().take(room));
     }
 
-    /// The leaf if `node` stands below it, else where the walk up ends.
+    /// The leaf if `node` is below it, else the node where the walk up ends.
     fn root(&mut self, tree: &Tree, node: Node) -> u32 {
         let Some(leaf) = self.leaf else {
             return node.0;

@@ -1,10 +1,9 @@
-//! The branches of a tree: where each ends and where it forked off. Pure.
+//! The branches of a tree: the tip of each, and where it forked off.
 
 use crate::entry::Kind;
 use crate::tree::{Node, Tree};
 
-/// One branch. Labels and session_info entries are no branches of their own: they are passed over
-/// on the way up and down.
+/// One branch. Labels and session_info entries make no branches: they are skipped on the way up and down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// Its last entry.
@@ -13,7 +12,7 @@ pub struct Branch {
     pub fork: Option<Node>,
     /// Messages of the branch alone: from the fork, exclusive, to the tip.
     pub message_count: u64,
-    /// Whether the session stands at the tip.
+    /// Whether the tip is the leaf, labels and session_info entries aside.
     pub is_active: bool,
 }
 
@@ -57,8 +56,8 @@ fn get(above: &[Option<Node>], node: Node) -> Option<Node> {
     above.get(node.number()).copied().flatten()
 }
 
-/// For each node the nearest entry above it that is neither label nor session_info. Linear: what is
-/// known of a node's parent is not looked for again.
+/// For each node the nearest entry above it that is neither label nor session_info. Linear: the walk from
+/// a node stops at the first ancestor whose result is known.
 fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
     let mut above: Vec<Option<Node>> = vec![None; tree.node_count()];
     let mut known = vec![false; tree.node_count()];

@@ -1,24 +1,24 @@
-//! Who stands below whom: found from the parents when somebody first asks, and kept from then on.
+//! The children of each node: derived from the parents at the first use, and kept up to date from then on.
 //!
-//! Opening a session asks nobody's children, and a million entries are quicker answered for without.
+//! Opening a session uses no children, so it does not pay for them.
 
-use super::{NONE, Row};
+use super::{NONE, NodeRow};
 use crate::entry::Kind;
 use std::sync::OnceLock;
 
-/// The children of all nodes, as lists: the first child, and from each the next.
+/// The children of all nodes as linked lists: the first child of each node, the next sibling of each child.
 #[derive(Default)]
-pub struct Children(OnceLock<Vec<Connection>>);
+pub struct Children(OnceLock<Vec<ChildLinks>>);
 
-/// [`NONE`] where there is none.
+/// The lists that a node is in; [`NONE`] where there is no such node.
 #[derive(Clone, Copy)]
-struct Connection {
+struct ChildLinks {
     first_child: u32,
     last_child: u32,
     next_sibling: u32,
 }
 
-impl Connection {
+impl ChildLinks {
     const NONE: Self = Self {
         first_child: NONE,
         last_child: NONE,
@@ -27,12 +27,12 @@ impl Connection {
 }
 
 impl Children {
-    fn links(&self, rows: &[Row]) -> &[Connection] {
+    fn links(&self, rows: &[NodeRow]) -> &[ChildLinks] {
         self.0.get_or_init(|| {
             let mut links = Vec::with_capacity(rows.len() + rows.len() / 8);
-            links.resize(rows.len(), Connection::NONE);
+            links.resize(rows.len(), ChildLinks::NONE);
             for (row, number) in rows.iter().zip(0..) {
-                // A record stands for a position and is nobody's child.
+                // A leaf record is no node's child.
                 if row.parent != NONE && row.kind != Kind::LeafRecord {
                     link(&mut links, number, row.parent);
                 }
@@ -41,8 +41,8 @@ impl Children {
         })
     }
 
-    /// Of a node, in no order that means anything.
-    pub fn of(&self, rows: &[Row], node: u32) -> impl Iterator<Item = u32> {
+    /// The children of a node, in no particular order.
+    pub fn of(&self, rows: &[NodeRow], node: u32) -> impl Iterator<Item = u32> {
         let links = self.links(rows);
         let some = |at: u32| (at != NONE).then_some(at);
         let first = links.get(node as usize).and_then(|of| some(of.first_child));
@@ -52,24 +52,24 @@ impl Children {
     }
 
     /// The child of a node that has exactly one.
-    pub fn only(&self, rows: &[Row], node: u32) -> Option<u32> {
+    pub fn only(&self, rows: &[NodeRow], node: u32) -> Option<u32> {
         let of = self.links(rows).get(node as usize)?;
         (of.first_child != NONE && of.first_child == of.last_child).then_some(of.first_child)
     }
 
     /// Whether the node has a child.
-    pub fn any(&self, rows: &[Row], node: u32) -> bool {
+    pub fn any(&self, rows: &[NodeRow], node: u32) -> bool {
         self.of(rows, node).next().is_some()
     }
 
-    /// A node has come, with nobody below it.
+    /// Adds a node without children.
     pub fn add(&mut self) {
         if let Some(links) = self.0.get_mut() {
-            links.push(Connection::NONE);
+            links.push(ChildLinks::NONE);
         }
     }
 
-    /// A node that stood below nobody has come below `parent`, and its row says so.
+    /// Makes `node`, which had no parent, a child of `parent`. The caller has set the parent in its row.
     pub fn link(&mut self, node: u32, parent: u32) {
         if let Some(links) = self.0.get_mut() {
             link(links, node, parent);
@@ -77,7 +77,7 @@ impl Children {
     }
 }
 
-fn link(links: &mut [Connection], node: u32, parent: u32) {
+fn link(links: &mut [ChildLinks], node: u32, parent: u32) {
     let Some(above) = links.get_mut(parent as usize) else {
         return;
     };

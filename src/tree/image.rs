@@ -1,13 +1,13 @@
 //! A tree as plain bytes, and back, for the side index (`log::index`).
 //!
-//! Nothing is believed of the bytes: numbers that point nowhere, parents that could close a cycle, names
-//! that are no text make the whole worthless. What follows from the rest (children, roots, the table of
-//! ids) is made anew.
+//! The bytes are not trusted: a number that points nowhere, a parent that could close a cycle, or a name that
+//! is no text make the image invalid. Data that follows from the rest (children, roots, the table of ids)
+//! is computed again.
 
-use super::waiting::Waiters;
+use super::ids::id_of;
+use super::waiting::{Waiters, WaitingNode};
 use super::{
-    Cause, Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, Position, Row, Tree,
-    Waiting, id_of,
+    Cause, Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, NodeRow, Position, Tree,
 };
 use crate::bytes::{Cursor, Fields};
 use crate::entry::{Kind, Role};
@@ -27,33 +27,33 @@ pub struct Image {
     /// [`LEN_BYTES`] each.
     pub id_lens: Vec<u8>,
     pub ids: Vec<u8>,
-    /// Everything else.
+    /// Everything else: name, labels, waiting nodes, moves.
     pub rest: Vec<u8>,
 }
 
-/// Neighbourhoods of a table.
+/// The number of parts of a table that are filled one after the other.
 const PARTS: usize = 64;
-/// A table of so many is near at hand anyway.
+/// Most ids of a table that fits into the processor's cache.
 const NEAR: usize = 1 << 17;
 
 const AT_ROOT: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
 impl Tree {
-    /// `None` for a tree with links that are not as an image can say them: parents that stand later in
-    /// the file, records whose position has not turned up.
+    /// `None` for a tree with links that an image cannot hold: parents later in the file than their child,
+    /// leaf records whose position has not been read.
     pub fn image(&self) -> Option<Image> {
         if !self.forward_links.is_empty() || self.waiting.any_record() {
             return None;
         }
         let mut rows = Vec::with_capacity(self.rows.len() * ROW_BYTES);
         let mut id_lens = Vec::with_capacity(self.rows.len() * LEN_BYTES);
-        for (number, row) in self.rows.iter().enumerate() {
-            if row.parent != NONE && row.parent as usize >= number {
+        for (row, number) in self.rows.iter().zip(0..) {
+            if row.parent != NONE && row.parent >= number {
                 return None;
             }
             rows.extend_from_slice(&row.stored());
-            let id = id_of(&self.rows, &self.ids, number as u32)?;
+            let id = id_of(&self.rows, &self.ids, number)?;
             id_lens.extend_from_slice(&u16::try_from(id.len()).ok()?.to_le_bytes());
         }
         Some(Image {
@@ -89,10 +89,10 @@ impl Tree {
         }
         out.count(self.waiting.groups().count());
         for (id, waiting) in self.waiting.groups() {
-            let waiting: Vec<&Waiting> = waiting.collect();
+            let waiting: Vec<&WaitingNode> = waiting.collect();
             out.text(id);
             out.count(waiting.len());
-            for Waiting { node, line } in waiting {
+            for WaitingNode { node, line } in waiting {
                 out.u32(node.0);
                 out.u64(*line);
             }
@@ -127,8 +127,8 @@ fn put_position(out: &mut Fields, position: Position) {
     });
 }
 
-impl Row {
-    /// What cannot be found out anew.
+impl NodeRow {
+    /// The part of the row that does not follow from other rows.
     #[inline]
     fn stored(&self) -> [u8; ROW_BYTES] {
         let low = u128::from(self.offset) | u128::from(self.timestamp.cast_unsigned()) << 64;
@@ -146,17 +146,17 @@ impl Row {
         out
     }
 
-    /// `None` for what no row is.
+    /// `None` if the bytes are no row.
     #[inline]
     fn of_stored(bytes: &[u8; ROW_BYTES], id_at: u32) -> Option<Self> {
-        let (first, rest) = bytes.split_first_chunk::<16>()?;
+        let (offset, rest) = bytes.split_first_chunk::<8>()?;
+        let (timestamp, rest) = rest.split_first_chunk::<8>()?;
         let (len, rest) = rest.split_first_chunk::<4>()?;
         let (parent, last) = rest.split_first_chunk::<4>()?;
         let &[low, high, kind, role] = last.first_chunk::<4>()?;
-        let first = u128::from_le_bytes(*first);
         Some(Self {
-            offset: first as u64,
-            timestamp: (first >> 64) as u64 as Millis,
+            offset: u64::from_le_bytes(*offset),
+            timestamp: Millis::from_le_bytes(*timestamp),
             len: u32::from_le_bytes(*len),
             parent: u32::from_le_bytes(*parent),
             flags: Flags(u16::from_le_bytes([low, high])),
@@ -167,21 +167,21 @@ impl Row {
     }
 }
 
-/// The table of ids, made while the rows are read.
-pub struct Table {
+/// The table of ids; it can be built while another thread reads the rows.
+pub struct IdTable {
     by_id: HashTable<u32>,
     hasher: IdHasher,
 }
 
-impl Table {
-    /// `None` if the lengths are not those of `ids`, or these are no texts.
+impl IdTable {
+    /// `None` if the lengths do not add up to `ids`, or an id is not UTF-8.
     pub fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
         let text = simdutf8::basic::from_utf8(ids).ok()?;
         let hasher = IdHasher::default();
         let mut hashes = Vec::with_capacity(count as usize);
         let mut at = 0;
         for len in lens(id_lens) {
-            // Between characters, or it is no text.
+            // A length that ends within a character yields `None`.
             let id = text.get(at..at + usize::from(len))?;
             hashes.push(hasher.hash(id));
             at += id.len();
@@ -191,7 +191,7 @@ impl Table {
         }
         let mut by_id = HashTable::with_capacity(hashes.len());
         let mut insert = |hash: IdHash, number| {
-            // There is room for all: nothing is ever hashed again.
+            // The capacity suffices, so that the table never grows and never hashes again.
             by_id.insert_unique(hash.wide(), number, |_| hash.wide());
         };
         if hashes.len() <= NEAR {
@@ -207,12 +207,14 @@ impl Table {
     }
 }
 
-/// The hashes with their numbers, in about the order in which a table of so many has their places: it
-/// places by the low bits. Put in so, a million ids take a third of the time that they take in file
-/// order, each at another end of the memory.
+/// The hashes with their numbers, in about the order of their slots in a table of this size, which places
+/// by the low bits. Inserted in this order, a million ids take a third of the time of file order, in which
+/// each insertion touches another part of the memory.
 fn by_neighbourhood(hashes: &[IdHash]) -> Option<Vec<(IdHash, u32)>> {
     let places = hashes.len().max(PARTS).next_power_of_two();
     let shift = places.trailing_zeros() - PARTS.trailing_zeros();
+    // The table takes the low bits as well.
+    #[allow(clippy::cast_possible_truncation)]
     let part = |hash: IdHash| (hash.wide() as usize & (places - 1)) >> shift;
     let mut sizes = [0; PARTS];
     for hash in hashes {
@@ -238,17 +240,16 @@ fn lens(id_lens: &[u8]) -> impl Iterator<Item = u16> {
     pairs.iter().map(|pair| u16::from_le_bytes(*pair))
 }
 
-/// Rows on their way from an image to a tree.
-pub struct Rows {
-    rows: Vec<Row>,
+/// Reads the rows of an image, in parts.
+pub struct ImageRows {
+    rows: Vec<NodeRow>,
     roots: Vec<u32>,
     leaf_records: u32,
     id_at: u32,
 }
 
-impl Rows {
-    /// For so many rows, and room for some more: those that have been appended since are not to move all
-    /// the others.
+impl ImageRows {
+    /// With room for `count` rows and some more, so that the entries appended since do not move all rows.
     pub fn with_capacity(count: u32) -> Self {
         let count = count as usize;
         Self {
@@ -259,19 +260,19 @@ impl Rows {
         }
     }
 
-    /// Takes in whole rows and the lengths of all ids; each line must end before `end`.
+    /// Adds whole rows; `id_lens` has the lengths of all ids. `None` if a line does not end before `end`.
     pub fn take(&mut self, bytes: &[u8], id_lens: &[u8], end: u64) -> Option<()> {
         let (chunks, _) = bytes.as_chunks::<ROW_BYTES>();
         let rest = id_lens.get(self.rows.len() * LEN_BYTES..)?;
         for (chunk, id_len) in chunks.iter().zip(lens(rest)) {
             let number = u32::try_from(self.rows.len()).ok()?;
-            let row = Row::of_stored(chunk, self.id_at)?;
+            let row = NodeRow::of_stored(chunk, self.id_at)?;
             if row.offset.checked_add(u64::from(row.len))? > end {
                 return None;
             }
             self.id_at = self.id_at.checked_add(u32::from(id_len))?;
             if row.parent != NONE {
-                // An entry that has been taken in before: a record is nobody's parent.
+                // The parent comes before its child, and is no leaf record.
                 let parent = self.rows.get(row.parent as usize)?;
                 if parent.kind == Kind::LeafRecord {
                     return None;
@@ -287,66 +288,32 @@ impl Rows {
         Some(())
     }
 
-    /// The tree; `None` if the parts are not of one.
-    pub fn finish(self, count: u32, ids: Vec<u8>, table: Table, rest: &[u8]) -> Option<Tree> {
+    /// The tree; `None` if the parts do not belong together.
+    pub fn finish(self, count: u32, ids: Vec<u8>, table: IdTable, rest: &[u8]) -> Option<Tree> {
         if self.rows.len() != count as usize || self.id_at as usize != ids.len() {
             return None;
         }
-        let node = |number: u32| (number < count).then_some(Node(number));
-        let label = |fields: &mut Cursor<'_>| {
-            Some(Label {
-                entry: node(fields.u32()?)?,
-                text: fields.text()?.into(),
-            })
+        let mut fields = RestReader {
+            fields: Cursor::new(rest),
+            count,
         };
-        let position = |fields: &mut Cursor<'_>| {
-            Some(match fields.u32()? {
-                AT_ROOT => Position::Root,
-                GONE => Position::Gone,
-                number => Position::At(node(number)?),
-            })
-        };
-        let mut fields = Cursor::new(rest);
-        let name = fields.optional(|fields| Some(fields.text()?.into()))?;
-        let last = match fields.u32()? {
-            NONE => None,
-            number => Some(node(number)?),
-        };
-        let labels = fields.list(|fields| Some((node(fields.u32()?)?, label(fields)?)))?;
-        let waiting_labels =
-            fields.list(|fields| Some((fields.text()?.into(), fields.optional(label)?)))?;
-        let waiting_references = fields.list(|fields| {
-            let id: Box<str> = fields.text()?.into();
-            Some((id, fields.list(|fields| node(fields.u32()?))?))
-        })?;
-        let waiting = fields.list(|fields| {
-            let id: Box<str> = fields.text()?.into();
-            let waiting = fields.list(|fields| {
-                let waits = node(fields.u32()?)?;
-                let line = fields.u64()?;
-                Some(Waiting { node: waits, line })
-            })?;
-            Some((id, waiting))
-        })?;
-        let log = fields.list(|fields| {
-            Some(Move {
-                at: node(fields.u32()?)?,
-                from: position(fields)?,
-                to: position(fields)?,
-                cause: Cause::from_number(fields.u8()?)?,
-            })
-        })?;
-        let (undo, redo) = (fields.list(position)?, fields.list(position)?);
-        if !fields.is_at_end() {
+        let (name, last) = fields.name_and_last()?;
+        let labels = fields.labels()?;
+        let waiting_labels = fields.waiting_labels()?;
+        let waiting_references = fields.waiting_references()?;
+        let waiting = fields.waiting()?;
+        let moves = fields.moves()?;
+        if !fields.fields.is_at_end() {
             return None;
         }
         let orphans = waiting.iter().flat_map(|(_, waiting)| waiting);
-        for Waiting { node, .. } in orphans {
+        for WaitingNode { node, .. } in orphans {
             let row = self.rows.get(node.number())?;
             if row.parent != NONE || row.kind == Kind::LeafRecord {
                 return None;
             }
         }
+        let label_entry = |(target, label): &(Node, Label)| (label.entry, *target);
         Some(Tree {
             revision: u64::from(count),
             rows: self.rows,
@@ -355,20 +322,112 @@ impl Rows {
             hasher: table.hasher,
             roots: self.roots,
             waiting: Waiters::of(waiting),
-            labelled: labels
-                .iter()
-                .map(|(target, label): &(Node, Label)| (label.entry, *target))
-                .collect(),
+            labelled: labels.iter().map(label_entry).collect(),
             labels: HashMap::from_iter(labels),
             waiting_labels: HashMap::from_iter(waiting_labels),
             waiting_references: HashMap::from_iter(waiting_references),
             name,
             leaf_records: self.leaf_records,
             last,
-            moves: Moves::of(log, undo, redo),
+            moves,
             ..Tree::default()
         })
     }
+}
+
+/// Reads [`Image::rest`], in the order in which [`Tree::rest`] writes it.
+struct RestReader<'a> {
+    fields: Cursor<'a>,
+    /// Of nodes.
+    count: u32,
+}
+
+type NameAndLast = (Option<Box<str>>, Option<Node>);
+/// Values by an id.
+type ById<T> = Vec<(Box<str>, T)>;
+
+impl RestReader<'_> {
+    fn name_and_last(&mut self) -> Option<NameAndLast> {
+        let name = self.fields.optional(|fields| Some(fields.text()?.into()))?;
+        let last = match self.fields.u32()? {
+            NONE => None,
+            number => Some(node(number, self.count)?),
+        };
+        Some((name, last))
+    }
+
+    fn labels(&mut self) -> Option<Vec<(Node, Label)>> {
+        let count = self.count;
+        let labelled =
+            |fields: &mut Cursor<'_>| Some((node(fields.u32()?, count)?, label(fields, count)?));
+        self.fields.list(labelled)
+    }
+
+    fn waiting_labels(&mut self) -> Option<ById<Option<Label>>> {
+        let count = self.count;
+        let labelled = |fields: &mut Cursor<'_>| {
+            let id = fields.text()?.into();
+            Some((id, fields.optional(|fields| label(fields, count))?))
+        };
+        self.fields.list(labelled)
+    }
+
+    fn waiting_references(&mut self) -> Option<ById<Vec<Node>>> {
+        let count = self.count;
+        self.fields.list(|fields| {
+            let id = fields.text()?.into();
+            Some((id, fields.list(|fields| node(fields.u32()?, count))?))
+        })
+    }
+
+    fn waiting(&mut self) -> Option<ById<Vec<WaitingNode>>> {
+        let count = self.count;
+        let waiting = |fields: &mut Cursor<'_>| {
+            Some(WaitingNode {
+                node: node(fields.u32()?, count)?,
+                line: fields.u64()?,
+            })
+        };
+        self.fields.list(|fields| {
+            let id = fields.text()?.into();
+            Some((id, fields.list(waiting)?))
+        })
+    }
+
+    fn moves(&mut self) -> Option<Moves> {
+        let count = self.count;
+        let position = |fields: &mut Cursor<'_>| position(fields, count);
+        let log = self.fields.list(|fields| {
+            Some(Move {
+                at: node(fields.u32()?, count)?,
+                from: position(fields)?,
+                to: position(fields)?,
+                cause: Cause::from_number(fields.u8()?)?,
+            })
+        })?;
+        let undo = self.fields.list(position)?;
+        let redo = self.fields.list(position)?;
+        Some(Moves::of(log, undo, redo))
+    }
+}
+
+fn node(number: u32, count: u32) -> Option<Node> {
+    (number < count).then_some(Node(number))
+}
+
+fn label(fields: &mut Cursor<'_>, count: u32) -> Option<Label> {
+    Some(Label {
+        entry: node(fields.u32()?, count)?,
+        text: fields.text()?.into(),
+    })
+}
+
+fn position(fields: &mut Cursor<'_>, count: u32) -> Option<Position> {
+    Some(match fields.u32()? {
+        AT_ROOT => Position::Root,
+        GONE => Position::Gone,
+        number => Position::At(node(number, count)?),
+    })
 }
 
 #[cfg(test)]
@@ -385,7 +444,7 @@ mod tests {
                 id_lens.extend_from_slice(&(id(number).len() as u16).to_le_bytes());
                 ids.extend_from_slice(id(number).as_bytes());
             }
-            let table = Table::of(count as u32, &id_lens, &ids).unwrap();
+            let table = IdTable::of(count as u32, &id_lens, &ids).unwrap();
             assert_eq!(table.by_id.len(), count);
             for number in 0..count {
                 let hash = table.hasher.hash(&id(number)).wide();
@@ -395,11 +454,11 @@ mod tests {
             let other = table.hasher.hash("not there").wide();
             let mut found = table.by_id.iter_hash(other);
             assert!(found.all(|&number| table.hasher.hash(&id(number as usize)).wide() != other));
-            assert!(Table::of(count as u32 + 1, &id_lens, &ids).is_none());
-            assert!(Table::of(count as u32, &id_lens, &[&ids, &b"x"[..]].concat()).is_none());
+            assert!(IdTable::of(count as u32 + 1, &id_lens, &ids).is_none());
+            assert!(IdTable::of(count as u32, &id_lens, &[&ids, &b"x"[..]].concat()).is_none());
         }
         // Between the two bytes of a character.
-        assert!(Table::of(2, &[1, 0, 1, 0], "é".as_bytes()).is_none());
-        assert!(Table::of(1, &[1, 0], b"\xff").is_none());
+        assert!(IdTable::of(2, &[1, 0, 1, 0], "é".as_bytes()).is_none());
+        assert!(IdTable::of(1, &[1, 0], b"\xff").is_none());
     }
 }

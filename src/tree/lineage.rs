@@ -1,16 +1,16 @@
-//! Finds the root above a node when a late parent has to be checked for a cycle.
+//! Finds the root above a node, to check for a cycle when a parent is read after its child.
 //!
-//! A file may hold a long chain and then a million entries whose parents come late, each of which
-//! asks for the root of that chain. Shortcuts left along the way keep that near linear.
+//! A file may hold a long chain and then a million entries whose parents come late, and each of them
+//! needs the root of that chain. Shortcuts left on the way keep the total near linear.
 
 use super::{NONE, steps};
 use hashbrown::HashMap;
 
-/// A shortcut is left once in this many steps.
+/// Steps from one shortcut to the next.
 const STRIDE: u32 = 64;
 
-/// Ancestors already walked past: node → some ancestor of it. Links are only ever added at roots,
-/// so a shortcut stays true.
+/// Shortcuts: from a node to one of its ancestors. Links are only added at roots, so that a shortcut
+/// stays valid.
 #[derive(Default)]
 pub struct Lineage(HashMap<u32, u32>);
 

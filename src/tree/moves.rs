@@ -1,8 +1,8 @@
-//! The navigation log of a session, and the undo and redo stacks that follow from it (storage.md §4).
+//! The navigation log of a session, and the undo and redo stacks that follow from it (session-file.md §4).
 
 use super::{Node, steps};
 
-/// A place a session can stand at.
+/// A position of the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// Before the first entry.
@@ -19,7 +19,7 @@ impl From<Option<Node>> for Position {
 }
 
 impl Position {
-    /// `None` for a position that is gone.
+    /// The position; the outer `None` if it is gone.
     pub fn known(self) -> Option<Option<Node>> {
         match self {
             Position::Root => Some(None),
@@ -63,7 +63,7 @@ impl Cause {
         }
     }
 
-    /// What a record says; a cause unknown to this version is an ordinary move.
+    /// The cause that a leaf record names; a cause unknown to this version counts as `set_leaf`.
     pub fn parse(name: &str) -> Self {
         match name {
             "branch" => Cause::Branch,
@@ -78,15 +78,15 @@ impl Cause {
 /// One explicit move of the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// The leaf record or branch_summary that tells of it; its timestamp is the move's.
+    /// The leaf record or branch_summary that records the move; its timestamp is the move's.
     pub at: Node,
     pub from: Position,
     pub to: Position,
     pub cause: Cause,
 }
 
-/// Moves in file order. Those that other processes make after this one opened the session count for
-/// them, not for us: [`Moves::pause`] is on while their lines are read.
+/// Moves in file order. Moves that other processes make after this one opened the session are not part of
+/// it: [`Moves::pause`] is on while their lines are read.
 #[derive(Default)]
 pub struct Moves {
     pub(super) log: Vec<Move>,
@@ -110,11 +110,12 @@ impl Moves {
         &self.log
     }
 
-    /// While `paused`, moves are not taken in.
+    /// While `paused`, moves are not recorded.
     pub fn pause(&mut self, paused: bool) {
         self.paused = paused;
     }
 
+    /// Records a move and updates the stacks.
     pub(super) fn note(&mut self, made: Move) {
         if self.paused {
             return;
@@ -147,7 +148,7 @@ impl Moves {
     }
 }
 
-/// Each position is taken off once, however many moves there are.
+/// Pops until `last` is popped. Each position is popped once, so that all moves together are linear.
 fn pop_through(stack: &mut Vec<Position>, last: Position) {
     while let Some(position) = stack.pop() {
         steps::count(1);

@@ -1,12 +1,12 @@
-//! Counts the steps of whatever could take more than one per line, so that tests can prove that a file
-//! twice as long takes twice as many. Counts nothing outside tests.
+//! Counts the steps of loops that could take more than one per line, so that tests can show that a file
+//! twice as long takes twice as many. Outside tests it counts nothing.
 
 #[cfg(test)]
 thread_local! {
     static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// So many steps are made.
+/// Adds to the count.
 #[inline]
 pub fn count(steps: usize) {
     #[cfg(test)]
@@ -15,7 +15,7 @@ pub fn count(steps: usize) {
     let _not_counted = steps;
 }
 
-/// How many steps `work` makes on this thread.
+/// The number of steps that `work` takes on this thread.
 #[cfg(test)]
 pub fn of(work: impl FnOnce()) -> u64 {
     let before = STEPS.with(std::cell::Cell::get);

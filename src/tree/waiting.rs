@@ -1,37 +1,45 @@
-//! Nodes whose parent has not turned up, by the id they wait for.
+//! Nodes whose parent has not been read, by the id they wait for.
 //!
-//! A leaf record that waits hands on whatever waits for the record. A file may hold a long chain of
-//! records, each naming the next, so nodes that wait for the same id are one group: joining two groups
-//! moves the smaller one only.
+//! Nodes that wait for a leaf record wait for the same id as the record. A file may hold a long chain of
+//! records, each naming the next, so nodes that wait for the same id are one group, and joining two
+//! groups moves only the smaller one.
 
+use super::Node;
 use super::steps;
-use super::{Node, Waiting};
 use hashbrown::HashMap;
 
-/// All nodes that wait.
+/// A node whose parent is not in the tree yet.
+#[derive(Clone, Copy)]
+pub struct WaitingNode {
+    pub node: Node,
+    /// Its line in the file, from 1.
+    pub line: u64,
+}
+
+/// All waiting nodes.
 #[derive(Default)]
 pub struct Waiters {
     by_id: HashMap<Box<str>, u32>,
-    /// `None` once adopted, or joined to another one.
-    groups: Vec<Option<Group>>,
-    /// The group that each one was joined to; itself if it was not.
+    /// `None` after the group was adopted, or joined to another one.
+    groups: Vec<Option<WaitGroup>>,
+    /// The group that each group was joined to, or itself.
     joined: Vec<u32>,
-    /// Leaf records that wait, with a group that has been joined to theirs.
+    /// Waiting leaf records, each with its group or one that was joined to its group.
     records: HashMap<Node, u32>,
 }
 
 /// The nodes that wait for one id.
-struct Group {
+struct WaitGroup {
     awaited: Box<str>,
-    /// They name the id themselves.
-    direct: Vec<Waiting>,
-    /// They name a leaf record that waits for the id.
-    through: Vec<Waiting>,
+    /// Nodes whose parent has the id.
+    direct: Vec<WaitingNode>,
+    /// Nodes whose parent is a leaf record that waits for the id.
+    through: Vec<WaitingNode>,
 }
 
 impl Waiters {
-    /// Nodes that wait for the ids they name.
-    pub fn of(lists: Vec<(Box<str>, Vec<Waiting>)>) -> Self {
+    /// Lists of waiting nodes, each with the id that they wait for.
+    pub fn of(lists: Vec<(Box<str>, Vec<WaitingNode>)>) -> Self {
         let mut waiters = Self::default();
         for (id, list) in lists {
             for waiting in list {
@@ -52,13 +60,13 @@ impl Waiters {
     }
 
     /// The nodes that wait, by the id that each group of them waits for.
-    pub fn groups(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &Waiting>)> {
+    pub fn groups(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &WaitingNode>)> {
         let groups = self.groups.iter().flatten();
         groups.map(|group| (&*group.awaited, group.direct.iter().chain(&group.through)))
     }
 
-    /// Keeps a node until an entry with this id turns up.
-    pub fn wait(&mut self, id: &str, waiting: Waiting) {
+    /// Keeps a node until an entry with this id is read.
+    pub fn wait(&mut self, id: &str, waiting: WaitingNode) {
         let number = self.group_of(id);
         if let Some(group) = self.group_mut(number) {
             group.direct.push(waiting);
@@ -66,7 +74,7 @@ impl Waiters {
     }
 
     /// Keeps a node as long as `record` waits.
-    pub fn wait_with(&mut self, record: Node, waiting: Waiting) {
+    pub fn wait_with(&mut self, record: Node, waiting: WaitingNode) {
         if let Some(number) = self.group_of_record(record)
             && let Some(group) = self.group_mut(number)
         {
@@ -87,9 +95,9 @@ impl Waiters {
         }
     }
 
-    /// The leaf record `record` has turned up, its id is `id`, and it waits itself: whatever waited for
-    /// it now waits with it. Returns the nodes that name the record.
-    pub fn hand_on(&mut self, id: &str, record: Node) -> Vec<Waiting> {
+    /// For a new leaf record with this id that waits itself: the nodes that waited for `id` wait with the
+    /// record. Returns those whose parent is the record.
+    pub fn hand_on(&mut self, id: &str, record: Node) -> Vec<WaitingNode> {
         let Some(from) = self.by_id.get(id).copied() else {
             return Vec::new();
         };
@@ -123,7 +131,7 @@ impl Waiters {
     }
 
     /// Takes out the nodes that wait for this id.
-    pub fn adopt(&mut self, id: &str) -> Option<impl Iterator<Item = Waiting> + use<>> {
+    pub fn adopt(&mut self, id: &str) -> Option<impl Iterator<Item = WaitingNode> + use<>> {
         if self.by_id.is_empty() {
             return None;
         }
@@ -132,8 +140,8 @@ impl Waiters {
         Some(group.direct.into_iter().chain(group.through))
     }
 
-    /// A leaf record has been adopted.
-    pub fn has_been_adopted(&mut self, record: Node) {
+    /// A leaf record has found its position.
+    pub fn forget_record(&mut self, record: Node) {
         self.records.remove(&record);
     }
 
@@ -142,9 +150,9 @@ impl Waiters {
         if let Some(&number) = self.by_id.get(id) {
             return number;
         }
-        // There are fewer groups than nodes, whose numbers are of the same type.
-        let number = self.groups.len() as u32;
-        self.groups.push(Some(Group {
+        // There are fewer groups than nodes, whose numbers fit into 32 bits.
+        let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
+        self.groups.push(Some(WaitGroup {
             awaited: id.into(),
             direct: Vec::new(),
             through: Vec::new(),
@@ -156,7 +164,7 @@ impl Waiters {
 
     fn group_of_record(&mut self, record: Node) -> Option<u32> {
         let mut number = *self.records.get(&record)?;
-        // Every second link is shortened on the way: the next time it is half as far.
+        // Shortens every second link, so that the next walk has half the length.
         loop {
             steps::count(1);
             let next = self.joined_to(number);
@@ -180,11 +188,11 @@ impl Waiters {
         }
     }
 
-    fn group_mut(&mut self, number: u32) -> Option<&mut Group> {
+    fn group_mut(&mut self, number: u32) -> Option<&mut WaitGroup> {
         self.groups.get_mut(number as usize)?.as_mut()
     }
 
-    fn take_out(&mut self, number: u32) -> Option<Group> {
+    fn take_out(&mut self, number: u32) -> Option<WaitGroup> {
         self.groups.get_mut(number as usize)?.take()
     }
 }

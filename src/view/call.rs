@@ -1,39 +1,39 @@
-//! Calls of tools as rows show them: what was asked, and with a result what came of it.
+//! Tool calls as rows show them: the call and, for a tool result, its outcome.
 
-use super::line::Line;
+use super::line::PreviewLine;
 use super::prefix::Render;
 use super::preview::RowFacts;
-use crate::tools::{self, Access};
+use crate::tools::{self, FileAccess};
 use std::borrow::Cow;
 
-/// Characters of a call's summary at most.
+/// Longest summary of a call, in characters.
 pub const SUMMARY_CHARS: usize = 120;
-/// Characters of a result at most.
+/// Longest result, in characters.
 pub const RESULT_CHARS: usize = 80;
 
 /// A call in an assistant message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolCall<'a> {
-    /// By which its result names it; empty where absent.
+    /// The id by which its result names it; empty if absent.
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
-    /// What it does: one line, at most [`SUMMARY_CHARS`] characters; empty where nothing tells.
+    /// The call in one line of at most [`SUMMARY_CHARS`] characters; empty if its arguments say nothing.
     pub summary: Cow<'a, str>,
-    /// The files it changes if it succeeds; 0: it is no tool for that.
+    /// The number of files it changes if it succeeds; 0 for a tool that changes no files.
     pub changes: u32,
 }
 
 impl<'a> ToolCall<'a> {
-    /// `arguments` is raw JSON, damaged perhaps.
+    /// `arguments` is raw JSON and may be damaged.
     pub fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
-        let call = tools::Call::new(&name, arguments);
-        let mut summary = Line::of(SUMMARY_CHARS);
+        let call = tools::CallArguments::new(&name, arguments);
+        let mut summary = PreviewLine::of(SUMMARY_CHARS);
         if let Some(told) = call.summary() {
             summary.push_str(&told);
         }
         let changes = match call.access() {
-            Access::Change => u32::try_from(call.files().len()).unwrap_or(u32::MAX).max(1),
-            Access::Read | Access::None => 0,
+            FileAccess::Change => u32::try_from(call.files().len()).unwrap_or(u32::MAX).max(1),
+            FileAccess::Read | FileAccess::None => 0,
         };
         Self {
             id,
@@ -54,15 +54,14 @@ impl<'a> ToolCall<'a> {
 }
 
 impl RowFacts<'_> {
-    /// The call that a tool result answers, by what the result says itself: for one whose call is not
-    /// found.
+    /// The call as the tool result itself names it, for a result whose call is not found.
     pub fn own_call(&self) -> Option<ToolCall<'_>> {
         let name = self.tool_name.as_deref()?;
         Some(ToolCall::new(Cow::default(), name.into(), b""))
     }
 
-    /// The preview of a tool result: `<name> <summary> → <result>`. Where all does not fit, the summary
-    /// is cut, not the result.
+    /// The preview of a tool result: `<name> <summary> → <result>`. If it is too long, the summary is cut,
+    /// not the result.
     pub fn preview_of_result(
         &self,
         call: Option<&ToolCall<'_>>,
@@ -87,13 +86,13 @@ impl RowFacts<'_> {
                 tail.push_str(part);
             }
         }
-        let room = Line::LIMIT.saturating_sub(tail.chars().count() + 1);
-        let mut asked = Line::of(room);
+        let room = PreviewLine::LIMIT.saturating_sub(tail.chars().count() + 1);
+        let mut asked = PreviewLine::of(room);
         for part in call.iter().flat_map(|call| [&call.name, &call.summary]) {
             asked.push_str(part);
             asked.gap();
         }
-        let mut line = Line::default();
+        let mut line = PreviewLine::default();
         line.push_str(&asked.into_text());
         line.gap();
         line.push_str(&tail);

@@ -1,7 +1,7 @@
-//! [`RowFacts`] as bytes, for the cache (`log::extracts`).
+//! [`RowFacts`] as bytes, for the cache (`log::preview_cache`).
 //!
-//! What an extract says is of a stored line alone, and of what it was taken for, so it holds as long as
-//! the line stands and is taken for the same.
+//! The facts depend only on a stored line and the subject for which it was read, so they are valid as long
+//! as both stay the same.
 
 use super::call::ToolCall;
 use super::preview::{RowFacts, Subject};
@@ -9,7 +9,7 @@ use crate::bytes::Cursor;
 use crate::tree::Flags;
 use std::borrow::Cow;
 
-/// Which of the facts there are, as bits.
+/// The facts that are present, as bits.
 const TOOL_NAME: u8 = 1;
 const TOKENS: u8 = 1 << 1;
 const KIND: u8 = 1 << 2;
@@ -19,7 +19,7 @@ const TOOL_CALL_ID: u8 = 1 << 5;
 const CALLS: u8 = 1 << 6;
 
 impl RowFacts<'_> {
-    /// Appends them as bytes; they must have been read with an assistant's calls.
+    /// Appends the facts as bytes; they must have been read with an assistant's calls.
     pub fn push_extract(&self, subject: Subject, out: &mut Vec<u8>) {
         out.extend_from_slice(&taken_for(subject));
         let bit = |is: bool, bit| if is { bit } else { 0 };
@@ -48,7 +48,7 @@ impl RowFacts<'_> {
         }
     }
 
-    /// What these bytes say; `None` if they are no extract, or one of what was taken for something else.
+    /// Reads the facts; `None` if the bytes are no extract, or one for another subject.
     pub fn of_extract(bytes: &[u8], subject: Subject) -> Option<RowFacts<'_>> {
         let mut fields = Cursor::new(bytes);
         if fields.take(3)? != taken_for(subject) {
@@ -90,7 +90,7 @@ impl RowFacts<'_> {
     }
 }
 
-/// All of a subject that decides on what is read.
+/// The parts of a subject that determine which facts are read.
 fn taken_for(subject: Subject) -> [u8; 3] {
     let flag = |flag| u8::from(subject.flags.has(flag));
     let flags = flag(Flags::ERROR) | flag(Flags::ODD_TIMESTAMP) << 1;
@@ -98,8 +98,9 @@ fn taken_for(subject: Subject) -> [u8; 3] {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &str) {
-    // An extract too long for this is not kept.
-    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    // A text that is too long for 16 bits makes the extract too long to be kept.
+    let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(text.as_bytes());
 }
 

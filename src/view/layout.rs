@@ -1,11 +1,11 @@
-//! Which entries a view is about, in which order, and which of them its filter keeps.
+//! The entries of a view, their order, and which of them the filter keeps.
 //!
-//! Runs under the session's lock, so it takes nothing but numbers; texts are the
-//! [snapshot](super::snapshot)'s. What is visible in the end is decided in [`super::visible`].
+//! Runs under the session's lock, so it copies only numbers; the [snapshot](super::snapshot) copies texts.
+//! [`super::visible`] decides which entries are visible in the end.
 
 use super::preview::Subject;
 use crate::entry::{Kind, Role};
-use crate::tree::{FilePlace, Flags, Node, Tree};
+use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 
 /// Which entries are shown (`filter` of protocol.md §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,10 +28,10 @@ pub enum Order {
     ActiveFirst,
 }
 
-/// What a view is about.
+/// The scope of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// The only root; `None`: all roots of the tree.
+    /// The only root; with `None` all roots of the tree.
     pub root: Option<Node>,
     pub filter: Filter,
     pub order: Order,
@@ -46,7 +46,7 @@ pub struct Item {
     caller: u32,
     /// Whether the filter shows it.
     pub kept: bool,
-    /// Whether it is the leaf or stands above it.
+    /// Whether it is the leaf or an ancestor of the leaf.
     pub on_active_path: bool,
 }
 
@@ -59,11 +59,11 @@ impl Item {
 
 const NONE: u32 = u32::MAX;
 
-/// An assistant message, whose calls the tool results below it answer.
+/// An assistant message whose calls may be answered by tool results below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     pub node: Node,
-    /// The next one above it.
+    /// The next assistant message above it.
     above: u32,
     offset: u64,
     len: u32,
@@ -78,7 +78,7 @@ impl Caller {
         }
     }
 
-    /// To read its calls by.
+    /// The subject for reading its calls.
     pub fn subject(&self) -> Subject {
         Subject {
             kind: Kind::Message,
@@ -89,9 +89,8 @@ impl Caller {
     }
 }
 
-/// Assistant messages above a tool result among which its call is looked for, nearest first. Models
-/// are given results right behind their calls; a result whose call is further away, or missing, must
-/// not cost the whole path above it.
+/// Most assistant messages above a tool result that are searched for its call, nearest first. Results come
+/// right after their calls; a missing or distant call must not cost a walk of the whole path.
 const REACH: usize = 32;
 
 /// All entries in scope, in depth-first pre-order; an *item* is an index into it.
@@ -100,12 +99,12 @@ pub struct Outline {
     items: Vec<Item>,
     callers: Vec<Caller>,
     leaf: Option<usize>,
-    /// Of the tree it was made of.
+    /// The number of nodes of the tree it was built from.
     node_count: usize,
 }
 
 impl Outline {
-    /// What it takes in memory, in bytes.
+    /// Bytes of memory that it uses.
     pub fn bytes(&self) -> usize {
         self.items.capacity() * size_of::<Item>()
     }
@@ -146,8 +145,7 @@ impl Outline {
         let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
         while let Some((mut node, mut parent)) = open.pop() {
             loop {
-                // Items are no more than nodes, whose numbers are 32 bits wide.
-                let item = items.len() as u32;
+                let item = number32(items.len());
                 let is_leaf = Some(node) == leaf;
                 if is_leaf {
                     leaf_item = Some(item as usize);
@@ -180,15 +178,15 @@ impl Outline {
         }
     }
 
-    /// Takes in what has been appended since, if that is a chain below the leaf, which was its last item
-    /// and now is the end of that chain: so it is while a conversation goes on. False, and nothing is
-    /// changed, if more than that has happened to the tree, which must be the same one. `scope` is what
-    /// it was made with.
+    /// Adds the entries appended since, if they are a chain below the leaf, the leaf was the last item, and
+    /// the end of the chain is the leaf. This is the usual case during a conversation. Returns false and
+    /// changes nothing if the tree, which must be the same one, has changed in any other way. `scope` must
+    /// be the one of [`Outline::new`].
     pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;
         };
-        // Labels are given to entries that have long been there.
+        // A label concerns an older entry.
         if self.leaf != Some(at) || scope.filter == Filter::LabeledOnly {
             return false;
         }
@@ -213,7 +211,7 @@ impl Outline {
             caller = push_caller(&mut self.callers, tree, node, caller);
             self.items.push(Item {
                 node,
-                parent: self.items.len() as u32 - 1,
+                parent: number32(self.items.len() - 1),
                 caller,
                 kept: keeps(scope.filter, tree, node, node == above),
                 on_active_path: true,
@@ -228,14 +226,13 @@ impl Outline {
         &self.items
     }
 
-    /// The items the filter keeps: what a query is asked about.
+    /// The items that the filter keeps, which a query searches.
     pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
         let items = self.items.iter().enumerate();
         items.filter(|(_, item)| item.kept).map(|(at, _)| at)
     }
 
-    /// The assistant messages at and above an item among which the call of a tool result is looked for,
-    /// the nearest first.
+    /// The assistant messages at and above an item that may have the call of a tool result, nearest first.
     pub fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
         let nearest = self.items.get(item).map_or(NONE, |item| item.caller);
         let caller = |at: u32| self.callers.get(at as usize);
@@ -253,7 +250,7 @@ impl Outline {
     }
 }
 
-/// Adds `node` if it is an assistant message; the nearest caller at or above it.
+/// Adds `node` if it is an assistant message; returns the nearest caller at or above it.
 fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -> u32 {
     if tree.role(node) != Role::Assistant {
         return above;
@@ -266,11 +263,10 @@ fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -
         len,
         flags: tree.flags(node),
     });
-    // No more than nodes, whose numbers are 32 bits wide.
-    callers.len() as u32 - 1
+    number32(callers.len() - 1)
 }
 
-/// Adds those above the root of a scope, within reach; the nearest of them.
+/// Adds the callers above the root of a scope, within reach; returns the nearest.
 fn push_callers_above(callers: &mut Vec<Caller>, tree: &Tree, root: Node) -> u32 {
     let above = tree.ancestors(tree.parent(root));
     let assistants = above.filter(|node| tree.role(*node) == Role::Assistant);

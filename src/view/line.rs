@@ -1,32 +1,32 @@
-//! One line of text out of stored JSON, cut at a number of characters.
+//! One line of text from stored JSON, cut to a number of characters.
 
 use crate::json;
 
-/// Text on one line: control characters removed, white space folded to single spaces, none at
-/// either end, and no more than [`Line::LIMIT`] characters, or fewer.
+/// Text on one line: without control characters, with white space folded to single spaces and none at the
+/// ends, and with at most [`PreviewLine::LIMIT`] characters.
 #[derive(Debug, Clone)]
-pub struct Line {
-    /// Characters at most.
+pub struct PreviewLine {
+    /// Most characters.
     limit: usize,
-    /// In UTF-8.
+    /// The text in UTF-8.
     text: Vec<u8>,
-    /// Characters in `text`; one more where the last one would be white space.
+    /// The number of characters in `text`, plus one if white space follows the last one.
     length: usize,
-    /// White space stands between `text` and what comes next.
+    /// Whether white space separates `text` from the next character.
     gap: bool,
 }
 
-impl Default for Line {
+impl Default for PreviewLine {
     fn default() -> Self {
         Self::of(Self::LIMIT)
     }
 }
 
-impl Line {
+impl PreviewLine {
     /// Characters (Unicode scalar values).
     pub const LIMIT: usize = 200;
 
-    /// An empty one, for at most so many characters.
+    /// An empty line of at most `limit` characters.
     pub const fn of(limit: usize) -> Self {
         Self {
             limit,
@@ -40,7 +40,7 @@ impl Line {
         self.text.is_empty()
     }
 
-    /// Whether nothing that comes could change it.
+    /// Whether further text cannot change the line.
     pub fn is_full(&self) -> bool {
         self.length >= self.limit
     }
@@ -49,13 +49,13 @@ impl Line {
         String::from_utf8(self.text).unwrap_or_default()
     }
 
-    /// What comes next is a word of its own.
+    /// Starts a new word.
     pub fn gap(&mut self) {
         self.gap = true;
     }
 
-    /// Appends another line, `between` before it if both say something.
-    pub fn join(&mut self, between: char, other: &Line) {
+    /// Appends another line, with `between` before it if both have text.
+    pub fn join(&mut self, between: char, other: &PreviewLine) {
         if !self.is_empty() && !other.is_empty() {
             self.push(between);
         }
@@ -92,13 +92,13 @@ impl Line {
         }
     }
 
-    /// Appends what a string literal says; `cut` if its end is missing, and then without what may be
-    /// a character in pieces there.
+    /// Appends the text of a string literal. With `cut` its end is missing; then a character that may be
+    /// incomplete there is left out.
     pub fn push_literal(&mut self, raw: &[u8], cut: bool) {
         self.push_inside(raw.strip_prefix(b"\"").unwrap_or_default(), cut);
     }
 
-    /// Appends what is left of a string literal, as [`push_literal`](Self::push_literal) does.
+    /// Appends the rest of a string literal, as [`push_literal`](Self::push_literal) does.
     pub fn push_inside(&mut self, mut rest: &[u8], cut: bool) {
         while !self.is_full() {
             rest = self.push_plain(rest);
@@ -116,7 +116,7 @@ impl Line {
         }
     }
 
-    /// Appends, as far as it goes, text that needs neither decoding nor folding. Returns what follows.
+    /// Appends text up to the first byte that needs decoding or folding; returns the rest.
     fn push_plain<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
         let spaced = self.gap && !self.is_empty();
         let room = self.limit.saturating_sub(self.length + usize::from(spaced));
@@ -137,7 +137,7 @@ impl Line {
     #[inline]
     fn extend(&mut self, utf8: &[u8]) {
         if self.text.capacity() == 0 {
-            // Most lines come to be full.
+            // Most lines become full.
             self.text.reserve(self.limit + utf8.len());
         }
         self.text.extend_from_slice(utf8);

@@ -1,19 +1,19 @@
-//! The tree as clients look at it: `get_tree` (protocol.md §6).
+//! The tree as rows for clients: `get_tree` (protocol.md §6).
 //!
-//! Owns filters, order, query, fold, depth, the drawn guides, paging arithmetic, previews, and the
-//! two shapes in which the tree goes out. Pure: it reads neither the file nor the clock, and knows
-//! neither parameters nor cursors. Nothing recurses; only [`Outline::new`] and [`Snapshot::take`]
-//! look at the [`Tree`](crate::tree::Tree), so only they need the session's lock.
+//! Owns filters, order, query, fold, depth, the drawn guides, paging, previews, and the two output formats.
+//! Pure: it reads neither the file nor the clock, and knows neither parameters nor cursors. Nothing
+//! recurses. Only [`Outline::new`] and [`Snapshot::take`] read the [`Tree`](crate::tree::Tree), so only
+//! they need the session's lock.
 //!
-//! In the order of a request:
+//! The steps of a request:
 //!
 //! 1. [`Outline::new`]: all entries in scope, in pre-order (lock).
-//! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then without it look into the text
-//!    of each ([`crate::search`]).
-//! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: which of them are served.
+//! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then a search in the text of each
+//! ([`crate::search`], without the lock).
+//! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: the rows of the page.
 //! 4. Without a query: [`Snapshot::take`] of [`Visible::items_of`] (the same lock as 1).
 //! 5. [`Visible::served`]: for each row read [`RowFacts`], and for a tool result its [`ToolCall`] from
-//!    [`Outline::callers`], then [`Served::push_json`]; or [`nested::push_json`].
+//! [`Outline::callers`], then [`Served::push_json`]; or [`nested::push_json`].
 
 mod call;
 mod extract;

@@ -5,12 +5,12 @@ use super::row::push_label;
 use super::snapshot::Snapshot;
 use super::visible::Visible;
 
-/// Deepest depth that is nested unasked, counted from 0 at the visible roots.
+/// Deepest depth that is nested by default, counted from 0 at the visible roots.
 pub const DEPTH: u64 = 256;
-/// Deepest depth that is nested at all, if `maxDepth` asks for it.
+/// Deepest depth that `maxDepth` may ask for.
 pub const MAX_DEPTH: u64 = 10_000;
 
-/// The visible tree is deeper than may be nested.
+/// The visible tree is too deep to be nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooDeep {
     /// Depth of the deepest row.
@@ -31,7 +31,7 @@ impl std::fmt::Display for TooDeep {
 
 impl std::error::Error for TooDeep {}
 
-/// Whether `visible` may be nested; to be asked before bodies are read.
+/// Checks that `visible` may be nested; to be called before bodies are read.
 pub fn check_depth(visible: &Visible, max_depth: Option<u64>) -> Result<(), TooDeep> {
     let depth = visible.rows().iter().map(|row| u64::from(row.depth)).max();
     let depth = depth.unwrap_or_default();
@@ -43,10 +43,10 @@ pub fn check_depth(visible: &Visible, max_depth: Option<u64>) -> Result<(), TooD
     }
 }
 
-/// Appends the array `nodes` of `{entry, children, label?, labelTimestamp?}`, all rows.
+/// Appends the array `nodes` of `{entry, children, label?, labelTimestamp?}` with all rows.
 ///
-/// `push_entry` appends the stored entry of an item, as one line of JSON; its error ends the walk.
-/// `snapshot` must hold the items of all rows.
+/// `push_entry` appends the stored entry of an item as one line of JSON; its error ends the walk.
+/// `snapshot` must have the items of all rows.
 pub fn push_json<E>(
     out: &mut Vec<u8>,
     visible: &Visible,

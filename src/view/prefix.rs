@@ -1,7 +1,7 @@
 //! The guides drawn before a row (`render`, `prefix` of protocol.md §6).
 //!
-//! Three columns for each step of indent. The first row of a branch carries the connector, and
-//! what continues it without branching stands below it:
+//! Three columns for each step of indent. The first row of a branch has the connector; the rows that
+//! continue the branch are below it:
 //!
 //! ```text
 //! a
@@ -12,22 +12,22 @@
 //! └─ f
 //! ```
 //!
-//! A row knows its own guides, so a page costs nothing but its rows, however deep they are.
+//! Each row has its guides, so that a page costs only its own rows, at any depth.
 
 use super::visible::Row;
 
-/// With which characters guides are drawn.
+/// The characters of guides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Render {
     Unicode,
     Ascii,
 }
 
-/// Steps drawn at most: 63 columns, and one for the mark of deeper ones.
+/// Most steps drawn: 63 columns, and one for the mark of deeper rows.
 const MAX_STEPS: u32 = 21;
 const DEEPER: &str = "…";
 
-struct Pieces {
+struct GuidePieces {
     fork: &'static str,
     last: &'static str,
     line: &'static str,
@@ -35,15 +35,15 @@ struct Pieces {
 }
 
 impl Render {
-    const fn pieces(self) -> Pieces {
+    const fn pieces(self) -> GuidePieces {
         match self {
-            Render::Unicode => Pieces {
+            Render::Unicode => GuidePieces {
                 fork: "├─ ",
                 last: "└─ ",
                 line: "│  ",
                 gap: "   ",
             },
-            Render::Ascii => Pieces {
+            Render::Ascii => GuidePieces {
                 fork: "|- ",
                 last: "`- ",
                 line: "|  ",

@@ -1,11 +1,11 @@
-//! What a row shows of an entry's body: preview, calls of tools, tokens.
+//! The facts of an entry's body that a row shows: preview, tool calls, tokens.
 //!
-//! Reads no further into a stored line than the answer needs, so that the head of a 20 MB body is
-//! enough; where it is not, the caller is asked for the whole line. What comes after that point is
-//! not seen, a second member of the same name for instance. Damaged lines show what can be read.
+//! Reads a stored line only as far as needed, so that the head of a 20 MB body is enough. If the head is
+//! not enough, the caller reads the whole line. Text after that point is not seen, for instance a second
+//! member of the same name. Damaged lines show the part that can be read.
 
 use super::call::{RESULT_CHARS, ToolCall};
-use super::line::Line;
+use super::line::PreviewLine;
 use super::result::{self, Which};
 use super::snapshot::Entry;
 use crate::entry::{Kind, Role};
@@ -14,24 +14,24 @@ use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
 use crate::tree::Flags;
 use std::borrow::Cow;
 
-/// Bytes of a stored line worth reading first.
+/// Bytes of a stored line to read first.
 pub const FIRST_READ: usize = 4096;
 
-/// Characters of a preview at most.
-pub const PREVIEW_CHARS: usize = Line::LIMIT;
+/// Longest preview, in characters.
+pub const PREVIEW_CHARS: usize = PreviewLine::LIMIT;
 
-/// What to read a body for.
+/// What is known of an entry before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subject {
     pub kind: Kind,
     pub role: Role,
     pub flags: Flags,
-    /// Whether an assistant's calls are asked for, as their results do.
+    /// Whether to read an assistant's calls, for the rows of their results.
     pub calls: bool,
 }
 
 impl Entry<'_> {
-    /// What a row needs of the body.
+    /// The subject for a row of this entry.
     pub fn subject(&self) -> Subject {
         Subject {
             kind: self.kind,
@@ -42,43 +42,43 @@ impl Entry<'_> {
     }
 }
 
-/// What rows need of an entry's body; borrowed where it stands there as it reads.
+/// The facts of an entry's body that rows need; borrowed from the body where possible.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowFacts<'a> {
-    /// One line, at most [`PREVIEW_CHARS`] characters, without control characters. Of a tool result:
-    /// what came, at most [`RESULT_CHARS`].
+    /// One line of at most [`PREVIEW_CHARS`] characters without control characters. For a tool result: its
+    /// outcome, at most [`RESULT_CHARS`] characters.
     pub preview: Cow<'a, str>,
-    /// Of a tool result.
+    /// For a tool result.
     pub tool_name: Option<Cow<'a, str>>,
-    /// Of a tool result: the call it answers.
+    /// For a tool result: the id of the call it answers.
     pub tool_call_id: Option<Cow<'a, str>>,
-    /// An assistant's calls, if asked for.
+    /// For an assistant, if requested: its calls.
     pub calls: Vec<ToolCall<'a>>,
-    /// Of a compaction: `tokensBefore`.
+    /// For a compaction: `tokensBefore`.
     pub tokens: Option<u64>,
-    /// The `type`, where it is none this program knows.
+    /// The `type`, if it is unknown to this program.
     pub kind: Option<Cow<'a, str>>,
-    /// The role, where it is none this program knows.
+    /// The role, if it is unknown to this program.
     pub role: Option<Cow<'a, str>>,
-    /// As stored, where it is not in the form this program writes.
+    /// The stored text, if it has another form than this program writes.
     pub timestamp: Option<Cow<'a, str>>,
 }
 
 impl<'a> RowFacts<'a> {
-    /// From the head of a stored line; `None` if it does not suffice.
+    /// Reads the head of a stored line; `None` if the head is not enough.
     pub fn of_head(head: &'a [u8], subject: Subject) -> Option<Self> {
-        let mut walk = Walk::new(head, subject);
+        let mut walk = PreviewWalk::new(head, subject);
         match walk.entry() {
-            Ok(()) | Err(Stop::Settled) => Some(walk.into_facts()),
-            Err(Stop::Malformed) => None,
+            Ok(()) | Err(PreviewStop::Settled) => Some(walk.into_facts()),
+            Err(PreviewStop::Malformed) => None,
         }
     }
 
-    /// From a whole stored line.
+    /// Reads a whole stored line.
     pub fn of_line(line: &'a [u8], subject: Subject) -> Self {
-        let mut walk = Walk::new(line, subject);
-        // What was read before the damage is all there is.
-        let (Ok(()) | Err(Stop::Settled | Stop::Malformed)) = walk.entry();
+        let mut walk = PreviewWalk::new(line, subject);
+        // Of a damaged line the part before the damage counts.
+        let (Ok(()) | Err(PreviewStop::Settled | PreviewStop::Malformed)) = walk.entry();
         walk.into_facts()
     }
 }
@@ -99,58 +99,58 @@ impl RowFacts<'_> {
     }
 }
 
-/// Why a walk ends before the end of the line.
+/// Why a walk stops before the end of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    /// All that was asked for is known.
+enum PreviewStop {
+    /// All requested facts are known.
     Settled,
-    /// The text is no JSON from here on, or ends here.
+    /// The text from here on is not JSON, or ends here.
     Malformed,
 }
 
-impl From<Malformed> for Stop {
+impl From<Malformed> for PreviewStop {
     fn from(_: Malformed) -> Self {
-        Stop::Malformed
+        PreviewStop::Malformed
     }
 }
 
-struct Walk<'a> {
+struct PreviewWalk<'a> {
     text: &'a [u8],
     subject: Subject,
     facts: RowFacts<'a>,
-    /// What is said: text, a summary, a command, a name.
-    said: Line,
-    /// Where several members are shown together: the second and the third.
-    more: [Line; 2],
-    /// Of an assistant: its calls, shown if it says nothing.
-    calls: Line,
-    /// Of an assistant that failed: why, shown if it says nothing.
-    error: Line,
+    /// The text: of a message, a summary, a command or a name.
+    said: PreviewLine,
+    /// The second and the third text, for entries that show several members.
+    more: [PreviewLine; 2],
+    /// For an assistant: its calls, shown if it has no text.
+    calls: PreviewLine,
+    /// For an assistant that failed: the error, shown if it has no text.
+    error: PreviewLine,
     content_passed: bool,
     error_passed: bool,
-    /// Of a tool result.
+    /// For a tool result.
     has_image: bool,
-    /// Everything that makes the preview has been passed.
+    /// Whether all members that make up the preview were read.
     preview_passed: bool,
 }
 
 /// One block of a content.
 #[derive(Default)]
-struct Block<'a> {
+struct PreviewBlock<'a> {
     kind: Option<Cow<'a, str>>,
     id: Option<Cow<'a, str>>,
     name: Option<Cow<'a, str>>,
-    /// Raw; its end may be missing.
+    /// Raw JSON; its end may be missing.
     arguments: &'a [u8],
 }
 
-/// Bytes within which the end of a string is looked for before it is said.
+/// Bytes within which the end of a string is searched before the string is decoded.
 const NEAR: usize = 256;
 const IMAGE: &str = "[image]";
-/// A context_edit that takes its target out.
+/// The preview of a context_edit that leaves its target out.
 const LEFT_OUT: &str = "[left out]";
 
-/// The members that make the preview of an entry.
+/// The members that make up the preview of an entry.
 const fn shown(kind: Kind) -> &'static [&'static [u8]] {
     match kind {
         Kind::Message => &[b"message"],
@@ -167,19 +167,19 @@ const fn shown(kind: Kind) -> &'static [&'static [u8]] {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PreviewWalk<'a> {
     fn new(text: &'a [u8], subject: Subject) -> Self {
         Self {
             text,
             subject,
             facts: RowFacts::default(),
             said: match subject.role {
-                Role::ToolResult => Line::of(RESULT_CHARS),
-                _ => Line::default(),
+                Role::ToolResult => PreviewLine::of(RESULT_CHARS),
+                _ => PreviewLine::default(),
             },
             more: Default::default(),
-            calls: Line::default(),
-            error: Line::default(),
+            calls: PreviewLine::default(),
+            error: PreviewLine::default(),
             content_passed: false,
             error_passed: false,
             has_image: false,
@@ -209,8 +209,8 @@ impl<'a> Walk<'a> {
         self.facts
     }
 
-    /// Ends the walk once nothing that follows could change what was asked for.
-    fn settle(&self) -> Result<(), Stop> {
+    /// Stops the walk if no later text could change the requested facts.
+    fn settle(&self) -> Result<(), PreviewStop> {
         let Subject {
             kind,
             role,
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
             calls,
         } = self.subject;
         let only_calls = flags.has(Flags::SILENT);
-        // A later line of a result may tell more.
+        // A later line of a result may be more informative.
         let is_said = self.said.is_full() && role != Role::ToolResult;
         let preview = self.preview_passed || is_said || (only_calls && self.calls.is_full());
         let timestamp = !flags.has(Flags::ODD_TIMESTAMP) || self.facts.timestamp.is_some();
@@ -233,13 +233,13 @@ impl<'a> Walk<'a> {
             _ => true,
         };
         if preview && timestamp && rest {
-            Err(Stop::Settled)
+            Err(PreviewStop::Settled)
         } else {
             Ok(())
         }
     }
 
-    fn entry(&mut self) -> Result<(), Stop> {
+    fn entry(&mut self) -> Result<(), PreviewStop> {
         let shown = shown(self.subject.kind);
         let mut passed = 0;
         let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
@@ -253,7 +253,7 @@ impl<'a> Walk<'a> {
                     let end = json::skip_value(self.text, at)?;
                     if end == self.text.len() {
                         // More digits may follow.
-                        return Err(Stop::Malformed);
+                        return Err(PreviewStop::Malformed);
                     }
                     self.facts.tokens = whole(self.raw(at..end));
                 }
@@ -274,8 +274,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// One of the members that make the preview; the position after it.
-    fn shown_member(&mut self, part: usize, at: usize) -> Result<usize, Stop> {
+    /// Reads a member of the preview; returns the position after it.
+    fn shown_member(&mut self, part: usize, at: usize) -> Result<usize, PreviewStop> {
         match (self.subject.kind, part) {
             (Kind::Message, _) => self.message(at),
             (Kind::CustomMessage, _) => self.content(at),
@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn replacement(&mut self, at: usize) -> Result<usize, Stop> {
+    fn replacement(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.text.get(at) != Some(&b'{') {
             self.said.push_str(LEFT_OUT);
             return Ok(json::skip_value(self.text, at)?);
@@ -309,7 +309,7 @@ impl<'a> Walk<'a> {
         Ok(members.end())
     }
 
-    fn message(&mut self, at: usize) -> Result<usize, Stop> {
+    fn message(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.text.get(at) != Some(&b'{') {
             return Ok(json::skip_value(self.text, at)?);
         }
@@ -352,8 +352,8 @@ impl<'a> Walk<'a> {
         Ok(members.end())
     }
 
-    /// Text, or an array of blocks; the position after it.
-    fn content(&mut self, at: usize) -> Result<usize, Stop> {
+    /// Reads text, or an array of blocks; returns the position after it.
+    fn content(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.text.get(at) != Some(&b'[') {
             return self.say(at);
         }
@@ -369,11 +369,11 @@ impl<'a> Walk<'a> {
         Ok(blocks.end())
     }
 
-    fn block(&mut self, at: usize) -> Result<usize, Stop> {
-        let mut block = Block::default();
+    fn block(&mut self, at: usize) -> Result<usize, PreviewStop> {
+        let mut block = PreviewBlock::default();
         let end = self.block_members(at, &mut block);
         if block.kind.as_deref() == Some("toolCall") {
-            // Of a damaged one, as much as there is.
+            // Of a damaged block the part before the damage counts.
             self.call(block);
         }
         let end = end?;
@@ -381,8 +381,12 @@ impl<'a> Walk<'a> {
         Ok(end)
     }
 
-    fn block_members(&mut self, at: usize, block: &mut Block<'a>) -> Result<usize, Stop> {
-        // A value that came before it was known what it is.
+    fn block_members(
+        &mut self,
+        at: usize,
+        block: &mut PreviewBlock<'a>,
+    ) -> Result<usize, PreviewStop> {
+        // A value that came before the member that gives its meaning.
         let mut text_at = None;
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
@@ -414,8 +418,8 @@ impl<'a> Walk<'a> {
         Ok(members.end())
     }
 
-    /// `read src/lib.rs`, behind the calls before it.
-    fn call(&mut self, block: Block<'a>) {
+    /// Appends a call, for instance `read src/lib.rs`, after the calls before it.
+    fn call(&mut self, block: PreviewBlock<'a>) {
         let Some(name) = block.name else { return };
         let is_shown = self.said.is_empty() && !self.calls.is_full();
         if !is_shown && !self.subject.calls {
@@ -435,8 +439,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Part of a tool result: the line that tells most of it, if any does.
-    fn tell(&mut self, at: usize) -> Result<usize, Stop> {
+    /// Reads a part of a tool result: its most informative line, if it has one.
+    fn tell(&mut self, at: usize) -> Result<usize, PreviewStop> {
         let end = json::skip_value(self.text, at);
         let raw = self.raw_or_rest(at, &end);
         let which = match self.subject.flags.has(Flags::ERROR) {
@@ -448,24 +452,24 @@ impl<'a> Walk<'a> {
         if let Some(line) = line
             && (which == Which::Last || self.said.is_empty())
         {
-            self.said = Line::of(RESULT_CHARS);
+            self.said = PreviewLine::of(RESULT_CHARS);
             self.said.push_inside(line, false);
             self.preview_passed |= which == Which::First;
             self.settle()?;
         }
         if end.is_err() && self.said.is_empty() {
-            // Of a damaged line, as much as there is.
+            // Of a damaged line the part before the damage counts.
             self.said.push_inside(inside, true);
         }
         Ok(end?)
     }
 
-    /// Says a string; any other value says nothing. The position after it.
-    fn say(&mut self, at: usize) -> Result<usize, Stop> {
+    /// Appends the text of a string; other values add nothing. Returns the position after the value.
+    fn say(&mut self, at: usize) -> Result<usize, PreviewStop> {
         if self.subject.role == Role::ToolResult {
             return self.tell(at);
         }
-        // A long string is seldom needed to its end, so its end is not looked for first.
+        // A long string is seldom needed to its end, so its end is not searched first.
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
             let before = self.said.clone();
@@ -484,26 +488,25 @@ impl<'a> Walk<'a> {
         Ok(end?)
     }
 
-    /// What a string literal says that is worth a row: all of it, save the line that opens every
-    /// summary of a branch.
+    /// Appends the text of a string literal, without the line that opens every summary of a branch.
     fn inside(&self, raw: &'a [u8]) -> &'a [u8] {
         let text = raw.strip_prefix(b"\"").unwrap_or_default();
         if self.subject.kind != Kind::BranchSummary {
             return text;
         }
-        // Neither has a character that JSON escapes.
+        // Neither line has a character that JSON escapes.
         let known = [PREAMBLE, MERGE_PREAMBLE].into_iter();
         let mut rests = known.filter_map(|line| text.strip_prefix(line.as_bytes()));
         rests.next().unwrap_or(text)
     }
 
     /// A string that is needed whole; `None` for any other value.
-    fn string(&self, at: usize) -> Result<Option<Cow<'a, str>>, Stop> {
+    fn string(&self, at: usize) -> Result<Option<Cow<'a, str>>, PreviewStop> {
         let end = json::skip_value(self.text, at)?;
         Ok(json::string(self.raw(at..end)))
     }
 
-    /// The value at `at`, or of one that was not read whole as much as there is.
+    /// The value at `at`; of a value that was not read whole, the part that was read.
     fn raw_or_rest(&self, at: usize, end: &Result<usize, Malformed>) -> &'a [u8] {
         self.raw(at..*end.as_ref().unwrap_or(&self.text.len()))
     }
@@ -513,13 +516,13 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A number that is whole and not negative, however it is written.
+/// A whole number that is not negative, in any notation.
 fn whole(raw: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(raw).ok()?;
     text.parse().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         let is_whole = (0.0..=MAX_EXACT).contains(&number) && number.fract() == 0.0;
-        is_whole.then_some(number as u64)
+        is_whole.then(|| json::saturated(number))
     })
 }
 

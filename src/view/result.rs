@@ -1,17 +1,17 @@
-//! The line of a tool result that tells most of it: the last one, where it failed the first. A line
-//! counts if it has a letter or a digit.
+//! The most informative line of a tool result: the last one, or the first one of a failed result. Only
+//! lines with a letter or a digit count.
 
 use crate::json;
 
-/// Which line is looked for.
+/// The line to look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     First,
     Last,
 }
 
-/// The line, as it stands in what is inside of a string literal; `None` if no line counts. Where the
-/// literal's end is missing, the first line must have its own.
+/// The line as written inside the string literal; `None` if no line counts. If the end of the literal is
+/// missing, the first line must be complete.
 pub fn telling_line(inside: &[u8], is_cut: bool, which: Which) -> Option<&[u8]> {
     let mut found = None;
     let mut rest = inside;
@@ -31,7 +31,7 @@ pub fn telling_line(inside: &[u8], is_cut: bool, which: Which) -> Option<&[u8]> 
     }
 }
 
-/// The text before the next line break, and what stands behind it, if there is one.
+/// The text before the next line break, and the text after it, if there is one.
 fn next_line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let escapes = |at: usize| {
         let found = memchr::memchr(b'\\', text.get(at..)?)?;
@@ -88,7 +88,7 @@ mod tests {
         check(r"\n--\none\ntwo\n\n---\n", "one", "two");
         check(r"10%\r20%\r\n", "10%", "20%");
         check(r"\u000aone\u000d\u2514 é", "one", r"\u2514 é");
-        // An escape's own letter is none; an escaped backslash escapes nothing.
+        // The letter of an escape does not count; an escaped backslash escapes nothing.
         check(r"\t\b\f\n\\n", r"\\n", r"\\n");
         check(r"a\\\nb", r"a\\", "b");
         check(r"\u001b\n\u0061", r"\u0061", r"\u0061");

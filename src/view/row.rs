@@ -1,4 +1,4 @@
-//! Flat rows as they go out (protocol.md §6), written straight as JSON.
+//! Flat rows of the answer (protocol.md §6), written directly as JSON.
 
 use super::call::ToolCall;
 use super::prefix::{self, Render};
@@ -12,7 +12,7 @@ use crate::timestamp;
 use crate::tree::Flags;
 use std::ops::Range;
 
-/// A row with what it needs of the tree.
+/// A row with the facts it needs from the tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Served<'a> {
     pub row: &'a Row,
@@ -22,7 +22,7 @@ pub struct Served<'a> {
 }
 
 impl Visible {
-    /// The rows of a page. `snapshot` must hold [`Visible::items_of`] of it; rows it does not hold
+    /// The rows of a page. `snapshot` must have [`Visible::items_of`] the page; rows that it does not have
     /// are left out.
     pub fn served<'a>(
         &'a self,
@@ -47,8 +47,8 @@ impl Visible {
 }
 
 impl Served<'_> {
-    /// Appends the row as one JSON object, members in the order of protocol.md §6. `call` is what a
-    /// tool result answers, `found` where a query found the entry.
+    /// Appends the row as one JSON object, with its members in the order of protocol.md §6. `call` is the
+    /// call that a tool result answers, `found` the place where a query found the entry.
     pub fn push_json(
         &self,
         out: &mut Vec<u8>,
@@ -131,7 +131,7 @@ impl Served<'_> {
     }
 }
 
-/// `,"toolCall":{"name":…,"summary":…}`, the summary as far as there is one.
+/// `,"toolCall":{"name":…,"summary":…}`; the summary if there is one.
 fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>) {
     out.extend_from_slice(b",\"toolCall\":{\"name\":");
     push_string(out, &call.name);
@@ -157,7 +157,7 @@ fn push_match(out: &mut Vec<u8>, found: &Excerpt) {
     out.extend_from_slice(b"]}");
 }
 
-/// `,"label":…,"labelTimestamp":…`, as far as there are any.
+/// `,"label":…,"labelTimestamp":…`, if there are any.
 pub(super) fn push_label(out: &mut Vec<u8>, entry: &Entry<'_>) {
     if let Some(label) = entry.label {
         out.extend_from_slice(b",\"label\":");

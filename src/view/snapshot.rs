@@ -1,13 +1,13 @@
-//! What rows need of the tree, copied under the lock so that nothing later needs it.
+//! The facts that rows need from the tree, copied under the lock.
 
 use super::layout::Outline;
 use crate::entry::{Kind, Role};
 use crate::timestamp::Millis;
-use crate::tree::{FilePlace, Flags, Node, Tree};
+use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 use hashbrown::HashMap;
 use std::ops::Range;
 
-/// What a row needs of one entry, its body aside.
+/// The facts that a row needs of one entry, besides its body.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub node: Node,
@@ -15,11 +15,11 @@ pub struct Entry<'a> {
     pub kind: Kind,
     pub role: Role,
     pub flags: Flags,
-    /// Unix milliseconds; `None` where the stored text names no instant.
+    /// Unix milliseconds; `None` if the stored text names no instant.
     pub timestamp: Option<Millis>,
     pub place: FilePlace,
     pub label: Option<&'a str>,
-    /// When the label was given, in Unix milliseconds.
+    /// The time of the label, in Unix milliseconds.
     pub label_timestamp: Option<Millis>,
 }
 
@@ -27,15 +27,15 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub struct Snapshot {
     slots: Slots,
-    taken: Vec<Taken>,
-    /// By number in `taken`; few entries have one.
+    taken: Vec<EntryCopy>,
+    /// Labels by number in `taken`; few entries have one.
     labels: HashMap<u32, (Range<usize>, Option<Millis>)>,
     /// Ids and labels, one behind the other.
     text: String,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct EntryCopy {
     node: Node,
     kind: Kind,
     role: Role,
@@ -47,8 +47,8 @@ struct Taken {
 
 const NONE: u32 = u32::MAX;
 
-/// For each item its number among those taken. A page's items stand close together, their parents
-/// and the roots anywhere: what a page costs must not grow with the tree.
+/// For each item its number among those taken. The items of a page are close together, their parents and
+/// the roots anywhere. The cost of a page must not grow with the tree.
 #[derive(Debug, Default)]
 struct Slots {
     /// The first item of `near`.
@@ -69,7 +69,7 @@ impl Slots {
     }
 
     fn set(&mut self, item: usize, number: u32) {
-        // One behind the last, or a few: the items of a page in their order.
+        // The next item, or one a few further: items of a page come in their order.
         let end = self.first + self.near.len();
         if self.near.is_empty() {
             self.first = item;
@@ -87,12 +87,12 @@ impl Slots {
     }
 }
 
-/// Hidden items between two rows that are passed over without leaving the page.
+/// Most hidden items between two rows of one page.
 const NEAR: usize = 256;
 
 impl Snapshot {
-    /// Copies what rows need of these items; one that comes twice is taken once. `tree` must be as
-    /// it was when the outline was made.
+    /// Copies the facts of these items; an item that comes twice is copied once. `tree` must not have
+    /// changed since the outline was made.
     pub fn take(tree: &Tree, outline: &Outline, items: impl Iterator<Item = usize>) -> Self {
         let mut snapshot = Self {
             slots: Slots::default(),
@@ -107,7 +107,7 @@ impl Snapshot {
             if snapshot.slots.get(at).is_some() {
                 continue;
             }
-            let number = snapshot.taken.len() as u32;
+            let number = number32(snapshot.taken.len());
             snapshot.slots.set(at, number);
             let node = item.node;
             let id = push(&mut snapshot.text, tree.id(node));
@@ -116,7 +116,7 @@ impl Snapshot {
                 let at = tree.timestamp(label.entry);
                 snapshot.labels.insert(number, (text, at));
             }
-            snapshot.taken.push(Taken {
+            snapshot.taken.push(EntryCopy {
                 node,
                 kind: tree.kind(node),
                 role: tree.role(node),

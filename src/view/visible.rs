@@ -1,19 +1,19 @@
-//! The visible tree: what is left of an [`Outline`] after filter, query, fold and depth, as rows,
-//! and which of them a page holds.
+//! The visible tree as rows: the entries of an [`Outline`] that filter, query, fold and depth leave, and
+//! the rows of a page.
 //!
-//! Numbers only; needs neither the tree nor the lock.
+//! Has only numbers; needs neither the tree nor the lock.
 
 use super::layout::Outline;
-use crate::tree::Node;
+use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Which visible entries are left out of the rows without changing the visible tree.
+/// Visible entries that have no row, which does not change the visible tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Folding {
-    /// Entries whose descendants are no rows. One that is not visible itself folds nothing.
+    /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
     pub folded: HashSet<Node>,
-    /// Deepest depth shown: 0 shows the visible roots alone.
+    /// Deepest depth shown: 0 shows only the visible roots.
     pub max_depth: Option<u64>,
 }
 
@@ -22,27 +22,27 @@ pub struct Folding {
 pub struct Row {
     item: u32,
     parent: u32,
-    /// Visible ancestors.
+    /// The number of visible ancestors.
     pub depth: u32,
-    /// Steps to the right: one for every visible ancestor that is a branch point, and one where
-    /// there are several visible roots.
+    /// Steps to the right: one for each visible ancestor that is a branch point, and one if there are
+    /// several visible roots.
     pub indent: u32,
-    /// Visible children, folded ones too.
+    /// The number of visible children, folded ones included.
     pub child_count: u32,
-    /// One bit per step of indent, the last step lowest, as far as they go: whether what was
-    /// indented there has a later sibling, so that its line goes on.
+    /// One bit for each step of indent, the last step lowest, as many as fit: whether the entry indented
+    /// there has a later sibling, so that its line continues.
     pub(super) guides: u32,
-    /// Whether the last step of its indent is its own: it has siblings.
+    /// Whether the last step of its indent is its own, because it has siblings.
     pub(super) heads_branch: bool,
     has_later_sibling: bool,
-    /// Whether it is the leaf or stands above it.
+    /// Whether it is the leaf or an ancestor of the leaf.
     pub on_active_path: bool,
     /// Whether it is the nearest row at or above the leaf.
     pub is_leaf: bool,
 }
 
 impl Row {
-    /// Its place in the outline.
+    /// Its index in the outline.
     pub fn item(&self) -> usize {
         self.item as usize
     }
@@ -52,7 +52,7 @@ impl Row {
         some(self.parent)
     }
 
-    /// Two or more visible children.
+    /// Whether it has two or more visible children.
     pub fn is_branch_point(&self) -> bool {
         self.child_count >= 2
     }
@@ -68,7 +68,7 @@ fn some(at: u32) -> Option<usize> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Visible {
     rows: Vec<Row>,
-    /// For each item its own row, else the nearest one above it.
+    /// For each item its own row, else that of the nearest ancestor with a row.
     nearest: Vec<u32>,
     /// The items of the visible roots.
     roots: Vec<u32>,
@@ -76,7 +76,7 @@ pub struct Visible {
 }
 
 impl Visible {
-    /// `matched` is the query's answer for each item; without it there is no query.
+    /// `matched` has the query's result for each item; `None` without a query.
     pub fn new(outline: &Outline, matched: Option<&[bool]>, folding: &Folding) -> Self {
         let (mut rows, mut nearest) = visible_tree(outline, matched);
         let hidden = outline.items().len() - rows.len();
@@ -100,14 +100,14 @@ impl Visible {
         }
     }
 
-    /// What it takes in memory.
+    /// Bytes of memory that it uses.
     pub fn bytes(&self) -> usize {
         let numbers = self.nearest.capacity() + self.roots.capacity();
         self.rows.capacity() * size_of::<Row>() + numbers * size_of::<u32>()
     }
 
-    /// Takes in the items by which the outline was [extended](Outline::extend). False, and nothing is
-    /// changed, if more rows than theirs are others now. Not for views with a query or folding.
+    /// Adds the items by which the outline was [extended](Outline::extend). Returns false and changes
+    /// nothing if other rows would change too. Not for views with a query or folding.
     pub fn extend(&mut self, outline: &Outline) -> bool {
         let known = self.nearest.len();
         let items = outline.items();
@@ -122,13 +122,13 @@ impl Visible {
         let was_shown_as_leaf =
             own.filter(|row| items.get(row.item()).is_some_and(|item| !item.kept));
         let gone = was_shown_as_leaf.map(|row| row.parent);
-        // The row above what is new, and the children it has besides.
+        // The row above the new items, and its number of children.
         let above = gone.unwrap_or(end);
         let children = usize::from(gone.is_some());
         let has_room =
             (self.rows.get(above as usize)).is_some_and(|row| row.child_count as usize == children);
-        // A second child would indent the first one and all below it, a second root everything; and so
-        // would one that goes.
+        // A second child would indent the first one and all its descendants, and a second root all rows;
+        // the removal of one would do the opposite.
         if !has_room && (gone.is_some() || new.iter().any(|item| item.kept)) {
             return false;
         }
@@ -152,7 +152,7 @@ impl Visible {
             {
                 parent.child_count += 1;
                 let row = Row {
-                    item: (known + at) as u32,
+                    item: number32(known + at),
                     parent: above,
                     depth: parent.depth + 1,
                     child_count: 0,
@@ -161,7 +161,7 @@ impl Visible {
                     on_active_path: true,
                     ..*parent
                 };
-                above = self.rows.len() as u32;
+                above = number32(self.rows.len());
                 self.rows.push(row);
             } else {
                 self.hidden += 1;
@@ -178,12 +178,12 @@ impl Visible {
         &self.rows
     }
 
-    /// Rows over all pages.
+    /// The number of rows of all pages.
     pub fn total(&self) -> usize {
         self.rows.len()
     }
 
-    /// Entries in scope removed by filter or query.
+    /// The number of entries in scope that filter or query remove.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
@@ -198,16 +198,16 @@ impl Visible {
         some(self.nearest.get(item).copied().unwrap_or(NONE))
     }
 
-    /// As [`Visible::row_of`]; where there is no row above either, the next one in order, else the
-    /// last. `None` if there are no rows.
+    /// As [`Visible::row_of`]; without a row at or above the item the next row in order, else the last.
+    /// `None` if there are no rows.
     pub fn row_near(&self, item: usize) -> Option<usize> {
         let last = self.rows.len().checked_sub(1)?;
         let next = || self.rows.partition_point(|row| row.item() < item).min(last);
         Some(self.row_of(item).unwrap_or_else(next))
     }
 
-    /// The items that serving these rows needs: their own, in order, then their parents', and the
-    /// visible roots. Some come more than once.
+    /// The items that these rows need: their own in order, then their parents, and the visible roots. Some
+    /// come more than once.
     pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let page = self.rows.get(range).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
@@ -222,17 +222,17 @@ impl Visible {
     }
 }
 
-/// Where a page starts.
+/// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At this row; the cursor's way too.
+    /// At this row; a cursor means this too.
     Offset(u64),
-    /// So that this row stands in the middle, as far as there are rows on both sides.
+    /// So that this row is in the middle, if there are enough rows on both sides.
     Around(usize),
 }
 
-/// The rows of a page; its start is the answer's `offset`. No limit: all that follow, and for
-/// [`Start::Around`] all.
+/// The rows of a page; its start is the answer's `offset`. Without a limit all rows from the start on, and
+/// all rows for [`Start::Around`].
 pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
     let limit = limit.unwrap_or(total);
     let first = match start {
@@ -244,7 +244,7 @@ pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usi
     first..first.saturating_add(limit).min(total)
 }
 
-/// The visible entries with parent, depth and siblings, and for each item the nearest of them.
+/// The visible entries with parent, depth and siblings, and for each item the nearest visible one.
 fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u32>) {
     let items = outline.items();
     let mut rows: Vec<Row> = Vec::with_capacity(items.len());
@@ -262,8 +262,7 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             nearest.push(above);
             continue;
         }
-        // Rows are no more than nodes, whose numbers are 32 bits wide.
-        let number = rows.len() as u32;
+        let number = number32(rows.len());
         let mut depth = 0;
         if let Some(parent) = rows.get_mut(above as usize) {
             parent.child_count += 1;
@@ -275,7 +274,7 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             elder.has_later_sibling = true;
         }
         rows.push(Row {
-            item: at as u32,
+            item: number32(at),
             parent: above,
             depth,
             indent: 0,
@@ -312,8 +311,8 @@ fn draw(rows: &mut [Row]) {
     }
 }
 
-/// Removes the rows below folded ones and below the deepest depth; for each former row the row it
-/// is now, or that of its nearest ancestor left.
+/// Removes the rows below folded ones and below the deepest depth. Returns for each former row its new row,
+/// or that of its nearest remaining ancestor.
 fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
     let is_folded = |row: &Row| {
         !folding.folded.is_empty()
@@ -322,7 +321,7 @@ fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
                 .get(row.item())
                 .is_some_and(|item| folding.folded.contains(&item.node))
     };
-    // For each former row: where it is now, and whether what is below it goes.
+    // For each former row: its new row, and whether rows below it are removed.
     let mut moved: Vec<u32> = Vec::with_capacity(rows.len());
     let mut closed: Vec<bool> = Vec::with_capacity(rows.len());
     let mut left = 0;

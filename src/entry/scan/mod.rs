@@ -1,16 +1,16 @@
-//! One line of the session file → its envelope: what the index needs to know of an entry, and
-//! nothing else of it (storage.md §2).
+//! Reads one line of the session file into its envelope: the facts that the index needs (session-file.md
+//! §2).
 //!
-//! Owns which members are read and how they are understood when they are odd: any order, duplicate
-//! members (the last one wins), escaped keys, members of the wrong type (as if absent). Every byte
-//! of the line is checked to be JSON in the same pass. It does not know about lines around this one
-//! (the header's place, duplicate ids, orphans, migration), nor about UTF-8.
+//! Owns which members are read, and the meaning of odd ones: any order, duplicate members (the last one
+//! counts), escaped keys, members of the wrong type (as if absent). The same pass checks that every byte of
+//! the line is JSON. Other lines (the header's place, duplicate ids, orphans, migration) and UTF-8 are the
+//! caller's.
 
 use super::*;
 use crate::json::{self, Elements, Malformed, Members};
 
-/// Scans a line that holds exactly one JSON text, white space and a carriage return around it
-/// allowed. [`BadLine::NotAnObject`] means that the whole line is valid JSON.
+/// Scans a line that has exactly one JSON text, with white space and a carriage return around it allowed.
+/// [`BadLine::NotAnObject`] means that the whole line is valid JSON.
 pub fn scan_line(line: &[u8]) -> Result<Line<'_>, BadLine> {
     let start = json::skip_space(line, 0);
     if start == line.len() {
@@ -23,9 +23,9 @@ pub fn scan_line(line: &[u8]) -> Result<Line<'_>, BadLine> {
     }
 }
 
-/// Scans the first object from `at` on and returns the position after it, for lines that hold
-/// several, one behind the other (`gluedLines`, storage.md §2). [`Line::Blank`] if only white space
-/// is left. After [`BadLine::NotAnObject`] `json::skip_value` tells where to go on.
+/// Scans the first object from `at` on and returns the position after it, for lines with several objects
+/// one behind the other (`gluedLines`, session-file.md §2). [`Line::Blank`] if only white space is left.
+/// After [`BadLine::NotAnObject`] `json::skip_value` finds the next one.
 pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> {
     let start = json::skip_space(line, at);
     if start >= line.len() {
@@ -38,15 +38,15 @@ pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> 
 /// The members with which the format begins every entry, in its order.
 const FIRST: [&[u8]; 4] = [b"type", b"id", b"parentId", b"timestamp"];
 
-/// The raw values of the members that matter, empty where absent; which of them count is known
-/// only once `type` is, and that may come last.
+/// The raw values of the relevant members, empty if absent. The `type`, which may come last, decides which
+/// of them count.
 #[derive(Default)]
-struct Fields<'a> {
+struct RawEntry<'a> {
     kind: &'a [u8],
     id: &'a [u8],
     parent_id: &'a [u8],
     timestamp: &'a [u8],
-    message: Message<'a>,
+    message: RawMessage<'a>,
     custom_type: &'a [u8],
     data: &'a [u8],
     display: &'a [u8],
@@ -69,7 +69,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     if text.get(at) != Some(&b'{') {
         return Ok((None, json::skip_value(text, at)?));
     }
-    let mut fields = Fields::default();
+    let mut fields = RawEntry::default();
     let mut odd = false;
     let (mut members, mut passed) = match fields.take_first(text, at) {
         Some(end) => (Members::behind(text, end), FIRST.len()),
@@ -120,7 +120,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     Ok((fields.into_line(odd), members.end()))
 }
 
-/// The value right behind `before`, which stands at `at`.
+/// The value right after `before`, which is at `at`.
 #[inline]
 fn value_behind<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Option<json::Span> {
     let is_there = text.get(at..)?.first_chunk() == Some(before);
@@ -129,9 +129,9 @@ fn value_behind<const N: usize>(text: &[u8], at: usize, before: &[u8; N]) -> Opt
     Some(start..end)
 }
 
-impl<'a> Fields<'a> {
-    /// Takes the first members where they stand as they are written, and says where the last of them
-    /// ends. `None` for anything else, valid or not.
+impl<'a> RawEntry<'a> {
+    /// Reads the first members if they are in the usual form, and returns the end of the last one. `None`
+    /// for any other form, valid or not.
     #[inline]
     fn take_first(&mut self, text: &'a [u8], at: usize) -> Option<usize> {
         let kind = value_behind(text, at, b"{\"type\":")?;
@@ -221,11 +221,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The raw values of a message's members that matter, empty where absent.
+/// The raw values of the relevant members of a message, empty if absent.
 #[derive(Default)]
-struct Message<'a> {
+struct RawMessage<'a> {
     role: &'a [u8],
-    /// Its content has text that is not blank.
+    /// Whether its content has text that is not blank.
     has_text: bool,
     has_content: bool,
     tool_name: &'a [u8],
@@ -236,14 +236,15 @@ struct Message<'a> {
     timestamp: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> RawMessage<'a> {
     fn facts(&self) -> Facts<'a> {
         let role = json::string(self.role).map_or(Role::None, |name| Role::of(&name));
         let stop_reason = json::string(self.stop_reason);
         let stop_reason = stop_reason.as_deref().unwrap_or_default();
         Facts::Message {
             role,
-            // As pi's tree selector has it: an answer cut off by its length is shown, too.
+            // An answer that was cut off by its length is shown too, as in the program that defined the
+            // format.
             silent: role == Role::Assistant
                 && !self.has_text
                 && matches!(stop_reason, "" | "stop" | "toolUse"),
@@ -270,19 +271,15 @@ impl<'a> Message<'a> {
         }
         let text = str::from_utf8(self.timestamp).unwrap_or_default();
         let fraction = || number(self.timestamp).filter(|time| time.abs() < MAX_MILLIS);
-        match text
-            .parse()
-            .ok()
-            .or_else(|| fraction().map(|time| time as i64))
-        {
+        match text.parse().ok().or_else(|| fraction().map(whole_millis)) {
             Some(time) => Said::At(time),
             None => Said::WithEntry,
         }
     }
 }
 
-fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malformed> {
-    let mut message = Message::default();
+fn walk_message(text: &[u8], at: usize) -> Result<(RawMessage<'_>, usize), Malformed> {
+    let mut message = RawMessage::default();
     if text.get(at) != Some(&b'{') {
         return Ok((message, json::skip_value(text, at)?));
     }
@@ -313,7 +310,7 @@ fn walk_message(text: &[u8], at: usize) -> Result<(Message<'_>, usize), Malforme
     Ok((message, members.end()))
 }
 
-/// Passes a content, and says whether it has text that is not blank.
+/// Skips a content; returns whether it has text that is not blank.
 fn walk_content(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     if text.get(at) != Some(&b'[') {
         let end = json::skip_value(text, at)?;
@@ -330,7 +327,7 @@ fn walk_content(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     Ok((has_text, blocks.end()))
 }
 
-/// Passes one block, and says whether it is text that is not blank.
+/// Skips one block; returns whether it is text that is not blank.
 fn walk_block(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     if text.get(at) != Some(&b'{') {
         return Ok((false, json::skip_value(text, at)?));
@@ -349,8 +346,7 @@ fn walk_block(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     Ok((is_text && !is_blank(shown), members.end()))
 }
 
-/// Whether a string literal shows nothing (what JavaScript's `trim` leaves empty); a value that is
-/// no string shows nothing either.
+/// Whether a string literal is blank (JavaScript's `trim` leaves nothing); other values are blank too.
 fn is_blank(raw: &[u8]) -> bool {
     json::chars(raw).all(|c| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
 }
@@ -359,12 +355,18 @@ fn number(raw: &[u8]) -> Option<f64> {
     str::from_utf8(raw).ok()?.parse().ok()
 }
 
-/// A whole number, however it is written (`7`, `7.0`, `7e0`); `None` for anything else.
+/// `millis`, which is less than [`MAX_MILLIS`], without its fraction.
+#[allow(clippy::cast_possible_truncation)]
+fn whole_millis(millis: f64) -> i64 {
+    millis as i64
+}
+
+/// A whole number in any notation (`7`, `7.0`, `7e0`); `None` for anything else.
 fn whole(raw: &[u8]) -> Option<u64> {
     let text = str::from_utf8(raw).ok()?;
     text.parse().ok().or_else(|| {
         let value: f64 = text.parse().ok()?;
-        (value >= 0.0 && value.fract() == 0.0).then_some(value as u64)
+        (value >= 0.0 && value.fract() == 0.0).then(|| json::saturated(value))
     })
 }
 

@@ -11,20 +11,20 @@ pub use x86::{marks_avx2, marks_avx512};
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
 
-/// What stands where in a block.
+/// The places of the special bytes in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
     pub quotes: u64,
     pub backslashes: u64,
     /// Below 0x20.
     pub controls: u64,
-    /// `n`, `r` and `t`: with the quote and the backslash, what nearly all escapes end in.
+    /// `n`, `r` and `t`: with quote and backslash, the last bytes of nearly all escapes.
     pub usual: u64,
 }
 
-/// The marks of a block; `None` where nothing needs a look: no quote, backslash or control character.
+/// The marks of a block; `None` if it has no quote, backslash or control character.
 ///
-/// On any processor; [`x86`] has the same for those that can do better.
+/// For any processor; [`x86`] has variants for wider registers.
 #[inline]
 pub fn marks(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let block = Block::load(bytes);
@@ -102,13 +102,13 @@ fn control(bytes: u8x16) -> u8x16 {
     bytes.min(u8x16::splat(0x1f)).simd_eq(bytes)
 }
 
-/// Bytes that a backslash before them escapes; `carry` says whether the block before ended in one
-/// that escapes, and is set for the next. `slashes` are the backslashes of the block.
+/// The bytes that a backslash escapes. `carry` tells whether the previous block ended in such a backslash,
+/// and is set for the next block. `slashes` are the backslashes of the block.
 #[inline]
 pub fn escaped(slashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
-    // Runs of backslashes are told apart by whether they begin at an odd or even place: adding the
-    // start of a run to the run leaves a bit behind its end.
+    // The parity of the place where a run of backslashes begins decides: adding the start of a run to the
+    // run sets the bit after its end.
     let slashes = slashes & !*carry;
     let follows = slashes << 1 | *carry;
     let odd_starts = slashes & !EVEN & !follows;
@@ -145,11 +145,11 @@ mod tests {
         }
     }
 
-    type Way = fn(&[u8; BLOCK]) -> Option<Marks>;
+    type Variant = fn(&[u8; BLOCK]) -> Option<Marks>;
 
-    /// Each way to mark a block that this processor has.
-    fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = vec![marks];
+    /// Each variant that this processor has.
+    fn ways() -> Vec<Variant> {
+        let mut ways: Vec<Variant> = vec![marks];
         #[cfg(target_arch = "x86_64")]
         ways.extend(x86::tests::ways());
         ways

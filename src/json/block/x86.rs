@@ -1,7 +1,7 @@
 //! The marks of a block with registers of 32 and 64 bytes.
 //!
-//! All safe: whoever calls these from a function that is not compiled for the same processors has to
-//! know that it runs on one.
+//! The functions are safe; a caller that is not compiled for the same processors must check that it runs on
+//! one.
 
 use super::{BLOCK, Marks};
 use bytemuck::must_cast;
@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx512bw")]
 pub fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let block: __m512i = must_cast(*bytes);
-    let is = |byte: u8| _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(byte as i8));
+    let is = |byte: u8| _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(byte.cast_signed()));
     let (quotes, backslashes) = (is(b'"'), is(b'\\'));
     let controls = _mm512_cmplt_epu8_mask(block, _mm512_set1_epi8(0x20));
     (quotes | backslashes | controls != 0).then(|| Marks {
@@ -28,7 +28,7 @@ pub fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
 #[target_feature(enable = "avx2")]
 pub fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let [low, high]: [__m256i; 2] = must_cast(*bytes);
-    let is = |half, byte: u8| _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8));
+    let is = |half, byte: u8| _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte.cast_signed()));
     let control = |half| _mm256_cmpeq_epi8(_mm256_min_epu8(half, _mm256_set1_epi8(0x1f)), half);
     let or = |a, b| _mm256_or_si256(a, b);
     let special = |half| or(or(is(half, b'"'), is(half, b'\\')), control(half));
@@ -36,7 +36,7 @@ pub fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
         return None;
     }
     let bits = |low, high| {
-        let bits = |half| u64::from(_mm256_movemask_epi8(half) as u32);
+        let bits = |half| u64::from(_mm256_movemask_epi8(half).cast_unsigned());
         bits(low) | bits(high) << 32
     };
     let usual = |half| or(or(is(half, b'n'), is(half, b'r')), is(half, b't'));
@@ -52,12 +52,12 @@ pub fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
 pub mod tests {
     use super::*;
 
-    type Way = fn(&[u8; BLOCK]) -> Option<Marks>;
+    type Variant = fn(&[u8; BLOCK]) -> Option<Marks>;
 
-    /// Those that this processor can run.
+    /// The variants that this processor can run.
     #[allow(unsafe_code, reason = "calling them is safe where they can run")]
-    pub fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = Vec::new();
+    pub fn ways() -> Vec<Variant> {
+        let mut ways: Vec<Variant> = Vec::new();
         if is_x86_feature_detected!("avx512bw") {
             // SAFETY: it has the instructions.
             ways.push(|bytes| unsafe { marks_avx512(bytes) });

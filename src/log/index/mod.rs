@@ -18,7 +18,7 @@ use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
 use crate::parallel;
 use crate::tree::Tree;
-use crate::tree::image::{Image, LEN_BYTES, ROW_BYTES, Rows, Table};
+use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 use std::fs::File;
 
 /// The format changes with everything that is written below, and with the order of kinds, roles, damages and
@@ -205,13 +205,13 @@ fn read_tree(index: &CacheFile, head: &IndexHead) -> Option<Tree> {
     }
     let (id_lens, ids) = (id_lens.read(&index.file)?, ids.read(&index.file)?);
     let read_rows = || {
-        let mut read = Rows::with_capacity(head.count);
+        let mut read = ImageRows::with_capacity(head.count);
         rows.pass(&index.file, ROW_BYTES, |bytes| {
             read.take(bytes, &id_lens, head.end)
         })?;
         Some((read, rest.read(&index.file)?))
     };
-    let (rows, table) = parallel::join(read_rows, || Table::of(head.count, &id_lens, &ids));
+    let (rows, table) = parallel::join(read_rows, || IdTable::of(head.count, &id_lens, &ids));
     let ((rows, rest), table) = (rows?, table?);
     rows.finish(head.count, ids, table, &rest)
 }

@@ -13,7 +13,7 @@ use crate::bytes::part;
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
-use crate::tree::{Copied, FilePlace, Flags, Node, Tree};
+use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -162,7 +162,7 @@ impl Ingest {
         tree: &mut Tree,
         id: &str,
         parent: Option<Node>,
-        facts: Copied,
+        facts: PlainFacts,
         place: FilePlace,
     ) -> Result<Node> {
         self.lines += 1;

@@ -15,7 +15,7 @@ use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
 use crate::lock::lock;
 use crate::parallel;
-use crate::tree::{Copied, IdHash, IdHasher};
+use crate::tree::{IdHash, IdHasher, PlainFacts};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -190,7 +190,7 @@ pub struct OrdinaryEntry<'s> {
     pub hash: IdHash,
     /// `None`: null.
     pub parent: Option<&'s str>,
-    pub facts: &'s Copied,
+    pub facts: &'s PlainFacts,
     /// Bytes from the start of the line to the start of the entry.
     pub start: u32,
     /// Bytes of the entry.
@@ -231,7 +231,7 @@ struct LineSpan {
 /// An [`OrdinaryEntry`] whose ids are in `ids`.
 struct EntrySpan {
     hash: IdHash,
-    facts: Copied,
+    facts: PlainFacts,
     id_len: u32,
     parent_len: Option<u32>,
     start: u32,
@@ -292,7 +292,7 @@ impl RangeScanner<'_> {
         let Ok(Line::Entry(envelope)) = scan::scan_line(line) else {
             return None;
         };
-        let facts = Copied::of(&envelope)?;
+        let facts = PlainFacts::of(&envelope)?;
         let id = envelope.id.as_deref()?;
         let parent = match &envelope.parent {
             Parent::Absent => return None,

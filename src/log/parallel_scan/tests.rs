@@ -60,7 +60,7 @@ struct OwnedEntry {
     id: String,
     parent: Option<String>,
     hash: IdHash,
-    facts: Copied,
+    facts: PlainFacts,
     span: std::ops::Range<usize>,
 }
 
@@ -91,7 +91,7 @@ fn ordinary(line: &[u8], hasher: &IdHasher) -> Option<OwnedEntry> {
             Parent::Id(id) => Some(id.to_string()),
         },
         hash: hasher.hash(id),
-        facts: Copied::of(&envelope)?,
+        facts: PlainFacts::of(&envelope)?,
         span: trimmed(line),
     })
 }

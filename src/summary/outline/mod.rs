@@ -1,8 +1,8 @@
-//! The embedded summarizer: the usual structure, filled from the entries themselves (semantics.md
-//! §3.2). Deterministic and offline; it reports what is there and draws no conclusions.
+//! The embedded summarizer: fills the usual structure from the entries (semantics.md §3.2). Deterministic
+//! and offline; it reports facts and draws no conclusions.
 
 use super::{MERGE_PREAMBLE, PREAMBLE, Subject, SummaryRequest};
-use crate::context::content::{self, Block};
+use crate::context::content::{self, ContentBlock};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
 use crate::json;
@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// Longest outline, in characters, but for what no section can do without.
+/// Longest outline, in characters; a section that cannot be shorter may exceed it.
 const WHOLE: usize = 2500;
-/// What the previous summary gets in any case.
+/// The least that the previous summary gets.
 const PREVIOUS_AT_LEAST: usize = 300;
 const GOAL: usize = 200;
-/// What the first line quotes, of what was tried and of how it ended.
+/// Longest quotation in the first line.
 const TRIED: usize = 100;
 const REQUEST: usize = 90;
 const REQUESTS: usize = 4;
 const FOCUS: usize = 140;
-/// Pieces of what clients have added.
+/// Most texts of clients.
 const CONTEXTS: usize = 3;
 const FILES: usize = 120;
 const TOOLS: usize = 120;
@@ -31,10 +31,10 @@ const BRANCH: usize = 100;
 const BRANCHES: usize = 2;
 const ANSWER: usize = 240;
 
-/// The outline of a request, in Markdown: at most some 2,500 characters, without control characters
-/// other than line feeds.
+/// The outline of a request, in Markdown: about 2,500 characters at most, without control characters except
+/// line feeds.
 pub fn outline(request: &SummaryRequest) -> String {
-    let record = Record::read(request);
+    let record = BranchRecord::read(request);
     let mut out = String::new();
     record.push_goal(&mut out);
     push_focus(&mut out, request);
@@ -51,10 +51,10 @@ pub fn outline(request: &SummaryRequest) -> String {
     first + &earlier.unwrap_or_default() + &out
 }
 
-/// What the entries say, in order.
+/// The facts of the entries, in order.
 #[derive(Default)]
-struct Record {
-    /// What it was for; the first request if nobody knows better.
+struct BranchRecord {
+    /// The goal of the request, else the first user message.
     goal: Option<String>,
     /// Texts of user messages, without the goal.
     requests: Vec<String>,
@@ -62,7 +62,7 @@ struct Record {
     answer: Option<String>,
     /// The last request, until an answer follows.
     unanswered: Option<String>,
-    end: End,
+    end: BranchEnd,
     /// Calls by tool.
     tools: BTreeMap<String, usize>,
     /// Commands the user ran.
@@ -72,18 +72,18 @@ struct Record {
     branches: Vec<String>,
 }
 
-/// What came after the last request.
+/// The events after the last user message.
 #[derive(Default)]
-enum End {
+enum BranchEnd {
     #[default]
     Nothing,
     Answer,
     Aborted,
-    /// Says which.
+    /// With the error message.
     Error(String),
 }
 
-impl Record {
+impl BranchRecord {
     fn read(request: &SummaryRequest) -> Self {
         let mut record = Self::default();
         for entry in &request.entries {
@@ -121,7 +121,7 @@ impl Record {
                 let request = one_line(&text, GOAL);
                 if !request.is_empty() {
                     self.unanswered = Some(request.clone());
-                    self.end = End::Nothing;
+                    self.end = BranchEnd::Nothing;
                     self.requests.push(request);
                 }
             }
@@ -147,24 +147,24 @@ impl Record {
         let mut text = String::new();
         for block in content::blocks(content::of(message)) {
             match block {
-                Block::Text(literal) => {
+                ContentBlock::Text(literal) => {
                     text.push_str(&json::string(literal).unwrap_or_default());
                     text.push(' ');
                 }
-                Block::Call(call) => {
+                ContentBlock::Call(call) => {
                     *self.tools.entry(one_line(&call.name, REQUEST)).or_default() += 1;
                 }
-                Block::Thinking(_) | Block::Image => {}
+                ContentBlock::Thinking(_) | ContentBlock::Image => {}
             }
         }
         let answer = sentences(&text, ANSWER);
         if !answer.is_empty() {
             self.answer = Some(answer);
             self.unanswered = None;
-            self.end = End::Answer;
+            self.end = BranchEnd::Answer;
         }
         match text_member(message, "stopReason").as_str() {
-            "aborted" => self.end = End::Aborted,
+            "aborted" => self.end = BranchEnd::Aborted,
             "error" => self.note_error("model", &text_member(message, "errorMessage")),
             _ => {}
         }
@@ -172,13 +172,13 @@ impl Record {
 
     fn note_error(&mut self, source: &str, text: &str) {
         let error = one_line(&format!("{source}: {text}"), ERROR);
-        self.end = End::Error(error.clone());
+        self.end = BranchEnd::Error(error.clone());
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
-    /// What was tried and how it ended.
+    /// The first line: the goal and how the branch ended.
     fn first_line(&self) -> String {
         let quoted = |text: &str| format!("\u{201c}{}\u{201d}", one_line(text, TRIED));
         let tried = match &self.goal {
@@ -187,9 +187,9 @@ impl Record {
         };
         let since = self.unanswered.as_ref();
         let ended = match (&self.end, &self.answer) {
-            (End::Error(error), _) => format!("with the error {}", quoted(error)),
-            (End::Aborted, _) => "with an aborted answer".to_owned(),
-            (End::Answer, Some(answer)) => format!("with {}", quoted(answer)),
+            (BranchEnd::Error(error), _) => format!("with the error {}", quoted(error)),
+            (BranchEnd::Aborted, _) => "with an aborted answer".to_owned(),
+            (BranchEnd::Answer, Some(answer)) => format!("with {}", quoted(answer)),
             _ => match since.filter(|request| self.goal.as_ref() != Some(request)) {
                 Some(request) => format!("without an answer to {}", quoted(request)),
                 None => "without an answer".to_owned(),
@@ -253,7 +253,7 @@ impl Record {
     fn in_progress(&self) -> String {
         match &self.unanswered {
             Some(request) => format!("- [ ] Not answered: {}\n", one_line(request, REQUEST)),
-            None if matches!(self.end, End::Aborted) => {
+            None if matches!(self.end, BranchEnd::Aborted) => {
                 "- [ ] The last answer was aborted\n".to_owned()
             }
             None => String::new(),
@@ -297,13 +297,13 @@ fn push_focus(out: &mut String, request: &SummaryRequest) {
     }
 }
 
-/// The previous summary as a section of its own, quoted, so that its headings are not taken for
-/// ours.
+/// The previous summary as a section, quoted, so that its headings are not mistaken for those of the
+/// outline.
 fn quoted(previous: &str, mut room: usize) -> String {
     let mut out = "## Earlier Context\n".to_owned();
     room = room.saturating_sub(out.len() + 1);
     for line in previous.lines() {
-        // What a line needs besides itself, and room for the mark that something is missing.
+        // The room for the line break and the quotation mark, and for the mark of missing text.
         let Some(left) = room.checked_sub(3 + 4).filter(|left| *left > 0) else {
             out.push_str("> …\n");
             break;
@@ -317,7 +317,7 @@ fn quoted(previous: &str, mut room: usize) -> String {
     out
 }
 
-/// One line of names, as many as fit into `room` characters, and how many more there are.
+/// One line of names, as many as fit into `room` characters, and the number of the others.
 fn push_list(out: &mut String, title: &str, names: &[String], room: usize) {
     if names.is_empty() {
         return;
@@ -376,7 +376,7 @@ fn one_line(text: &str, room: usize) -> String {
     line
 }
 
-/// As [`one_line`], but cut behind a sentence if one ends in time.
+/// As [`one_line`], but cut after a sentence if one ends before the limit.
 fn sentences(text: &str, room: usize) -> String {
     let line = one_line(text, room);
     if !line.ends_with('…') {
@@ -389,7 +389,7 @@ fn sentences(text: &str, room: usize) -> String {
     }
 }
 
-/// What must not reach a terminal, and what turns the direction of text around.
+/// Whether a character must not reach a terminal: controls, and marks that reverse the direction of text.
 fn is_control(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

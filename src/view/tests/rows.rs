@@ -8,101 +8,65 @@ const CALLS: &str = r#""role":"assistant","content":[{"type":"toolCall","id":"t"
 
 /// One entry of every kind that filters tell apart, in one chain.
 fn every_kind() -> Session {
-    let lines = [
-        user("u1", "", 1, "first"),
-        message("calls", "u1", 2, CALLS),
-        message(
+    let failed =
+        format!(r#","message":{{{CALLS},"stopReason":"error","errorMessage":"overloaded"}}"#);
+    let calls = format!(r#","message":{{{CALLS}}}"#);
+    let chain: [(&str, &str, &str); 18] = [
+        (
+            "u1",
+            "message",
+            r#","message":{"role":"user","content":"first"}"#,
+        ),
+        ("calls", "message", &calls),
+        (
             "result",
-            "calls",
-            3,
-            r#""role":"toolResult","toolName":"read","content":"x""#,
+            "message",
+            r#","message":{"role":"toolResult","toolName":"read","content":"x"}"#,
         ),
-        message(
+        (
             "said",
-            "result",
-            4,
-            r#""role":"assistant","content":[{"type":"text","text":"done"}]"#,
+            "message",
+            r#","message":{"role":"assistant","content":[{"type":"text","text":"done"}]}"#,
         ),
-        message(
-            "failed",
-            "said",
-            5,
-            &format!(r#"{CALLS},"stopReason":"error","errorMessage":"overloaded""#),
-        ),
-        entry(
+        ("failed", "message", &failed),
+        (
             "note",
-            "failed",
-            6,
             "custom_message",
             r#","customType":"n","content":"note","display":true"#,
         ),
-        entry(
+        (
             "secret",
-            "note",
-            7,
             "custom_message",
             r#","customType":"n","content":"secret","display":false"#,
         ),
-        entry(
-            "custom",
-            "secret",
-            8,
-            "custom",
-            r#","customType":"my.state""#,
-        ),
-        entry(
-            "model",
-            "custom",
-            9,
-            "model_change",
-            r#","provider":"p","modelId":"m""#,
-        ),
-        entry(
+        ("custom", "custom", r#","customType":"my.state""#),
+        ("model", "model_change", r#","provider":"p","modelId":"m""#),
+        (
             "level",
-            "model",
-            10,
             "thinking_level_change",
             r#","thinkingLevel":"high""#,
         ),
-        entry(
+        (
             "edit",
-            "level",
-            11,
             "context_edit",
             r#","targetId":"u1","replacement":null"#,
         ),
-        entry(
+        (
             "usage",
-            "edit",
-            12,
             "usage",
             r#","kind":"k","provider":"p","model":"m""#,
         ),
-        entry("info", "usage", 13, "session_info", r#","name":"n""#),
-        entry(
-            "label",
-            "info",
-            14,
-            "label",
-            r#","targetId":"u1","label":"start""#,
-        ),
-        entry(
-            "hush",
-            "label",
-            15,
-            "label",
-            r#","targetId":"secret","label":"hush""#,
-        ),
-        entry(
-            "pact",
-            "hush",
-            16,
-            "compaction",
-            r#","summary":"s","tokensBefore":7"#,
-        ),
-        entry("other", "pact", 17, "plan", ""),
-        message("tail", "other", 18, CALLS),
+        ("info", "session_info", r#","name":"n""#),
+        ("label", "label", r#","targetId":"u1","label":"start""#),
+        ("hush", "label", r#","targetId":"secret","label":"hush""#),
+        ("pact", "compaction", r#","summary":"s","tokensBefore":7"#),
+        ("other", "plan", ""),
+        ("tail", "message", &calls),
     ];
+    let mut parent = "";
+    let lines = (1..).zip(chain).map(|(at, (id, kind, members))| {
+        entry(id, std::mem::replace(&mut parent, id), at, kind, members)
+    });
     Session::of(lines)
 }
 
