@@ -2,7 +2,6 @@
 //! method table (architecture.md, "Schema"). Pure and deterministic; writing them to `schema/` is
 //! `main`'s, and a test compares.
 
-mod examples;
 mod methods;
 mod openrpc;
 
@@ -24,6 +23,9 @@ use std::sync::OnceLock;
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
+
+/// The beginning of a reference to a definition of the same document.
+const DEFINITIONS: &str = "#/$defs/";
 
 /// The definitions of the wire types; other documents refer to them there.
 const WIRE_FILE: &str = "treelined.v1.json";
@@ -83,8 +85,13 @@ impl Generators {
         self.outgoing.subschema_for::<T>()
     }
 
-    /// All definitions so far, by name.
-    fn into_definitions(mut self) -> Map<String, Value> {
+    /// All definitions so far, by name, without the examples of params and results.
+    fn into_definitions(self) -> Map<String, Value> {
+        self.into_definitions_and_examples().0
+    }
+
+    /// All definitions so far and the examples of those that have one, both by name.
+    fn into_definitions_and_examples(mut self) -> (Map<String, Value>, Map<String, Value>) {
         let mut definitions = self.outgoing.take_definitions(true);
         for definition in schemas(&mut definitions) {
             RecursiveTransform(never_null).transform(definition);
@@ -96,7 +103,17 @@ impl Generators {
             RecursiveTransform(tidy).transform(definition);
         }
         definitions.sort_keys();
-        definitions
+        let mut examples = Map::new();
+        for (name, definition) in &mut definitions {
+            let Some(Value::Array(given)) = definition
+                .as_object_mut()
+                .and_then(|definition| definition.shift_remove("examples"))
+            else {
+                continue;
+            };
+            examples.extend(given.into_iter().next().map(|given| (name.clone(), given)));
+        }
+        (definitions, examples)
     }
 }
 
@@ -105,6 +122,8 @@ struct Protocol {
     methods: Vec<Method>,
     notifications: Vec<Notification>,
     definitions: Map<String, Value>,
+    /// By the name of the definition.
+    examples: Map<String, Value>,
 }
 
 impl Protocol {
@@ -121,15 +140,26 @@ impl Protocol {
         generators.result::<wire::EntryInvalidDetails>();
         generators.result::<wire::TreeChangedDetails>();
         generators.result::<wire::PartialWriteDetails>();
-        let mut definitions = generators.into_definitions();
+        let (mut definitions, examples) = generators.into_definitions_and_examples();
         definitions.insert("ErrorKind".into(), error_kind().into());
         definitions.sort_keys();
         Self {
             methods,
             notifications,
             definitions,
+            examples,
         }
     }
+
+    /// The example of a params or result type.
+    fn example(&self, schema: &Schema) -> Option<&Value> {
+        self.examples.get(definition_name(schema)?)
+    }
+}
+
+/// The name of the definition that a schema refers to.
+fn definition_name(schema: &Schema) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix(DEFINITIONS)
 }
 
 fn wire_document() -> &'static str {

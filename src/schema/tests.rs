@@ -278,7 +278,7 @@ fn every_method_has_a_description_a_tag_and_an_example() {
         let tag = tags[0]["$ref"].as_str().unwrap().trim_start_matches('#');
         assert!(document.pointer(tag).unwrap()["description"].is_string());
         let examples = method["examples"].as_array().unwrap();
-        assert_eq!(examples.len(), 1, "examples.json: {name}");
+        assert_eq!(examples.len(), 1, "{name}");
         assert!(!examples[0]["result"]["value"].is_null(), "{name}");
     }
     for error in document["components"]["errors"]

@@ -22,6 +22,9 @@ pub enum Durability {
 
 mutation_params! {
     /// Appends one message at the leaf, or elsewhere.
+    #[schemars(example = super::example(r#"{
+      "entryId": "u1", "message": {"role": "user", "content": "Why does the build fail?"}
+    }"#))]
     AppendMessageParams {
         /// Stored byte for byte.
         #[serde(deserialize_with = "object")]
@@ -39,6 +42,7 @@ mutation_params! {
 /// The result of `append_message`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"entryId": "u1", "leafId": "u1", "durability": "interval"}"#))]
 pub struct AppendMessageResult {
     /// The new entry.
     pub entry_id: String,
@@ -50,6 +54,25 @@ pub struct AppendMessageResult {
 
 mutation_params! {
     /// Appends several entries, all or none.
+    #[schemars(example = super::example(r#"{
+      "entries": [
+        {
+          "type": "message", "id": "a1",
+          "message": {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+            "provider": "example", "model": "large", "stopReason": "stop"
+          }
+        },
+        {"type": "message", "id": "u2", "message": {"role": "user", "content": "Clear the cache."}},
+        {
+          "type": "message", "id": "a2",
+          "message": {
+            "role": "assistant", "content": [{"type": "text", "text": "Cleared. It still fails."}]
+          }
+        }
+      ]
+    }"#))]
     AppendEntriesParams {
         /// In order; each stored with its members byte for byte.
         #[serde(deserialize_with = "non_empty")]
@@ -61,6 +84,9 @@ mutation_params! {
 /// The result of `append_entries`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryIds": ["a1", "u2", "a2"], "leafId": "a2", "durability": "interval"
+}"#))]
 pub struct AppendEntriesResult {
     /// In the order of `entries`.
     pub entry_ids: Vec<String>,
@@ -72,6 +98,7 @@ pub struct AppendEntriesResult {
 
 mutation_params! {
     /// Labels an entry by appending a label entry.
+    #[schemars(example = super::example(r#"{"targetId": "a1", "label": "two ideas"}"#))]
     AppendLabelParams {
         /// The entry to label.
         target_id: String,
@@ -85,6 +112,9 @@ mutation_params! {
 /// The result of `append_label`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryId": "16e149ed", "leafId": "16e149ed", "durability": "interval"
+}"#))]
 pub struct AppendLabelResult {
     /// The label entry.
     pub entry_id: String,
@@ -96,6 +126,7 @@ pub struct AppendLabelResult {
 
 mutation_params! {
     /// Appends copies of messages of other branches at the leaf, tool calls only with their results.
+    #[schemars(example = super::example(r#"{"entryIds": ["u2", "a2"]}"#))]
     CherryPickParams {
         /// What to copy, in this order.
         #[serde(deserialize_with = "non_empty")]
@@ -107,6 +138,9 @@ mutation_params! {
 /// The result of `cherry_pick`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryIds": ["0c16eded", "6122b546"], "leafId": "6122b546", "durability": "interval"
+}"#))]
 pub struct CherryPickResult {
     /// The copies.
     pub entry_ids: Vec<String>,

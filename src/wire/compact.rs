@@ -11,6 +11,7 @@ use serde::Serialize;
 
 session_params! {
     /// What a compaction would summarize and keep.
+    #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
     PrepareCompactionParams {
         /// What the summary shall dwell on.
         custom_instructions: Option<String>,
@@ -24,6 +25,50 @@ session_params! {
 /// The result of `prepare_compaction`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "preparation": {
+    "firstKeptEntryId": "c912a43c",
+    "entriesToSummarize": [
+      {
+        "type": "session_info", "id": "4878310c", "parentId": null,
+        "timestamp": "2026-11-22T05:40:35.827Z", "name": "A tour"
+      },
+      {
+        "type": "message", "id": "u1", "parentId": "4878310c",
+        "timestamp": "2026-11-22T05:40:35.831Z",
+        "message": {"role": "user", "content": "Why does the build fail?"}
+      },
+      {
+        "type": "message", "id": "a1", "parentId": "u1", "timestamp": "2026-11-22T05:40:35.833Z",
+        "message": {
+          "role": "assistant",
+          "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+          "provider": "example", "model": "large", "stopReason": "stop"
+        }
+      },
+      {
+        "type": "custom_message", "id": "de0a292b", "parentId": "a1",
+        "timestamp": "2026-11-22T05:40:35.847Z", "customType": "build",
+        "content": "The build is green.", "display": true
+      },
+      {
+        "type": "message", "id": "0c16eded", "parentId": "de0a292b",
+        "timestamp": "2026-11-22T05:40:35.847Z",
+        "message": {"role": "user", "content": "Clear the cache."}, "copiedFrom": "u2"
+      },
+      {
+        "type": "message", "id": "6122b546", "parentId": "0c16eded",
+        "timestamp": "2026-11-22T05:40:35.847Z",
+        "message": {
+          "role": "assistant", "content": [{"type": "text", "text": "Cleared. It still fails."}]
+        },
+        "copiedFrom": "a2"
+      }
+    ],
+    "isSplitTurn": false, "previousCompactions": [], "tokensBefore": 120,
+    "fileOps": {"readFiles": [], "modifiedFiles": []}
+  }
+}"#))]
 pub struct PrepareCompactionResult {
     /// As `session_before_compact` would carry it.
     pub preparation: CompactionPreparation,
@@ -31,6 +76,7 @@ pub struct PrepareCompactionResult {
 
 mutation_params! {
     /// Replaces the older part of the context by a summary, by appending a compaction entry.
+    #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
     CompactParams {
         /// What the summary shall dwell on.
         custom_instructions: Option<String>,
@@ -53,6 +99,16 @@ mutation_params! {
 /// The result of `compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "cancelled": false,
+  "compactionEntry": {
+    "type": "compaction", "id": "4489c8ed", "parentId": "a2",
+    "timestamp": "2026-11-22T05:40:35.853Z",
+    "summary": "The user asked why the build fails. The cause is a stale cache or a missing import.",
+    "firstKeptEntryId": "a2", "tokensBefore": 25, "details": {"readFiles": [], "modifiedFiles": []}
+  },
+  "durability": "interval"
+}"#))]
 pub struct CompactResult {
     /// Nothing was changed, for the `reason` given.
     pub cancelled: bool,

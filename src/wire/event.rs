@@ -14,6 +14,9 @@ use serde_json::Value;
 /// Answers a *before* event, or asks for more time: `result` or `extendMs`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{
+  "eventId": "0198c1f0-5e00-7000-8000-000000000003", "result": {"label": "first try"}
+}"#))]
 pub struct AnswerEventParams {
     /// As in the event.
     pub event_id: String,
@@ -155,6 +158,7 @@ impl From<Option<String>> for KeptFrom {
 /// The result of `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"accepted": true}"#))]
 pub struct AnswerEventResult {
     /// It came in time.
     pub accepted: bool,

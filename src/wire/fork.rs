@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 session_params! {
     /// Copies the path to an entry, or the whole tree, into a new session and opens that.
+    #[schemars(example = super::example(r#"{"entryId": "u2"}"#))]
     ForkSessionParams {
         /// `branch` if left out.
         scope: Option<ForkScope>,
@@ -49,6 +50,22 @@ pub enum ForkPosition {
 /// The result of `fork_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "session": {
+    "sessionId": "0198c1f0-5e00-7000-8000-000000000004",
+    "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-854Z_0198c1f0-5e00-7000-8000-000000000004.jsonl",
+    "cwd": "/home/ada/project", "name": "A tour", "leafId": "16e149ed", "seq": 0, "entryCount": 4,
+    "readOnly": false, "multiWriter": true,
+    "parentSession": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+    "version": 3, "created": "2026-11-22T05:40:35.854Z",
+    "header": {
+      "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000004",
+      "timestamp": "2026-11-22T05:40:35.854Z", "cwd": "/home/ada/project",
+      "parentSession": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+    }
+  },
+  "editorText": "Clear the cache.", "cancelled": false, "durability": "interval"
+}"#))]
 pub struct ForkSessionResult {
     /// The new session, open; left out if cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,12 +91,19 @@ pub struct ForkSessionResult {
 
 session_params! {
     /// The user messages of all branches, for choosing where to fork.
+    #[schemars(example = super::example(r#"{}"#))]
     GetForkMessagesParams {}
 }
 
 /// The result of `get_fork_messages`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "messages": [
+    {"entryId": "u1", "text": "Why does the build fail?", "onActivePath": true},
+    {"entryId": "u2", "text": "Clear the cache.", "onActivePath": false}
+  ]
+}"#))]
 pub struct GetForkMessagesResult {
     /// In file order, without empty ones.
     pub messages: Vec<ForkMessage>,

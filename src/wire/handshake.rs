@@ -11,6 +11,10 @@ use serde_json::{Map, Value};
 /// Introduces the client. Optional; members unknown to the daemon are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "protocolVersion": 1, "clientInfo": {"name": "example"},
+  "capabilities": {"answers": {"session_before_tree": {}}}
+}"#))]
 pub struct InitializeParams {
     /// 1. To any other version the daemon answers with its own.
     #[serde(deserialize_with = "required_count")]
@@ -83,6 +87,13 @@ pub struct Answers {
 /// The result of `initialize`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "protocolVersion": 1, "serverInfo": {"name": "treelined", "version": "0.1.0"},
+  "instanceId": "0198c1f0-5e00-7000-8000-000000000001",
+  "schemaHash": "sha256:c474c1c13d161069268e9e5a6189776425ee708c7ea8e2194bb751e902bf0b87",
+  "capabilities": {"summarizer": "outline"},
+  "limits": {"maxFrameBytes": 67108864, "maxAnswerMs": 600000, "maxQueuedBytes": 16777216}
+}"#))]
 pub struct InitializeResult {
     /// The version the daemon speaks.
     pub protocol_version: u32,
@@ -131,25 +142,32 @@ pub struct Limits {
 /// Asks for the OpenRPC document of exactly this daemon.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct DiscoverParams {}
 
 /// An OpenRPC document.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(example = super::example(r#"{
+  "openrpc": "1.3.2", "info": {"title": "treelined", "version": "0.1.0"}, "methods": []
+}"#))]
 pub struct DiscoverResult(pub Map<String, Value>);
 
 /// Ends the daemon as the end of its input does.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct ShutdownParams {}
 
 /// The result of `shutdown`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct ShutdownResult {}
 
 /// Cancels a request that waits; a notification, or a request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"requestId": 7}"#))]
 pub struct CancelRequestParams {
     /// The id of the request; an unknown one is ignored.
     pub request_id: RequestId,
@@ -158,6 +176,7 @@ pub struct CancelRequestParams {
 /// `$/cancel_request` as language servers spell it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"id": 7}"#))]
 pub struct LspCancelRequestParams {
     /// The id of the request; an unknown one is ignored.
     pub id: RequestId,
@@ -165,4 +184,5 @@ pub struct LspCancelRequestParams {
 
 /// The result of `$/cancel_request`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct CancelRequestResult {}

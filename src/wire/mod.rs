@@ -39,5 +39,10 @@ pub use session::*;
 pub use tree::*;
 pub use turn::*;
 
+/// An example of a type for the documents; null if it is no JSON, which a test refuses.
+fn example(json: &str) -> serde_json::Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 mutation_params! {
     /// Moves the leaf, without asking anybody.
+    #[schemars(example = super::example(r#"{"leafId": "a1"}"#))]
     SetLeafParams {
         /// Null: before the first entry.
         #[serde(deserialize_with = "nullable")]
@@ -23,6 +24,9 @@ mutation_params! {
 /// The result of `set_leaf`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "oldLeafId": "32cf6b69", "newLeafId": "a1", "durability": "interval"
+}"#))]
 pub struct SetLeafResult {
     /// The leaf before; null: before the first entry.
     pub old_leaf_id: Option<String>,
@@ -34,6 +38,7 @@ pub struct SetLeafResult {
 
 mutation_params! {
     /// Moves the leaf to an entry, optionally leaving a summary of what is left behind.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     BranchParams {
         /// The new leaf; null, before the first entry, only with a summary.
         #[serde(deserialize_with = "nullable")]
@@ -69,6 +74,7 @@ pub struct GivenSummary {
 /// The result of `branch`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
 pub struct BranchResult {
     /// The leaf before; null: before the first entry.
     pub old_leaf_id: Option<String>,
@@ -87,6 +93,9 @@ pub struct BranchResult {
 
 mutation_params! {
     /// Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+    #[schemars(example = super::example(r#"{
+      "targetId": "a1", "summarize": true, "label": "not the cache", "navigationId": "n1"
+    }"#))]
     NavigateTreeParams {
         /// Where to go. A user message goes to its parent and comes back for editing.
         target_id: String,
@@ -128,6 +137,20 @@ pub enum OnNoAnswer {
 /// The end of a navigation or, for `dryRun`, its preparation.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(example = super::example(r#"{
+  "cancelled": false, "oldLeafId": "16e149ed", "newLeafId": "32cf6b69",
+  "summaryEntry": {
+    "type": "branch_summary", "id": "50aeb394", "parentId": "a1",
+    "timestamp": "2026-11-22T05:40:35.837Z", "fromId": "16e149ed",
+    "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nThe cache was cleared. The build still fails.",
+    "details": {"readFiles": [], "modifiedFiles": []}
+  },
+  "labelEntry": {
+    "type": "label", "id": "32cf6b69", "parentId": "50aeb394",
+    "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
+  },
+  "fromHook": false, "durability": "interval"
+}"#))]
 pub enum NavigateTreeResult {
     Navigation(Box<Navigation>),
     DryRun(Box<DryRun>),
@@ -210,6 +233,7 @@ pub struct DryRun {
 
 session_params! {
     /// Ends a running navigation; leaf and file stay as they were.
+    #[schemars(example = super::example(r#"{"navigationId": "n1"}"#))]
     AbortNavigationParams {
         /// Only this one; whichever runs if left out.
         navigation_id: Option<String>,
@@ -219,6 +243,7 @@ session_params! {
 /// The result of `abort_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"aborted": false}"#))]
 pub struct AbortNavigationResult {
     /// False if none was running, or it is already committed.
     pub aborted: bool,
@@ -226,12 +251,16 @@ pub struct AbortNavigationResult {
 
 mutation_params! {
     /// Moves the leaf back to where the last move came from.
+    #[schemars(example = super::example(r#"{}"#))]
     UndoNavigationParams {}
 }
 
 /// The result of `undo_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "oldLeafId": "32cf6b69", "newLeafId": "16e149ed", "durability": "interval"
+}"#))]
 pub struct UndoNavigationResult {
     /// The leaf before; null: before the first entry.
     pub old_leaf_id: Option<String>,
@@ -243,12 +272,16 @@ pub struct UndoNavigationResult {
 
 mutation_params! {
     /// Takes the last undo back.
+    #[schemars(example = super::example(r#"{}"#))]
     RedoNavigationParams {}
 }
 
 /// The result of `redo_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "oldLeafId": "16e149ed", "newLeafId": "32cf6b69", "durability": "interval"
+}"#))]
 pub struct RedoNavigationResult {
     /// The leaf before; null: before the first entry.
     pub old_leaf_id: Option<String>,
@@ -260,6 +293,7 @@ pub struct RedoNavigationResult {
 
 session_params! {
     /// The moves of the leaf, newest first.
+    #[schemars(example = super::example(r#"{"limit": 2}"#))]
     GetNavigationLogParams {
         /// Most moves.
         #[serde(default, deserialize_with = "count")]
@@ -271,6 +305,12 @@ session_params! {
 /// The result of `get_navigation_log`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "moves": [
+    {"at": "2026-11-22T05:40:35.838Z", "from": "16e149ed", "to": "32cf6b69", "cause": "redo"},
+    {"at": "2026-11-22T05:40:35.838Z", "from": "32cf6b69", "to": "16e149ed", "cause": "undo"}
+  ]
+}"#))]
 pub struct GetNavigationLogResult {
     /// Newest first.
     pub moves: Vec<Move>,
@@ -303,6 +343,7 @@ pub enum MoveCause {
 
 mutation_params! {
     /// Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
+    #[schemars(example = super::example(r#"{"entryId": "u2", "summarize": false}"#))]
     PopParams {
         /// Where to go: before a user message or custom_message, which comes back for editing, to
         /// anything else. The user message nearest to the leaf if left out.
@@ -334,10 +375,19 @@ mutation_params! {
 /// As of `navigate_tree`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(example = super::example(r#"{
+  "cancelled": false, "editorText": "Clear the cache.", "oldLeafId": "a2", "newLeafId": "d6e75cc4",
+  "labelEntry": {
+    "type": "label", "id": "d6e75cc4", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.851Z",
+    "targetId": "u2", "label": "first try"
+  },
+  "durability": "interval"
+}"#))]
 pub struct PopResult(pub NavigateTreeResult);
 
 mutation_params! {
     /// Appends a summary of another branch at the leaf.
+    #[schemars(example = super::example(r#"{"tipId": "a2"}"#))]
     MergeBranchParams {
         /// The last entry of the other branch.
         tip_id: String,
@@ -349,4 +399,18 @@ mutation_params! {
 /// As of `navigate_tree`; the leaf has not left, it stands at what was appended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(example = super::example(r#"{
+  "cancelled": false, "oldLeafId": "6122b546", "newLeafId": "612214ba",
+  "summaryEntry": {
+    "type": "branch_summary", "id": "c912a43c", "parentId": "6122b546",
+    "timestamp": "2026-11-22T05:40:35.849Z", "fromId": "a2",
+    "summary": "This is a summary of another branch of this conversation, merged here.\n\nThe cache was cleared. The build still fails.",
+    "details": {"readFiles": [], "modifiedFiles": []}, "merge": true
+  },
+  "labelEntry": {
+    "type": "label", "id": "612214ba", "parentId": "c912a43c",
+    "timestamp": "2026-11-22T05:40:35.849Z", "targetId": "c912a43c", "label": "first try"
+  },
+  "fromHook": false, "durability": "interval"
+}"#))]
 pub struct MergeBranchResult(pub Navigation);

@@ -93,9 +93,9 @@ fn with_readable_ids(params: &str) -> Option<Vec<u8>> {
 /// Declares the params of a method on one session.
 macro_rules! session_params {
     ($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* }) => {
-        $(#[$doc])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        $(#[$doc])*
         pub struct $name {
             /// The session; may be left out while exactly one is open.
             pub session_id: Option<String>,

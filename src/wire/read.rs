@@ -9,12 +9,20 @@ use std::collections::BTreeMap;
 
 session_params! {
     /// Where the session stands.
+    #[schemars(example = super::example(r#"{}"#))]
     GetLeafParams {}
 }
 
 /// The result of `get_leaf`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "leafId": "32cf6b69", "seq": 10,
+  "entry": {
+    "type": "label", "id": "32cf6b69", "parentId": "50aeb394",
+    "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
+  }
+}"#))]
 pub struct GetLeafResult {
     /// Null: before the first entry.
     pub leaf_id: Option<String>,
@@ -28,6 +36,7 @@ pub struct GetLeafResult {
 
 session_params! {
     /// All entries in file order, page by page.
+    #[schemars(example = super::example(r#"{"limit": 1}"#))]
     GetEntriesParams {
         /// Only entries after this one.
         since: Option<String>,
@@ -45,6 +54,15 @@ session_params! {
 /// The result of `get_entries`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entries": [
+    {
+      "type": "session_info", "id": "4878310c", "parentId": null,
+      "timestamp": "2026-11-22T05:40:35.827Z", "name": "A tour"
+    }
+  ],
+  "leafId": "a1", "seq": 11, "nextCursor": "4878310c"
+}"#))]
 pub struct GetEntriesResult {
     /// In file order.
     #[schemars(with = "Vec<Entry>")]
@@ -60,6 +78,7 @@ pub struct GetEntriesResult {
 
 session_params! {
     /// One entry.
+    #[schemars(example = super::example(r#"{"entryId": "u1"}"#))]
     GetEntryParams {
         /// The entry.
         entry_id: String,
@@ -69,6 +88,12 @@ session_params! {
 /// The result of `get_entry`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entry": {
+    "type": "message", "id": "u1", "parentId": "4878310c", "timestamp": "2026-11-22T05:40:35.831Z",
+    "message": {"role": "user", "content": "Why does the build fail?"}
+  }
+}"#))]
 pub struct GetEntryResult {
     /// The entry.
     #[schemars(with = "Entry")]
@@ -80,6 +105,7 @@ pub struct GetEntryResult {
 
 session_params! {
     /// The children of an entry, in file order.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     GetChildrenParams {
         /// Null: the roots.
         #[serde(deserialize_with = "nullable")]
@@ -91,6 +117,20 @@ session_params! {
 /// The result of `get_children`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entries": [
+    {
+      "type": "message", "id": "u2", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.833Z",
+      "message": {"role": "user", "content": "Clear the cache."}
+    },
+    {
+      "type": "branch_summary", "id": "50aeb394", "parentId": "a1",
+      "timestamp": "2026-11-22T05:40:35.837Z", "fromId": "16e149ed",
+      "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nThe cache was cleared. The build still fails.",
+      "details": {"readFiles": [], "modifiedFiles": []}
+    }
+  ]
+}"#))]
 pub struct GetChildrenResult {
     /// In file order.
     #[schemars(with = "Vec<Entry>")]
@@ -99,6 +139,7 @@ pub struct GetChildrenResult {
 
 session_params! {
     /// The entries from the root to an entry.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     GetPathParams {
         /// The last entry of the path; the leaf if left out.
         entry_id: Option<String>,
@@ -108,6 +149,26 @@ session_params! {
 /// The result of `get_path`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entries": [
+    {
+      "type": "session_info", "id": "4878310c", "parentId": null,
+      "timestamp": "2026-11-22T05:40:35.827Z", "name": "A tour"
+    },
+    {
+      "type": "message", "id": "u1", "parentId": "4878310c", "timestamp": "2026-11-22T05:40:35.831Z",
+      "message": {"role": "user", "content": "Why does the build fail?"}
+    },
+    {
+      "type": "message", "id": "a1", "parentId": "u1", "timestamp": "2026-11-22T05:40:35.833Z",
+      "message": {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+        "provider": "example", "model": "large", "stopReason": "stop"
+      }
+    }
+  ]
+}"#))]
 pub struct GetPathResult {
     /// Root first; empty if the session stands before its first entry.
     #[schemars(with = "Vec<Entry>")]
@@ -116,6 +177,7 @@ pub struct GetPathResult {
 
 session_params! {
     /// The label of an entry.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     GetLabelParams {
         /// The entry.
         entry_id: String,
@@ -125,6 +187,9 @@ session_params! {
 /// The result of `get_label`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z"
+}"#))]
 pub struct GetLabelResult {
     /// Left out if the entry has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,12 +201,26 @@ pub struct GetLabelResult {
 
 session_params! {
     /// One row for each tip of the tree.
+    #[schemars(example = super::example(r#"{}"#))]
     ListBranchesParams {}
 }
 
 /// The result of `list_branches`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "branches": [
+    {
+      "tipId": "a2", "forkId": "a1", "messageCount": 2, "preview": "Cleared. It still fails.",
+      "lastActivity": "2026-11-22T05:40:35.833Z", "isActive": false
+    },
+    {
+      "tipId": "50aeb394", "forkId": "a1", "label": "first try", "messageCount": 0,
+      "preview": "The cache was cleared. The build still fails.",
+      "lastActivity": "2026-11-22T05:40:35.837Z", "isActive": false
+    }
+  ]
+}"#))]
 pub struct ListBranchesResult {
     /// The active one is among them.
     pub branches: Vec<Branch>,
@@ -170,6 +249,7 @@ pub struct Branch {
 
 session_params! {
     /// What a model sees at a position.
+    #[schemars(example = super::example(r#"{}"#))]
     GetContextParams {
         /// The position; the leaf if left out, null: before the first entry.
         #[serde(default, deserialize_with = "nullable_into")]
@@ -198,6 +278,18 @@ pub enum ContextFormat {
 /// The result of `get_context`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "messages": [
+    {"role": "user", "content": "Why does the build fail?"},
+    {
+      "role": "assistant",
+      "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+      "provider": "example", "model": "large", "stopReason": "stop"
+    }
+  ],
+  "thinkingLevel": "off", "model": {"provider": "example", "modelId": "large"},
+  "entryIds": ["u1", "a1"]
+}"#))]
 pub struct GetContextResult {
     /// In order; left out with `format:"entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,12 +319,18 @@ pub struct Model {
 
 session_params! {
     /// Numbers about the whole session.
+    #[schemars(example = super::example(r#"{}"#))]
     GetStatsParams {}
 }
 
 /// The result of `get_stats`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "messages": {"assistant": 2, "user": 2}, "toolCalls": 0,
+  "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0,
+  "contextTokens": 15
+}"#))]
 pub struct GetStatsResult {
     /// Messages by role.
     pub messages: BTreeMap<String, u64>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Makes a new session and opens it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
 pub struct CreateSessionParams {
     /// The working directory the session belongs to; the daemon's own if left out.
     pub cwd: Option<String>,
@@ -53,6 +54,19 @@ pub enum DurabilityPolicy {
 /// The result of `create_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "session": {
+    "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+    "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+    "cwd": "/home/ada/project", "name": "A tour", "leafId": "4878310c", "seq": 0, "entryCount": 1,
+    "readOnly": false, "multiWriter": true, "version": 3, "created": "2026-11-22T05:40:35.824Z",
+    "header": {
+      "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000002",
+      "timestamp": "2026-11-22T05:40:35.824Z", "cwd": "/home/ada/project"
+    }
+  },
+  "durability": "interval"
+}"#))]
 pub struct CreateSessionResult {
     /// The new session, open.
     pub session: Session,
@@ -63,6 +77,7 @@ pub struct CreateSessionResult {
 /// Opens a session by its id or by the path of its file: one of the two.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct OpenSessionParams {
     /// A session of the session directory.
     pub session_id: Option<String>,
@@ -112,6 +127,20 @@ pub enum OpenMode {
 /// The result of `open_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "session": {
+    "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+    "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+    "cwd": "/home/ada/project", "name": "The build", "leafId": "6471a9b0", "seq": 0,
+    "entryCount": 16, "readOnly": false, "multiWriter": true, "version": 3,
+    "created": "2026-11-22T05:40:35.824Z",
+    "header": {
+      "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000002",
+      "timestamp": "2026-11-22T05:40:35.824Z", "cwd": "/home/ada/project"
+    }
+  },
+  "diagnostics": []
+}"#))]
 pub struct OpenSessionResult {
     /// The session, open.
     pub session: Session,
@@ -121,16 +150,19 @@ pub struct OpenSessionResult {
 
 session_params! {
     /// Closes a session; a waiting navigation is aborted.
+    #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
     CloseSessionParams {}
 }
 
 /// The result of `close_session`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct CloseSessionResult {}
 
 /// Lists the sessions of the session directory.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"limit": 1}"#))]
 pub struct ListSessionsParams {
     /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make
     /// no difference; links and `..` are not resolved.
@@ -168,6 +200,18 @@ pub enum SessionSort {
 /// The result of `list_sessions`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessions": [
+    {
+      "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+      "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "cwd": "/home/ada/project", "name": "The build", "created": "2026-11-22T05:40:35.824Z",
+      "modified": "2026-11-22T05:40:35.854Z", "messageCount": 6,
+      "firstMessage": "Why does the build fail?"
+    }
+  ],
+  "nextCursor": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+}"#))]
 pub struct ListSessionsResult {
     /// The rows of this page.
     pub sessions: Vec<SessionRow>,
@@ -181,6 +225,7 @@ pub struct ListSessionsResult {
 /// migrations have kept and the quarantine of repairs. If that fails an open session stays open.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct DeleteSessionParams {
     /// The session, open or not. Always to be named.
     pub session_id: String,
@@ -189,6 +234,9 @@ pub struct DeleteSessionParams {
 /// The result of `delete_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+}"#))]
 pub struct DeleteSessionResult {
     /// Where the file is now; null if the session had none.
     pub trashed_path: Option<String>,
@@ -197,6 +245,7 @@ pub struct DeleteSessionResult {
 /// Lists the deleted sessions, the last one first.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"limit": 1}"#))]
 pub struct ListTrashParams {
     /// Only sessions of this working directory; all if left out.
     pub cwd: Option<String>,
@@ -211,6 +260,19 @@ pub struct ListTrashParams {
 /// The result of `list_trash`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessions": [
+    {
+      "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+      "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "cwd": "/home/ada/project", "created": "2026-11-22T05:40:35.824Z",
+      "modified": "2026-11-22T05:52:11.030Z", "messageCount": 2,
+      "firstMessage": "Why does the build fail?",
+      "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "deletedAt": "2026-11-22T06:01:44.517Z"
+    }
+  ]
+}"#))]
 pub struct ListTrashResult {
     /// The rows of this page.
     pub sessions: Vec<TrashedRow>,
@@ -235,6 +297,7 @@ pub struct TrashedRow {
 /// Moves a deleted session back to the session directory. It is not opened.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct RestoreSessionParams {
     /// A session in the trash.
     pub session_id: String,
@@ -245,6 +308,10 @@ pub struct RestoreSessionParams {
 /// The result of `restore_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+  "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+}"#))]
 pub struct RestoreSessionResult {
     /// The session.
     pub session_id: String,
@@ -254,6 +321,7 @@ pub struct RestoreSessionResult {
 
 mutation_params! {
     /// Names a session by appending a session_info entry.
+    #[schemars(example = super::example(r#"{"name": "The build"}"#))]
     SetSessionNameParams {
         /// Stored trimmed, line breaks and control characters as spaces; blank clears the name.
         name: String,
@@ -263,6 +331,9 @@ mutation_params! {
 /// The result of `set_session_name`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryId": "6471a9b0", "leafId": "6471a9b0", "durability": "interval"
+}"#))]
 pub struct SetSessionNameResult {
     /// The session_info entry.
     pub entry_id: String,

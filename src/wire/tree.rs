@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 session_params! {
     /// The tree, filtered, in depth-first order, page by page.
+    #[schemars(example = super::example(r#"{"maxDepth": 1}"#))]
     GetTreeParams {
         /// `flat` if left out.
         format: Option<TreeFormat>,
@@ -112,6 +113,24 @@ pub enum TreeRender {
 /// A page of the tree.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "nodes": [
+    {
+      "id": "u1", "parentId": null, "type": "message", "role": "user",
+      "preview": "Why does the build fail?", "timestamp": "2026-11-22T05:40:35.831Z",
+      "childCount": 1, "depth": 0, "indent": 0, "onActivePath": true, "isLeaf": false,
+      "isBranchPoint": false
+    },
+    {
+      "id": "a1", "parentId": "u1", "type": "message", "role": "assistant",
+      "preview": "A stale cache, or a missing import.", "timestamp": "2026-11-22T05:40:35.833Z",
+      "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z", "childCount": 2,
+      "depth": 1, "indent": 0, "onActivePath": true, "isLeaf": true, "isBranchPoint": true
+    }
+  ],
+  "leafId": "a1", "rootIds": ["u1"], "total": 2, "hidden": 3, "offset": 0, "revision": "b140f2e6-13",
+  "seq": 11
+}"#))]
 pub struct GetTreeResult<'a> {
     /// The rows of this page.
     pub nodes: TreeNodes<'a>,

@@ -9,24 +9,31 @@ use serde_json::Value;
 
 session_params! {
     /// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
+    #[schemars(example = super::example(r#"{}"#))]
     BeginTurnParams {}
 }
 
 /// The result of `begin_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct BeginTurnResult {}
 
 session_params! {
     /// The client's agent has stopped: queued messages are appended.
+    #[schemars(example = super::example(r#"{}"#))]
     EndTurnParams {}
 }
 
 /// The result of `end_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct EndTurnResult {}
 
 mutation_params! {
     /// Appends a custom_message, during a turn when it ends.
+    #[schemars(example = super::example(r#"{
+      "customType": "build", "content": "The build is green.", "display": true
+    }"#))]
     SendMessageParams {
         /// Who the message is from or what it is, in the sender's own terms.
         custom_type: String,
@@ -48,6 +55,9 @@ mutation_params! {
 /// The result of `send_message`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "disposition": "appended", "entryId": "de0a292b", "durability": "interval"
+}"#))]
 pub struct SendMessageResult {
     /// What became of it.
     pub disposition: Disposition,
