@@ -1,5 +1,5 @@
 //! Use from shells: piped scripts without a handshake, the subcommands, `--help`, and what README.md
-//! says of them. Issue "The daemon", "Scripted use"; protocol.md §1, §2.
+//! says of them. protocol.md §1, §2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -772,7 +772,7 @@ fn the_schema_folder_is_what_the_program_writes() {
         let files = fs::read_dir(folder)
             .unwrap()
             .map(|file| file.unwrap().path());
-        // CHANGES.md is written by hand.
+        // The other files are written by hand.
         let mut texts: Vec<_> = files
             .filter(|path| path.extension().is_some_and(|end| end == "json"))
             .map(|path| {
