@@ -4,6 +4,7 @@
 
 mod methods;
 mod openrpc;
+mod reference;
 
 pub use methods::notification_names;
 pub use openrpc::openrpc;
@@ -37,6 +38,7 @@ pub fn documents() -> Vec<(&'static str, String)> {
         ("methods.json", pretty(&method_list())),
         ("openrpc.json", pretty(&openrpc::document())),
         ("session-file.v3.json", pretty(&session_file())),
+        ("reference.md", reference::document()),
     ]
 }
 
@@ -149,6 +151,13 @@ impl Protocol {
             definitions,
             examples,
         }
+    }
+
+    /// The definition of a params or result type.
+    fn definition(&self, schema: &Schema) -> &Value {
+        let name = definition_name(schema);
+        let definition = name.and_then(|name| self.definitions.get(name));
+        definition.unwrap_or(&Value::Null)
     }
 
     /// The example of a params or result type.

@@ -8,6 +8,12 @@ fn document(name: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// The names of the documents that are JSON.
+fn json_documents() -> impl Iterator<Item = &'static str> {
+    let names = documents().into_iter().map(|(name, _)| name);
+    names.filter(|name| name.ends_with(".json"))
+}
+
 /// Every value in a document, containers before their members.
 fn values(document: &Value) -> Vec<&Value> {
     let mut found = vec![document];
@@ -44,7 +50,7 @@ fn the_hash_that_is_told_is_that_of_the_document() {
 #[test]
 fn every_reference_leads_somewhere() {
     let wire = document("treelined.v1.json");
-    for (name, _) in documents() {
+    for name in json_documents() {
         let document = document(name);
         for value in values(&document) {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else {

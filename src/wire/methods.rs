@@ -45,6 +45,27 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// What the scope means, for `reference.md`.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Immediate => "The request runs at once and waits for no other request.",
+            Self::Registry => {
+                "The request runs in order with the requests to the session that it names."
+            }
+            Self::Session(Access::Read) => {
+                "The request runs in order with the other requests to its session, and changes nothing."
+            }
+            Self::Session(Access::Append) => {
+                "The request runs in order with the other requests to its session, and may change the session."
+            }
+            Self::Session(Access::Release) => {
+                "The request begins in order with the other requests to its session. While it waits for clients or for a summarizer, later requests run; it takes effect when it commits."
+            }
+        }
+    }
+}
+
 /// The scope that a row declares.
 macro_rules! scope {
     (immediate) => {
