@@ -184,7 +184,7 @@ fn wire_document() -> &'static str {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": "urn:treelined:protocol:v1",
             "title": "TreelinedProtocol",
-            "description": "Params, results, notifications and errors of protocol version 1, each a member by its name. methods.json tells which belong to which method.",
+            "description": "Params, results, notifications and errors of protocol version 1, each a member by its name. methods.json says which belong to which method.",
             "type": "object",
             "properties": named,
             "$defs": definitions,

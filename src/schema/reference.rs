@@ -91,10 +91,7 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     let (name, section) = (method.name, method.section);
     let _ = write!(page, "#### `{name}`\n\n{}", method.summary);
     let params = protocol.definition(&method.params);
-    let more = text(params, "description");
-    if !more.is_empty() && !is_same(&more, method.summary) {
-        let _ = write!(page, " {more}");
-    }
+    explain(page, params, &format!("The params of `{name}`"));
     let scope = method.scope.name();
     let _ = write!(
         page,
@@ -110,7 +107,7 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
             rows,
         );
     }
-    result(page, protocol.definition(&method.result));
+    result(page, protocol.definition(&method.result), name);
     example(page, protocol, method);
     let kinds: Vec<String> = method
         .errors
@@ -134,22 +131,32 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     page.push_str("</details>\n\n");
 }
 
-fn result(page: &mut String, definition: &Value) {
-    let description = text(definition, "description");
-    let of_method = description.starts_with("The result of `");
+fn result(page: &mut String, definition: &Value, name: &str) {
+    page.push_str("Result:");
+    explain(page, definition, &format!("The result of `{name}`"));
     let rows: Vec<_> = members(definition)
         .into_iter()
         .map(Member::into_result)
         .collect();
-    if !of_method && !description.is_empty() {
-        let _ = write!(page, "Result: {description}\n\n");
-    }
     if !rows.is_empty() {
-        table(page, ["result", "type", "", "meaning"], rows);
+        page.push_str("\n\n");
+        table(page, ["member", "type", "", "meaning"], rows);
     } else if definition.get("anyOf").is_some() {
-        let _ = write!(page, "The result is {}.\n\n", type_of(definition));
-    } else if of_method {
-        page.push_str("The result is an empty object.\n\n");
+        let _ = write!(page, " {}.\n\n", type_of(definition));
+    } else if text(definition, "description").ends_with("`.") {
+        page.push_str(" an empty object.\n\n");
+    } else {
+        page.push_str("\n\n");
+    }
+}
+
+/// The description of a definition without its first words, which only name the definition.
+fn explain(page: &mut String, definition: &Value, opening: &str) {
+    let description = text(definition, "description");
+    let rest = description.strip_prefix(opening).unwrap_or(&description);
+    let rest = rest.trim_start_matches([',', '.', ':', ' ']);
+    if !rest.is_empty() {
+        let _ = write!(page, " {rest}");
     }
 }
 
@@ -179,16 +186,13 @@ fn notification(page: &mut String, protocol: &Protocol, sent: &Notification) {
     let (name, section) = (sent.name, sent.section);
     let definition = protocol.definition(&sent.params);
     let _ = write!(page, "### `{name}`\n\n{}", sent.summary);
-    let more = text(definition, "description");
-    if !more.is_empty() && !is_same(&more, sent.summary) {
-        let _ = write!(page, " {more}");
-    }
+    explain(page, definition, &format!("The params of `{name}`"));
     let _ = write!(
         page,
         "\n\nDescribed in [protocol.md](protocol.md) §{section}.\n\n"
     );
     let rows = members(definition).into_iter().map(Member::into_result);
-    table(page, ["param", "type", "", "meaning"], rows);
+    table(page, ["member", "type", "", "meaning"], rows);
     let message = json!({
         "jsonrpc": "2.0",
         "method": name,
@@ -369,18 +373,47 @@ fn text(schema: &Value, member: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// Whether two sentences say the same.
-fn is_same(one: &str, other: &str) -> bool {
-    one.trim_end_matches('.') == other.trim_end_matches('.')
+/// JSON whose objects and arrays stand on one line each if they are short.
+fn shown(value: &Value) -> String {
+    let mut out = String::new();
+    show(&mut out, value, 0, 0);
+    out
 }
 
-/// JSON on one line if it is short.
-fn shown(value: &Value) -> String {
+/// `before` is the number of characters before the value on its line.
+fn show(out: &mut String, value: &Value, indent: usize, before: usize) {
     let line = value.to_string();
-    match line.chars().count() > LINE_LEN {
-        true => format!("{value:#}"),
-        false => line,
+    let is_short = before + line.chars().count() <= LINE_LEN;
+    let (open, close, values): (_, _, Vec<(String, &Value)>) = match value {
+        Value::Object(members) if !is_short => {
+            let name = |name: &String| format!("{}: ", Value::from(name.as_str()));
+            (
+                '{',
+                '}',
+                members
+                    .iter()
+                    .map(|(key, value)| (name(key), value))
+                    .collect(),
+            )
+        }
+        Value::Array(items) if !is_short => (
+            '[',
+            ']',
+            items.iter().map(|item| (String::new(), item)).collect(),
+        ),
+        _ => {
+            out.push_str(&line);
+            return;
+        }
+    };
+    out.push(open);
+    let deeper = indent + 2;
+    for (index, (name, value)) in values.into_iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let _ = write!(out, "{comma}\n{:deeper$}{name}", "");
+        show(out, value, deeper, deeper + name.len());
     }
+    let _ = write!(out, "\n{:indent$}{close}", "");
 }
 
 fn table<const N: usize>(

@@ -39,7 +39,8 @@ pub use session::*;
 pub use tree::*;
 pub use turn::*;
 
-/// An example of a type for the documents; null if it is no JSON, which a test refuses.
+/// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
+/// refuses.
 fn example(json: &str) -> serde_json::Value {
     serde_json::from_str(json).unwrap_or_default()
 }
