@@ -160,10 +160,25 @@ impl Protocol {
         definition.unwrap_or(&Value::Null)
     }
 
+    /// What a method or a notification does: its summary, and what its params add to it.
+    fn description(&self, name: &str, summary: &str, params: &Schema) -> String {
+        let opening = format!("The params of `{name}`");
+        let more = explanation(self.definition(params), &opening);
+        format!("{summary} {more}").trim_end().to_owned()
+    }
+
     /// The example of a params or result type.
     fn example(&self, schema: &Schema) -> Option<&Value> {
         self.examples.get(definition_name(schema)?)
     }
+}
+
+/// The description of a definition without its opening, which only names the definition.
+fn explanation(definition: &Value, opening: &str) -> String {
+    let description = definition.get("description").and_then(Value::as_str);
+    let description = description.unwrap_or_default();
+    let rest = description.strip_prefix(opening).unwrap_or(description);
+    rest.trim_start_matches([',', '.', ':', ' ']).to_owned()
 }
 
 /// The name of the definition that a schema refers to.

@@ -24,22 +24,19 @@ pub(super) fn document() -> Value {
         .iter()
         .map(|method| described(method, &protocol))
         .collect();
-    let Protocol {
-        notifications,
-        definitions,
-        ..
-    } = protocol;
-    let notifications: Vec<Value> = notifications
-        .into_iter()
-        .map(|notification| {
+    let notifications: Vec<Value> = protocol
+        .notifications
+        .iter()
+        .map(|sent| {
             json!({
-                "name": notification.name,
-                "summary": notification.summary,
-                "description": description_of(&notification.params, &definitions),
-                "params": notification.params,
+                "name": sent.name,
+                "summary": sent.summary,
+                "description": protocol.description(sent.name, sent.summary, &sent.params),
+                "params": sent.params,
             })
         })
         .collect();
+    let definitions = protocol.definitions;
     let errors: Map<String, Value> = Kind::ALL
         .iter()
         .map(|kind| {
@@ -118,7 +115,7 @@ fn described(method: &Method, protocol: &Protocol) -> Value {
     json!({
         "name": method.name,
         "summary": method.summary,
-        "description": member("description"),
+        "description": protocol.description(method.name, method.summary, &method.params),
         "tags": [tag],
         "paramStructure": "by-name",
         "params": params,

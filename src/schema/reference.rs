@@ -4,7 +4,7 @@
 //! sentence `Default: …`, which gets a column of its own.
 
 use super::methods::{GROUPS, Method, Notification};
-use super::{Protocol, definition_name};
+use super::{Protocol, definition_name, explanation};
 use crate::error::Kind;
 use crate::wire::methods::{ANY, Access, Scope};
 use serde_json::{Map, Value, json};
@@ -89,13 +89,16 @@ fn scopes(page: &mut String) {
 
 fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     let (name, section) = (method.name, method.section);
-    let _ = write!(page, "#### `{name}`\n\n{}", method.summary);
+    let _ = write!(
+        page,
+        "#### `{name}`\n\n{}",
+        protocol.description(name, method.summary, &method.params)
+    );
     let params = protocol.definition(&method.params);
-    explain(page, params, &format!("The params of `{name}`"));
     let scope = method.scope.name();
     let _ = write!(
         page,
-        "\n\nScope: `{scope}`. Described in [protocol.md](protocol.md) §{section}.\n\n"
+        "\n\nScope: `{scope}`. Described in [protocol.md \u{a7}{section}](protocol.md).\n\n"
     );
     if members(params).is_empty() {
         page.push_str("It takes no params.\n\n");
@@ -109,6 +112,11 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     }
     result(page, protocol.definition(&method.result), name);
     example(page, protocol, method);
+    method_errors(page, method);
+}
+
+/// The errors of a method, with their causes and remedies folded away.
+fn method_errors(page: &mut String, method: &Method) {
     let kinds: Vec<String> = method
         .errors
         .iter()
@@ -132,31 +140,19 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
 }
 
 fn result(page: &mut String, definition: &Value, name: &str) {
-    page.push_str("Result:");
-    explain(page, definition, &format!("The result of `{name}`"));
+    let about = explanation(definition, &format!("The result of `{name}`"));
     let rows: Vec<_> = members(definition)
         .into_iter()
         .map(Member::into_result)
         .collect();
+    let about = match about.as_str() {
+        "" if definition.get("anyOf").is_some() => format!("{}.", type_of(definition)),
+        "" if rows.is_empty() => "An empty object.".to_owned(),
+        about => about.to_owned(),
+    };
+    let _ = write!(page, "{}\n\n", format!("Result: {about}").trim_end());
     if !rows.is_empty() {
-        page.push_str("\n\n");
         table(page, ["member", "type", "", "meaning"], rows);
-    } else if definition.get("anyOf").is_some() {
-        let _ = write!(page, " {}.\n\n", type_of(definition));
-    } else if text(definition, "description").ends_with("`.") {
-        page.push_str(" an empty object.\n\n");
-    } else {
-        page.push_str("\n\n");
-    }
-}
-
-/// The description of a definition without its first words, which only name the definition.
-fn explain(page: &mut String, definition: &Value, opening: &str) {
-    let description = text(definition, "description");
-    let rest = description.strip_prefix(opening).unwrap_or(&description);
-    let rest = rest.trim_start_matches([',', '.', ':', ' ']);
-    if !rest.is_empty() {
-        let _ = write!(page, " {rest}");
     }
 }
 
@@ -185,11 +181,14 @@ fn example(page: &mut String, protocol: &Protocol, method: &Method) {
 fn notification(page: &mut String, protocol: &Protocol, sent: &Notification) {
     let (name, section) = (sent.name, sent.section);
     let definition = protocol.definition(&sent.params);
-    let _ = write!(page, "### `{name}`\n\n{}", sent.summary);
-    explain(page, definition, &format!("The params of `{name}`"));
     let _ = write!(
         page,
-        "\n\nDescribed in [protocol.md](protocol.md) §{section}.\n\n"
+        "### `{name}`\n\n{}",
+        protocol.description(name, sent.summary, &sent.params)
+    );
+    let _ = write!(
+        page,
+        "\n\nDescribed in [protocol.md \u{a7}{section}](protocol.md).\n\n"
     );
     let rows = members(definition).into_iter().map(Member::into_result);
     table(page, ["member", "type", "", "meaning"], rows);
@@ -321,7 +320,10 @@ fn members(definition: &Value) -> Vec<Member> {
 fn type_of(schema: &Value) -> String {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.rsplit('/').next().unwrap_or(reference);
-        return format!("[`{name}`](#type-{})", name.to_lowercase());
+        return match name {
+            "ErrorKind" => "[`ErrorKind`](#errors)".to_owned(),
+            _ => format!("[`{name}`](#type-{})", name.to_lowercase()),
+        };
     }
     for one_of in ["allOf", "anyOf", "oneOf"] {
         let Some(shapes) = schema.get(one_of).and_then(Value::as_array) else {
@@ -449,7 +451,7 @@ fn html(text: &str) -> String {
 }
 
 /// The anchor of a heading.
-fn anchor(heading: &str) -> String {
+pub(super) fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()
         .filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '));

@@ -186,7 +186,7 @@ pub struct LspCancelRequestParams {
     pub id: RequestId,
 }
 
-/// The result of `$/cancel_request`.
+/// An empty object.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
 pub struct CancelRequestResult {}
