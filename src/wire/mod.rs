@@ -33,6 +33,7 @@ pub use failure::*;
 pub use fork::*;
 pub use handshake::*;
 pub use navigate::*;
+pub(crate) use params::MAX_COUNT;
 pub use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
 pub use read::*;
 pub use session::*;

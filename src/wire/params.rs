@@ -256,7 +256,7 @@ pub enum RequestId {
 }
 
 /// The largest integer that every client can represent.
-const MAX_COUNT: u64 = (1 << 53) - 1;
+pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
 
 /// The schema and the decoder of a count; fields hold the `u64` itself.
 pub(super) struct Count(u64);
