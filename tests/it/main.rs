@@ -39,6 +39,7 @@ mod lane;
 mod leaf;
 mod llm;
 mod memory;
+mod methods;
 mod migration;
 mod model;
 mod navigate;
