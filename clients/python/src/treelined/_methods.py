@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6"
+SCHEMA_HASH = "sha256:ab13253cfd3e02e928fb9f01dcd5c2aec6214f221ba0dcae53343d492eabc4ec"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -184,6 +184,16 @@ class AsyncMethods(ABC):
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
+    async def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
+        """Returns the OpenRPC document of this daemon."""
+        answered: types.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
+        return answered
+
+    async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
+        """Ends the daemon after it has answered every request that it has read."""
+        answered: types.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
+        return answered
+
     async def create_session(
         self,
         *,
@@ -196,21 +206,21 @@ class AsyncMethods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
-        """Makes a new session and opens it.
+        """Creates a session and opens it.
 
-        `cwd`: The working directory the session belongs to; the daemon's own if left out.
+        `cwd`: The working directory of the session. Default: that of the daemon.
 
-        `session_id`: The id of the new session; made by the daemon if left out.
+        `session_id`: The id of the new session. Default: the daemon chooses one.
 
-        `name`: Its name, written at once as the first entry; blank is none.
+        `name`: The name of the session, appended at once as the first entry; a blank one is none. Default: none.
 
-        `parent_session`: The session it comes from, as its header shall say. Never opened.
+        `parent_session`: The session that this one comes from, for the header. The daemon does not open it. Default: none.
 
-        `ephemeral`: Never written to disk; nor are its forks.
+        `ephemeral`: Whether to keep the session and its forks in memory only. Default: false.
 
-        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+        `write`: When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
 
-        `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+        `durability`: When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 
         """
         answered: types.CreateSessionResult = await self.call(
@@ -237,15 +247,15 @@ class AsyncMethods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.OpenSessionResult:
-        """Opens a session.
+        """Opens a session by its id or by the path of its file.
 
-        `session_id`: A session of the session directory.
+        `session_id`: The id of a session in the session directory. Default: none, with `path`.
 
-        `path`: A session file, wherever it is.
+        `path`: The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
 
-        `mode`: `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+        `mode`: Whether the session may be changed. Default: `write`.
 
-        `durability`: What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+        `durability`: When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
 
         """
         answered: types.OpenSessionResult = await self.call(
@@ -258,9 +268,9 @@ class AsyncMethods(ABC):
     async def close_session(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.CloseSessionResult:
-        """Closes a session.
+        """Closes a session; its file stays.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.CloseSessionResult = await self.call(
@@ -279,19 +289,19 @@ class AsyncMethods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListSessionsResult:
-        """Lists the sessions of the session directory.
+        """Lists the sessions of the session directory, page by page.
 
-        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+        `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 
-        `named`: True: only sessions with a name; false: only those without.
+        `named`: True: only sessions with a name; false: only those without. Default: both.
 
-        `query`: All of these words occur in name, first message, working directory or id.
+        `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
 
-        `sort`: `recent` if left out.
+        `sort`: The order of the rows. Default: `recent`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListSessionsResult = await self.call(
@@ -311,9 +321,9 @@ class AsyncMethods(ABC):
     async def delete_session(
         self, *, session_id: str, timeout: float | None = None
     ) -> types.DeleteSessionResult:
-        """Moves a session to the trash folder.
+        """Moves the file of a session to the trash folder of the session directory.
 
-        `session_id`: The session, open or not. Always to be named.
+        `session_id`: The id of the session, open or not. It is always required.
 
         """
         answered: types.DeleteSessionResult = await self.call(
@@ -329,13 +339,13 @@ class AsyncMethods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListTrashResult:
-        """Lists deleted sessions.
+        """Lists the sessions in the trash folder.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory. Default: all sessions.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListTrashResult = await self.call(
@@ -350,11 +360,11 @@ class AsyncMethods(ABC):
         trashed_path: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RestoreSessionResult:
-        """Moves a deleted session back.
+        """Moves a deleted session from the trash folder back to the session directory.
 
-        `session_id`: A session in the trash.
+        `session_id`: The id of a session in the trash.
 
-        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+        `trashed_path`: The path of the file in the trash, if several have this id. Default: the one that was deleted last.
 
         """
         answered: types.RestoreSessionResult = await self.call(
@@ -372,19 +382,72 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetSessionNameResult:
-        """Names a session.
+        """Gives a session a name, or clears its name.
 
-        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+        `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetSessionNameResult = await self.call(
             "set_session_name",
             {"name": name, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
+        )
+        return answered
+
+    async def fork_session(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        scope: types.ForkScope | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        position: types.ForkPosition | None | Omitted = OMITTED,
+        close_tool_calls: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ForkSessionResult:
+        """Copies the path to an entry into a new session and opens that session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `scope`: Which part of the session to copy. Default: `branch`.
+
+        `cwd`: The working directory of the new session. Default: that of the source.
+
+        `entry_id`: The id of the entry at which to fork. Default: the leaf.
+
+        `position`: Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
+
+        `close_tool_calls`: Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
+
+        """
+        answered: types.ForkSessionResult = await self.call(
+            "fork_session",
+            {
+                "sessionId": session_id,
+                "scope": scope,
+                "cwd": cwd,
+                "entryId": entry_id,
+                "position": position,
+                "closeToolCalls": close_tool_calls,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def get_fork_messages(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetForkMessagesResult:
+        """Lists the user messages of all branches, from which a client can offer forks.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: types.GetForkMessagesResult = await self.call(
+            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -398,17 +461,17 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendMessageResult:
-        """Appends a message.
+        """Appends one message at the leaf or below another entry.
 
-        `message`: Stored byte for byte.
+        `message`: The message, with a `role`. Its bytes are stored unchanged.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `parent_id`: Appends there instead of at the leaf; null appends a root.
+        `parent_id`: The parent of the new entry; null makes the entry a root. Default: the leaf.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendMessageResult = await self.call(
@@ -432,13 +495,13 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendEntriesResult:
-        """Appends several entries, all or none.
+        """Appends several entries in one write: all of them or none.
 
-        `entries`: In order; each stored with its members byte for byte.
+        `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendEntriesResult = await self.call(
@@ -458,17 +521,17 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendLabelResult:
-        """Labels an entry.
+        """Labels an entry, or clears its label.
 
-        `target_id`: The entry to label.
+        `target_id`: The id of the entry to label.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
+        `label`: The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendLabelResult = await self.call(
@@ -484,16 +547,107 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    async def get_leaf(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetLeafResult:
-        """Where the session stands.
+    async def cherry_pick(
+        self,
+        *,
+        entry_ids: list[str],
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.CherryPickResult:
+        """Appends copies of messages from other branches at the leaf.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.GetLeafResult = await self.call(
-            "get_leaf", {"sessionId": session_id}, timeout=timeout
+        answered: types.CherryPickResult = await self.call(
+            "cherry_pick",
+            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    async def merge_branch(
+        self,
+        *,
+        tip_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.MergeBranchResult:
+        """Appends a summary of another branch at the leaf.
+
+        `tip_id`: The id of the last entry of the other branch.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `custom_instructions`: What the summary shall focus on. Default: none.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: types.MergeBranchResult = await self.call(
+            "merge_branch",
+            {
+                "tipId": tip_id,
+                "sessionId": session_id,
+                "customInstructions": custom_instructions,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def send_message(
+        self,
+        *,
+        custom_type: str,
+        content: types.Content,
+        display: bool,
+        session_id: str | None | Omitted = OMITTED,
+        details: Any | Omitted = OMITTED,
+        trigger_turn: bool | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.SendMessageResult:
+        """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
+
+        `custom_type`: The type of the message, in the plugin's own terms.
+
+        `content`: A text, or content blocks. Its bytes are stored unchanged.
+
+        `display`: Whether to show the message to the user.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `details`: Any JSON; its bytes are stored unchanged. Default: none.
+
+        `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
+
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: types.SendMessageResult = await self.call(
+            "send_message",
+            {
+                "customType": custom_type,
+                "content": content,
+                "display": display,
+                "sessionId": session_id,
+                "details": details,
+                "triggerTurn": trigger_turn,
+                "entryId": entry_id,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -505,13 +659,13 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetLeafResult:
-        """Moves the leaf.
+        """Moves the leaf to an entry or to the empty position, without asking any client.
 
-        `leaf_id`: Null: before the first entry.
+        `leaf_id`: The id of the new leaf; null moves to the empty position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetLeafResult = await self.call(
@@ -530,15 +684,15 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.BranchResult:
-        """Moves the leaf to an entry.
+        """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
-        `entry_id`: The new leaf; null, before the first entry, only with a summary.
+        `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summary`: Appended there as a branch_summary, as given.
+        `summary`: A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.BranchResult = await self.call(
@@ -624,31 +778,31 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.NavigateTreeResult:
-        """Goes to another place of the tree; summarizes what is left behind.
+        """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
-        `target_id`: Where to go. A user message goes to its parent and comes back for editing.
+        `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summarize`: Leave a summary of the branch that is left; false if left out.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: false.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `rewind`: Go back before a user message or custom_message even if it is the leaf.
+        `rewind`: Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 
-        `dry_run`: Only tell what would be summarized.
+        `dry_run`: Whether to only return the preparation. Default: false.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.NavigateTreeResult = await self.call(
@@ -678,11 +832,11 @@ class AsyncMethods(ABC):
         navigation_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AbortNavigationResult:
-        """Ends a running navigation.
+        """Aborts a running navigation or compaction.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `navigation_id`: Only this one; whichever runs if left out.
+        `navigation_id`: The id of the navigation to abort. Default: whichever runs.
 
         """
         answered: types.AbortNavigationResult = await self.call(
@@ -699,11 +853,11 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.UndoNavigationResult:
-        """Moves the leaf back.
+        """Moves the leaf back to where it was before the last move.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.UndoNavigationResult = await self.call(
@@ -720,11 +874,11 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RedoNavigationResult:
-        """Takes the last undo back.
+        """Reverses the last undo.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.RedoNavigationResult = await self.call(
@@ -741,11 +895,11 @@ class AsyncMethods(ABC):
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetNavigationLogResult:
-        """The moves of the leaf.
+        """Lists the moves of the leaf, newest first.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `limit`: Most moves.
+        `limit`: The most moves to return. Default: all.
 
         """
         answered: types.GetNavigationLogResult = await self.call(
@@ -753,27 +907,127 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    async def answer_event(
+    @overload
+    async def pop(
         self,
         *,
-        event_id: str,
-        result: types.EventAnswer | None | Omitted = OMITTED,
-        extend_ms: int | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AnswerEventResult:
-        """Answers a question of the daemon.
+    ) -> types.Navigation: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult:
+        """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
-        `event_id`: As in the event.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `result`: The answer; an empty one is no opinion.
+        `entry_id`: The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
 
-        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: true.
+
+        `custom_instructions`: What the summary shall focus on. Default: none.
+
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
+
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
+
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
+
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+
+        `dry_run`: Whether to only return the preparation. Default: false.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AnswerEventResult = await self.call(
-            "answer_event",
-            {"eventId": event_id, "result": result, "extendMs": extend_ms},
+        answered: types.PopResult = await self.call(
+            "pop",
+            {
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
+        )
+        return answered
+
+    async def get_leaf(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetLeafResult:
+        """Returns the leaf and its entry.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: types.GetLeafResult = await self.call(
+            "get_leaf", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -860,37 +1114,37 @@ class AsyncMethods(ABC):
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetTreeResult:
-        """The tree.
+        """Returns the tree as rows for a list, or nested, filtered and page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `format`: `flat` if left out.
+        `format`: The form of `nodes`. Default: `flat`.
 
-        `root_id`: Only this entry and what is below it.
+        `root_id`: The id of an entry: only it and its descendants are shown. Default: the whole tree.
 
-        `max_depth`: Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+        `max_depth`: The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
 
-        `filter`: `default` if left out.
+        `filter`: Which entries to show. Default: `default`.
 
-        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
 
-        `mode`: How `query` is understood; `words` if left out.
+        `mode`: How to understand `query`. Default: `words`.
 
-        `order`: `time` if left out.
+        `order`: The order of siblings. Default: `time`.
 
-        `fold`: Entries whose descendants are left out.
+        `fold`: The ids of entries whose descendants are not shown. Default: none.
 
-        `render`: Draw a `prefix` for each row.
+        `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one row is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
 
-        `cursor`: `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+        `cursor`: The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 
-        `offset`: Rows to pass over.
+        `offset`: The number of rows to skip. Default: 0.
 
-        `around`: The page shall contain this entry.
+        `around`: The id of an entry that the page shall contain. Default: none.
 
         """
         answered: types.GetTreeResult = await self.call(
@@ -919,9 +1173,9 @@ class AsyncMethods(ABC):
     async def list_branches(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.ListBranchesResult:
-        """The branches of the tree.
+        """Lists the branches of the tree, one row for each tip.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.ListBranchesResult = await self.call(
@@ -938,15 +1192,15 @@ class AsyncMethods(ABC):
         max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntriesResult:
-        """All entries in file order.
+        """Returns the entries of all branches in file order, page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `since`: Only entries after this one.
+        `since`: The id of an entry; the page begins after it. Default: the first entry.
 
-        `limit`: Most entries of a page.
+        `limit`: The most entries of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one entry is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 
         """
         answered: types.GetEntriesResult = await self.call(
@@ -963,11 +1217,11 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntryResult:
-        """One entry.
+        """Returns one entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetEntryResult = await self.call(
@@ -982,11 +1236,11 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetChildrenResult:
-        """The children of an entry.
+        """Returns the children of an entry, or the roots.
 
-        `entry_id`: Null: the roots.
+        `entry_id`: The id of the parent; null means the roots.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetChildrenResult = await self.call(
@@ -1001,11 +1255,11 @@ class AsyncMethods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetPathResult:
-        """The entries from the root to an entry.
+        """Returns the entries from the root to an entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The last entry of the path; the leaf if left out.
+        `entry_id`: The id of the last entry of the path. Default: the leaf.
 
         """
         answered: types.GetPathResult = await self.call(
@@ -1020,11 +1274,11 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetLabelResult:
-        """The label of an entry.
+        """Returns the label of an entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetLabelResult = await self.call(
@@ -1040,13 +1294,13 @@ class AsyncMethods(ABC):
         format: types.ContextFormat | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetContextResult:
-        """What a model sees.
+        """Returns the messages that a model sees at the leaf or at another position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `leaf_id`: The position; the leaf if left out, null: before the first entry.
+        `leaf_id`: The id of the position; null means the empty position. Default: the leaf.
 
-        `format`: `agent` if left out.
+        `format`: The form of the context. Default: `agent`.
 
         """
         answered: types.GetContextResult = await self.call(
@@ -1059,66 +1313,13 @@ class AsyncMethods(ABC):
     async def get_stats(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.GetStatsResult:
-        """Numbers about the whole session.
+        """Returns counts, tokens and cost of the whole session.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetStatsResult = await self.call(
             "get_stats", {"sessionId": session_id}, timeout=timeout
-        )
-        return answered
-
-    async def fork_session(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        scope: types.ForkScope | None | Omitted = OMITTED,
-        cwd: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        position: types.ForkPosition | None | Omitted = OMITTED,
-        close_tool_calls: bool | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.ForkSessionResult:
-        """Copies a path into a new session.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `scope`: `branch` if left out.
-
-        `cwd`: The working directory of the new session; the source's if left out.
-
-        `entry_id`: Where to fork; the leaf if left out.
-
-        `position`: `before` for a user message, `at` for anything else if left out.
-
-        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
-
-        """
-        answered: types.ForkSessionResult = await self.call(
-            "fork_session",
-            {
-                "sessionId": session_id,
-                "scope": scope,
-                "cwd": cwd,
-                "entryId": entry_id,
-                "position": position,
-                "closeToolCalls": close_tool_calls,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    async def get_fork_messages(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetForkMessagesResult:
-        """The user messages of all branches.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        """
-        answered: types.GetForkMessagesResult = await self.call(
-            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -1130,13 +1331,13 @@ class AsyncMethods(ABC):
         keep_recent_tokens: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PrepareCompactionResult:
-        """What a compaction would do.
+        """Returns what a compaction would summarize and keep, and changes nothing.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
         """
         answered: types.PrepareCompactionResult = await self.call(
@@ -1164,19 +1365,19 @@ class AsyncMethods(ABC):
     ) -> types.CompactResult:
         """Replaces the older part of the context by a summary.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.CompactResult = await self.call(
@@ -1194,179 +1395,12 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    @overload
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[False] | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.Navigation: ...
-    @overload
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[True],
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.DryRun: ...
-    @overload
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult: ...
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult:
-        """Goes back, before the last user message unless told where.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
-
-        `summarize`: Leave a summary of what is left; true if left out.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
-
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
-
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-
-        `on_no_answer`: What silence means; `proceed` if left out.
-
-        `dry_run`: Only tell what would be summarized.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.PopResult = await self.call(
-            "pop",
-            {
-                "sessionId": session_id,
-                "entryId": entry_id,
-                "summarize": summarize,
-                "customInstructions": custom_instructions,
-                "replaceInstructions": replace_instructions,
-                "label": label,
-                "navigationId": navigation_id,
-                "answerTimeoutMs": answer_timeout_ms,
-                "onNoAnswer": on_no_answer,
-                "dryRun": dry_run,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    async def cherry_pick(
-        self,
-        *,
-        entry_ids: list[str],
-        session_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.CherryPickResult:
-        """Appends copies of messages of other branches.
-
-        `entry_ids`: What to copy, in this order.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.CherryPickResult = await self.call(
-            "cherry_pick",
-            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
-            timeout=timeout,
-        )
-        return answered
-
-    async def merge_branch(
-        self,
-        *,
-        tip_id: str,
-        session_id: str | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.MergeBranchResult:
-        """Appends a summary of another branch.
-
-        `tip_id`: The last entry of the other branch.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.MergeBranchResult = await self.call(
-            "merge_branch",
-            {
-                "tipId": tip_id,
-                "sessionId": session_id,
-                "customInstructions": custom_instructions,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
     async def begin_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.BeginTurnResult:
-        """The client's agent begins to run.
+        """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.BeginTurnResult = await self.call(
@@ -1377,9 +1411,9 @@ class AsyncMethods(ABC):
     async def end_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.EndTurnResult:
-        """The client's agent has stopped.
+        """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.EndTurnResult = await self.call(
@@ -1387,62 +1421,28 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    async def send_message(
+    async def answer_event(
         self,
         *,
-        custom_type: str,
-        content: types.Content,
-        display: bool,
-        session_id: str | None | Omitted = OMITTED,
-        details: Any | Omitted = OMITTED,
-        trigger_turn: bool | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
+        event_id: str,
+        result: types.EventAnswer | None | Omitted = OMITTED,
+        extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SendMessageResult:
-        """Appends a message of a plugin.
+    ) -> types.AnswerEventResult:
+        """Answers a question of the daemon, or asks for more time to answer it.
 
-        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+        `event_id`: The id of the question, from the event.
 
-        `content`: A text or content blocks; stored byte for byte.
+        `result`: The answer; an empty object is no opinion. Default: none, with `extendMs`.
 
-        `display`: Show it to the user.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `details`: Anything; stored byte for byte.
-
-        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
-
-        `entry_id`: The id of the new entry; makes retries safe.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
-        answered: types.SendMessageResult = await self.call(
-            "send_message",
-            {
-                "customType": custom_type,
-                "content": content,
-                "display": display,
-                "sessionId": session_id,
-                "details": details,
-                "triggerTurn": trigger_turn,
-                "entryId": entry_id,
-                "expectedLeafId": expected_leaf_id,
-            },
+        answered: types.AnswerEventResult = await self.call(
+            "answer_event",
+            {"eventId": event_id, "result": result, "extendMs": extend_ms},
             timeout=timeout,
         )
-        return answered
-
-    async def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
-        """The OpenRPC document of this daemon."""
-        answered: types.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
-        return answered
-
-    async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
-        """Ends the daemon."""
-        answered: types.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
         return answered
 
 
@@ -1559,6 +1559,16 @@ class Methods(ABC):
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
+    def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
+        """Returns the OpenRPC document of this daemon."""
+        answered: types.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
+        return answered
+
+    def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
+        """Ends the daemon after it has answered every request that it has read."""
+        answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
+        return answered
+
     def create_session(
         self,
         *,
@@ -1571,21 +1581,21 @@ class Methods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
-        """Makes a new session and opens it.
+        """Creates a session and opens it.
 
-        `cwd`: The working directory the session belongs to; the daemon's own if left out.
+        `cwd`: The working directory of the session. Default: that of the daemon.
 
-        `session_id`: The id of the new session; made by the daemon if left out.
+        `session_id`: The id of the new session. Default: the daemon chooses one.
 
-        `name`: Its name, written at once as the first entry; blank is none.
+        `name`: The name of the session, appended at once as the first entry; a blank one is none. Default: none.
 
-        `parent_session`: The session it comes from, as its header shall say. Never opened.
+        `parent_session`: The session that this one comes from, for the header. The daemon does not open it. Default: none.
 
-        `ephemeral`: Never written to disk; nor are its forks.
+        `ephemeral`: Whether to keep the session and its forks in memory only. Default: false.
 
-        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+        `write`: When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
 
-        `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+        `durability`: When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 
         """
         answered: types.CreateSessionResult = self.call(
@@ -1612,15 +1622,15 @@ class Methods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.OpenSessionResult:
-        """Opens a session.
+        """Opens a session by its id or by the path of its file.
 
-        `session_id`: A session of the session directory.
+        `session_id`: The id of a session in the session directory. Default: none, with `path`.
 
-        `path`: A session file, wherever it is.
+        `path`: The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
 
-        `mode`: `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+        `mode`: Whether the session may be changed. Default: `write`.
 
-        `durability`: What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+        `durability`: When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
 
         """
         answered: types.OpenSessionResult = self.call(
@@ -1633,9 +1643,9 @@ class Methods(ABC):
     def close_session(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.CloseSessionResult:
-        """Closes a session.
+        """Closes a session; its file stays.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.CloseSessionResult = self.call(
@@ -1654,19 +1664,19 @@ class Methods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListSessionsResult:
-        """Lists the sessions of the session directory.
+        """Lists the sessions of the session directory, page by page.
 
-        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+        `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 
-        `named`: True: only sessions with a name; false: only those without.
+        `named`: True: only sessions with a name; false: only those without. Default: both.
 
-        `query`: All of these words occur in name, first message, working directory or id.
+        `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
 
-        `sort`: `recent` if left out.
+        `sort`: The order of the rows. Default: `recent`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListSessionsResult = self.call(
@@ -1686,9 +1696,9 @@ class Methods(ABC):
     def delete_session(
         self, *, session_id: str, timeout: float | None = None
     ) -> types.DeleteSessionResult:
-        """Moves a session to the trash folder.
+        """Moves the file of a session to the trash folder of the session directory.
 
-        `session_id`: The session, open or not. Always to be named.
+        `session_id`: The id of the session, open or not. It is always required.
 
         """
         answered: types.DeleteSessionResult = self.call(
@@ -1704,13 +1714,13 @@ class Methods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListTrashResult:
-        """Lists deleted sessions.
+        """Lists the sessions in the trash folder.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory. Default: all sessions.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListTrashResult = self.call(
@@ -1725,11 +1735,11 @@ class Methods(ABC):
         trashed_path: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RestoreSessionResult:
-        """Moves a deleted session back.
+        """Moves a deleted session from the trash folder back to the session directory.
 
-        `session_id`: A session in the trash.
+        `session_id`: The id of a session in the trash.
 
-        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+        `trashed_path`: The path of the file in the trash, if several have this id. Default: the one that was deleted last.
 
         """
         answered: types.RestoreSessionResult = self.call(
@@ -1747,19 +1757,72 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetSessionNameResult:
-        """Names a session.
+        """Gives a session a name, or clears its name.
 
-        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+        `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetSessionNameResult = self.call(
             "set_session_name",
             {"name": name, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
+        )
+        return answered
+
+    def fork_session(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        scope: types.ForkScope | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        position: types.ForkPosition | None | Omitted = OMITTED,
+        close_tool_calls: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ForkSessionResult:
+        """Copies the path to an entry into a new session and opens that session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `scope`: Which part of the session to copy. Default: `branch`.
+
+        `cwd`: The working directory of the new session. Default: that of the source.
+
+        `entry_id`: The id of the entry at which to fork. Default: the leaf.
+
+        `position`: Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
+
+        `close_tool_calls`: Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
+
+        """
+        answered: types.ForkSessionResult = self.call(
+            "fork_session",
+            {
+                "sessionId": session_id,
+                "scope": scope,
+                "cwd": cwd,
+                "entryId": entry_id,
+                "position": position,
+                "closeToolCalls": close_tool_calls,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def get_fork_messages(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetForkMessagesResult:
+        """Lists the user messages of all branches, from which a client can offer forks.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: types.GetForkMessagesResult = self.call(
+            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -1773,17 +1836,17 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendMessageResult:
-        """Appends a message.
+        """Appends one message at the leaf or below another entry.
 
-        `message`: Stored byte for byte.
+        `message`: The message, with a `role`. Its bytes are stored unchanged.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `parent_id`: Appends there instead of at the leaf; null appends a root.
+        `parent_id`: The parent of the new entry; null makes the entry a root. Default: the leaf.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendMessageResult = self.call(
@@ -1807,13 +1870,13 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendEntriesResult:
-        """Appends several entries, all or none.
+        """Appends several entries in one write: all of them or none.
 
-        `entries`: In order; each stored with its members byte for byte.
+        `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendEntriesResult = self.call(
@@ -1833,17 +1896,17 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendLabelResult:
-        """Labels an entry.
+        """Labels an entry, or clears its label.
 
-        `target_id`: The entry to label.
+        `target_id`: The id of the entry to label.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
+        `label`: The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendLabelResult = self.call(
@@ -1859,16 +1922,107 @@ class Methods(ABC):
         )
         return answered
 
-    def get_leaf(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetLeafResult:
-        """Where the session stands.
+    def cherry_pick(
+        self,
+        *,
+        entry_ids: list[str],
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.CherryPickResult:
+        """Appends copies of messages from other branches at the leaf.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.GetLeafResult = self.call(
-            "get_leaf", {"sessionId": session_id}, timeout=timeout
+        answered: types.CherryPickResult = self.call(
+            "cherry_pick",
+            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    def merge_branch(
+        self,
+        *,
+        tip_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.MergeBranchResult:
+        """Appends a summary of another branch at the leaf.
+
+        `tip_id`: The id of the last entry of the other branch.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `custom_instructions`: What the summary shall focus on. Default: none.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: types.MergeBranchResult = self.call(
+            "merge_branch",
+            {
+                "tipId": tip_id,
+                "sessionId": session_id,
+                "customInstructions": custom_instructions,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def send_message(
+        self,
+        *,
+        custom_type: str,
+        content: types.Content,
+        display: bool,
+        session_id: str | None | Omitted = OMITTED,
+        details: Any | Omitted = OMITTED,
+        trigger_turn: bool | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.SendMessageResult:
+        """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
+
+        `custom_type`: The type of the message, in the plugin's own terms.
+
+        `content`: A text, or content blocks. Its bytes are stored unchanged.
+
+        `display`: Whether to show the message to the user.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `details`: Any JSON; its bytes are stored unchanged. Default: none.
+
+        `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
+
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: types.SendMessageResult = self.call(
+            "send_message",
+            {
+                "customType": custom_type,
+                "content": content,
+                "display": display,
+                "sessionId": session_id,
+                "details": details,
+                "triggerTurn": trigger_turn,
+                "entryId": entry_id,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -1880,13 +2034,13 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetLeafResult:
-        """Moves the leaf.
+        """Moves the leaf to an entry or to the empty position, without asking any client.
 
-        `leaf_id`: Null: before the first entry.
+        `leaf_id`: The id of the new leaf; null moves to the empty position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetLeafResult = self.call(
@@ -1905,15 +2059,15 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.BranchResult:
-        """Moves the leaf to an entry.
+        """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
-        `entry_id`: The new leaf; null, before the first entry, only with a summary.
+        `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summary`: Appended there as a branch_summary, as given.
+        `summary`: A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.BranchResult = self.call(
@@ -1999,31 +2153,31 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.NavigateTreeResult:
-        """Goes to another place of the tree; summarizes what is left behind.
+        """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
-        `target_id`: Where to go. A user message goes to its parent and comes back for editing.
+        `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summarize`: Leave a summary of the branch that is left; false if left out.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: false.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `rewind`: Go back before a user message or custom_message even if it is the leaf.
+        `rewind`: Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 
-        `dry_run`: Only tell what would be summarized.
+        `dry_run`: Whether to only return the preparation. Default: false.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.NavigateTreeResult = self.call(
@@ -2053,11 +2207,11 @@ class Methods(ABC):
         navigation_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AbortNavigationResult:
-        """Ends a running navigation.
+        """Aborts a running navigation or compaction.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `navigation_id`: Only this one; whichever runs if left out.
+        `navigation_id`: The id of the navigation to abort. Default: whichever runs.
 
         """
         answered: types.AbortNavigationResult = self.call(
@@ -2074,11 +2228,11 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.UndoNavigationResult:
-        """Moves the leaf back.
+        """Moves the leaf back to where it was before the last move.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.UndoNavigationResult = self.call(
@@ -2095,11 +2249,11 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RedoNavigationResult:
-        """Takes the last undo back.
+        """Reverses the last undo.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.RedoNavigationResult = self.call(
@@ -2116,11 +2270,11 @@ class Methods(ABC):
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetNavigationLogResult:
-        """The moves of the leaf.
+        """Lists the moves of the leaf, newest first.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `limit`: Most moves.
+        `limit`: The most moves to return. Default: all.
 
         """
         answered: types.GetNavigationLogResult = self.call(
@@ -2128,27 +2282,127 @@ class Methods(ABC):
         )
         return answered
 
-    def answer_event(
+    @overload
+    def pop(
         self,
         *,
-        event_id: str,
-        result: types.EventAnswer | None | Omitted = OMITTED,
-        extend_ms: int | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AnswerEventResult:
-        """Answers a question of the daemon.
+    ) -> types.Navigation: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult:
+        """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
-        `event_id`: As in the event.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `result`: The answer; an empty one is no opinion.
+        `entry_id`: The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
 
-        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: true.
+
+        `custom_instructions`: What the summary shall focus on. Default: none.
+
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
+
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
+
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
+
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
+
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+
+        `dry_run`: Whether to only return the preparation. Default: false.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AnswerEventResult = self.call(
-            "answer_event",
-            {"eventId": event_id, "result": result, "extendMs": extend_ms},
+        answered: types.PopResult = self.call(
+            "pop",
+            {
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
+        )
+        return answered
+
+    def get_leaf(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetLeafResult:
+        """Returns the leaf and its entry.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: types.GetLeafResult = self.call(
+            "get_leaf", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -2235,37 +2489,37 @@ class Methods(ABC):
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetTreeResult:
-        """The tree.
+        """Returns the tree as rows for a list, or nested, filtered and page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `format`: `flat` if left out.
+        `format`: The form of `nodes`. Default: `flat`.
 
-        `root_id`: Only this entry and what is below it.
+        `root_id`: The id of an entry: only it and its descendants are shown. Default: the whole tree.
 
-        `max_depth`: Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+        `max_depth`: The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
 
-        `filter`: `default` if left out.
+        `filter`: Which entries to show. Default: `default`.
 
-        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
 
-        `mode`: How `query` is understood; `words` if left out.
+        `mode`: How to understand `query`. Default: `words`.
 
-        `order`: `time` if left out.
+        `order`: The order of siblings. Default: `time`.
 
-        `fold`: Entries whose descendants are left out.
+        `fold`: The ids of entries whose descendants are not shown. Default: none.
 
-        `render`: Draw a `prefix` for each row.
+        `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one row is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
 
-        `cursor`: `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+        `cursor`: The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 
-        `offset`: Rows to pass over.
+        `offset`: The number of rows to skip. Default: 0.
 
-        `around`: The page shall contain this entry.
+        `around`: The id of an entry that the page shall contain. Default: none.
 
         """
         answered: types.GetTreeResult = self.call(
@@ -2294,9 +2548,9 @@ class Methods(ABC):
     def list_branches(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.ListBranchesResult:
-        """The branches of the tree.
+        """Lists the branches of the tree, one row for each tip.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.ListBranchesResult = self.call(
@@ -2313,15 +2567,15 @@ class Methods(ABC):
         max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntriesResult:
-        """All entries in file order.
+        """Returns the entries of all branches in file order, page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `since`: Only entries after this one.
+        `since`: The id of an entry; the page begins after it. Default: the first entry.
 
-        `limit`: Most entries of a page.
+        `limit`: The most entries of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one entry is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 
         """
         answered: types.GetEntriesResult = self.call(
@@ -2338,11 +2592,11 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntryResult:
-        """One entry.
+        """Returns one entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetEntryResult = self.call(
@@ -2357,11 +2611,11 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetChildrenResult:
-        """The children of an entry.
+        """Returns the children of an entry, or the roots.
 
-        `entry_id`: Null: the roots.
+        `entry_id`: The id of the parent; null means the roots.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetChildrenResult = self.call(
@@ -2376,11 +2630,11 @@ class Methods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetPathResult:
-        """The entries from the root to an entry.
+        """Returns the entries from the root to an entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The last entry of the path; the leaf if left out.
+        `entry_id`: The id of the last entry of the path. Default: the leaf.
 
         """
         answered: types.GetPathResult = self.call(
@@ -2395,11 +2649,11 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetLabelResult:
-        """The label of an entry.
+        """Returns the label of an entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetLabelResult = self.call(
@@ -2415,13 +2669,13 @@ class Methods(ABC):
         format: types.ContextFormat | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetContextResult:
-        """What a model sees.
+        """Returns the messages that a model sees at the leaf or at another position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `leaf_id`: The position; the leaf if left out, null: before the first entry.
+        `leaf_id`: The id of the position; null means the empty position. Default: the leaf.
 
-        `format`: `agent` if left out.
+        `format`: The form of the context. Default: `agent`.
 
         """
         answered: types.GetContextResult = self.call(
@@ -2434,66 +2688,13 @@ class Methods(ABC):
     def get_stats(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.GetStatsResult:
-        """Numbers about the whole session.
+        """Returns counts, tokens and cost of the whole session.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetStatsResult = self.call(
             "get_stats", {"sessionId": session_id}, timeout=timeout
-        )
-        return answered
-
-    def fork_session(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        scope: types.ForkScope | None | Omitted = OMITTED,
-        cwd: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        position: types.ForkPosition | None | Omitted = OMITTED,
-        close_tool_calls: bool | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.ForkSessionResult:
-        """Copies a path into a new session.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `scope`: `branch` if left out.
-
-        `cwd`: The working directory of the new session; the source's if left out.
-
-        `entry_id`: Where to fork; the leaf if left out.
-
-        `position`: `before` for a user message, `at` for anything else if left out.
-
-        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
-
-        """
-        answered: types.ForkSessionResult = self.call(
-            "fork_session",
-            {
-                "sessionId": session_id,
-                "scope": scope,
-                "cwd": cwd,
-                "entryId": entry_id,
-                "position": position,
-                "closeToolCalls": close_tool_calls,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    def get_fork_messages(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetForkMessagesResult:
-        """The user messages of all branches.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        """
-        answered: types.GetForkMessagesResult = self.call(
-            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -2505,13 +2706,13 @@ class Methods(ABC):
         keep_recent_tokens: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PrepareCompactionResult:
-        """What a compaction would do.
+        """Returns what a compaction would summarize and keep, and changes nothing.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
         """
         answered: types.PrepareCompactionResult = self.call(
@@ -2539,19 +2740,19 @@ class Methods(ABC):
     ) -> types.CompactResult:
         """Replaces the older part of the context by a summary.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.CompactResult = self.call(
@@ -2569,179 +2770,12 @@ class Methods(ABC):
         )
         return answered
 
-    @overload
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[False] | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.Navigation: ...
-    @overload
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[True],
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.DryRun: ...
-    @overload
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult: ...
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult:
-        """Goes back, before the last user message unless told where.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
-
-        `summarize`: Leave a summary of what is left; true if left out.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
-
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
-
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-
-        `on_no_answer`: What silence means; `proceed` if left out.
-
-        `dry_run`: Only tell what would be summarized.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.PopResult = self.call(
-            "pop",
-            {
-                "sessionId": session_id,
-                "entryId": entry_id,
-                "summarize": summarize,
-                "customInstructions": custom_instructions,
-                "replaceInstructions": replace_instructions,
-                "label": label,
-                "navigationId": navigation_id,
-                "answerTimeoutMs": answer_timeout_ms,
-                "onNoAnswer": on_no_answer,
-                "dryRun": dry_run,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    def cherry_pick(
-        self,
-        *,
-        entry_ids: list[str],
-        session_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.CherryPickResult:
-        """Appends copies of messages of other branches.
-
-        `entry_ids`: What to copy, in this order.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.CherryPickResult = self.call(
-            "cherry_pick",
-            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
-            timeout=timeout,
-        )
-        return answered
-
-    def merge_branch(
-        self,
-        *,
-        tip_id: str,
-        session_id: str | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.MergeBranchResult:
-        """Appends a summary of another branch.
-
-        `tip_id`: The last entry of the other branch.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.MergeBranchResult = self.call(
-            "merge_branch",
-            {
-                "tipId": tip_id,
-                "sessionId": session_id,
-                "customInstructions": custom_instructions,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
     def begin_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.BeginTurnResult:
-        """The client's agent begins to run.
+        """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.BeginTurnResult = self.call(
@@ -2752,9 +2786,9 @@ class Methods(ABC):
     def end_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.EndTurnResult:
-        """The client's agent has stopped.
+        """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.EndTurnResult = self.call(
@@ -2762,60 +2796,26 @@ class Methods(ABC):
         )
         return answered
 
-    def send_message(
+    def answer_event(
         self,
         *,
-        custom_type: str,
-        content: types.Content,
-        display: bool,
-        session_id: str | None | Omitted = OMITTED,
-        details: Any | Omitted = OMITTED,
-        trigger_turn: bool | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
+        event_id: str,
+        result: types.EventAnswer | None | Omitted = OMITTED,
+        extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SendMessageResult:
-        """Appends a message of a plugin.
+    ) -> types.AnswerEventResult:
+        """Answers a question of the daemon, or asks for more time to answer it.
 
-        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+        `event_id`: The id of the question, from the event.
 
-        `content`: A text or content blocks; stored byte for byte.
+        `result`: The answer; an empty object is no opinion. Default: none, with `extendMs`.
 
-        `display`: Show it to the user.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `details`: Anything; stored byte for byte.
-
-        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
-
-        `entry_id`: The id of the new entry; makes retries safe.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
-        answered: types.SendMessageResult = self.call(
-            "send_message",
-            {
-                "customType": custom_type,
-                "content": content,
-                "display": display,
-                "sessionId": session_id,
-                "details": details,
-                "triggerTurn": trigger_turn,
-                "entryId": entry_id,
-                "expectedLeafId": expected_leaf_id,
-            },
+        answered: types.AnswerEventResult = self.call(
+            "answer_event",
+            {"eventId": event_id, "result": result, "extendMs": extend_ms},
             timeout=timeout,
         )
-        return answered
-
-    def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
-        """The OpenRPC document of this daemon."""
-        answered: types.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
-        return answered
-
-    def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
-        """Ends the daemon."""
-        answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
         return answered
