@@ -5,7 +5,7 @@
 //! the process.
 
 use super::Options;
-use crate::id::System;
+use crate::clock::SystemSource;
 use crate::rpc::{Dispatcher, Server};
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
@@ -63,7 +63,12 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let max_frame_bytes = config.max_frame_bytes;
     let asked = end.clone();
     let on_shutdown = Box::new(move || report(&asked, End::Asked));
-    let server = Server::new(config, Arc::new(System), Arc::clone(&outbox), on_shutdown);
+    let server = Server::new(
+        config,
+        Arc::new(SystemSource),
+        Arc::clone(&outbox),
+        on_shutdown,
+    );
     let dispatcher = Arc::new(Dispatcher::new(
         Arc::clone(&server),
         runtime.handle().clone(),

@@ -1,12 +1,12 @@
 //! `navigate_tree` (protocol.md §4): plan → resolve → commit, without the waiting between them.
 
 use super::leaf::{self, BranchSummary};
-use super::{IdAllocator, push_text_member, summarize};
+use super::{IdAllocator, push_text_member};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{EntryId, Source};
-use crate::json::{self, Elements};
+use crate::summary::request::is_content;
 use crate::tree::{Cause, Node, Tree};
 
 /// Where a navigation goes and what it leaves. Positions are ids: the tree may be read anew before
@@ -54,8 +54,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     if new_leaf == old_leaf && !is_input {
         return Navigation::AlreadyThere;
     }
-    let ancestor = tree.common_ancestor(old_leaf, Some(target));
-    let (abandoned, compacted) = branch_entries(tree, old_leaf, ancestor);
+    let (ancestor, abandoned) = tree.branch(old_leaf, Some(target));
+    let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(Plan {
         target_id: id(target),
@@ -74,11 +74,11 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
 /// ancestor on (semantics.md §5). A tip on the path to the leaf has nothing of its own.
 pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
-    let ancestor = tree.common_ancestor(leaf, Some(tip));
+    let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
     if ancestor == Some(tip) {
         return Navigation::AlreadyThere;
     }
-    let (abandoned, compacted) = branch_entries(tree, Some(tip), ancestor);
+    let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(Plan {
         target_id: id(tip),
@@ -169,21 +169,19 @@ pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     })
 }
 
-/// From behind `ancestor` to `tip`, and how many of those the nearest compaction stands for, itself
-/// included.
-fn branch_entries(tree: &Tree, tip: Option<Node>, ancestor: Option<Node>) -> (Vec<Node>, usize) {
-    let above = tree.ancestors(tip);
-    let mut entries: Vec<Node> = above.take_while(|node| Some(*node) != ancestor).collect();
-    entries.reverse();
+/// How many of a branch's entries its nearest compaction stands for, itself included.
+fn compacted_entries(tree: &Tree, branch: &[Node]) -> usize {
     let is_compaction = |node: &Node| tree.kind(*node) == Kind::Compaction;
-    let compacted = entries.iter().rposition(is_compaction);
-    (entries, compacted.map_or(0, |at| at + 1))
+    branch
+        .iter()
+        .rposition(is_compaction)
+        .map_or(0, |at| at + 1)
 }
 
 /// Whether a branch holds anything that would be lost without a summary.
 fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool {
-    let is_content = |node: &Node| summarize::is_content(tree.kind(*node), tree.role(*node));
-    compacted > 0 || entries.iter().any(is_content)
+    let has_content = |node: &Node| is_content(tree.kind(*node), tree.role(*node));
+    compacted > 0 || entries.iter().any(has_content)
 }
 
 /// The lines of the commit: a summary or a leaf record, then the label (protocol.md §4.8).
@@ -264,43 +262,4 @@ fn push_label(
     let line = minter.line("label", &id, parent_id, &members);
     planned.lines.push(line);
     planned.entry_ids.push(id);
-}
-
-/// What goes back to the editor from a user message or custom_message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Draft {
-    pub text: String,
-    /// Image blocks, raw JSON.
-    pub images: Vec<Vec<u8>>,
-}
-
-/// The text (blocks joined) and the images of an entry.
-pub fn draft(entry: &[u8]) -> Draft {
-    let content =
-        json::get_path(entry, &["message", "content"]).or_else(|| json::get(entry, "content"));
-    let Some(content) = content else {
-        return Draft::default();
-    };
-    if let Some(text) = json::string(content) {
-        return Draft {
-            text: text.into_owned(),
-            images: Vec::new(),
-        };
-    }
-    let mut draft = Draft::default();
-    let Ok(mut blocks) = Elements::open(content, 0) else {
-        return draft;
-    };
-    while let Ok(Some(span)) = blocks.next() {
-        let block = content.get(span).unwrap_or_default();
-        match json::get(block, "type").and_then(json::string).as_deref() {
-            Some("text") => {
-                let text = json::get(block, "text").and_then(json::string);
-                draft.text.push_str(text.as_deref().unwrap_or_default());
-            }
-            Some("image") => draft.images.push(block.to_vec()),
-            _ => {}
-        }
-    }
-    draft
 }

@@ -3,14 +3,14 @@
 //! What was found out of stored lines is kept for the next view with the same query: entries are only ever
 //! added, so only new ones are read again.
 
-use super::parallel::{CHUNK, in_order};
 use super::rows::RowReader;
 use crate::entry::{Kind, Role};
 use crate::error::Result;
 use crate::json;
 use crate::log::body::Bodies;
+use crate::parallel::{CHUNK, in_order};
 use crate::search::{BestField, Excerpt, Matcher, Query, row_words};
-use crate::tree::{Node, Place};
+use crate::tree::{Node, PagePosition};
 use crate::view::{Entry, Outline, Snapshot, ToolCall};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ impl Bits {
 /// An entry whose text is looked into.
 #[derive(Clone, Copy)]
 struct Asked {
-    place: Place,
+    place: PagePosition,
     node: Node,
     kind: Kind,
     role: Role,

@@ -5,13 +5,13 @@ use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::registry::{Paths, Subject};
 use super::reply::Reply;
 use super::server::{Call, OpenSession, Server};
+use crate::clock;
 use crate::durability::Durability;
+use crate::entry::draft::{Draft, draft};
 use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::{self, End, Position};
-use crate::flow::navigate::Draft;
-use crate::flow::{IdAllocator, leaf, navigate};
-use crate::id;
+use crate::flow::{IdAllocator, leaf};
 use crate::log::whole::Whole;
 use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
@@ -49,7 +49,7 @@ async fn fork_messages(call: &Call, params: &wire::GetForkMessagesParams) -> Res
         // No more is held than can be answered.
         let mut left = limit;
         for (fetch, (entry_id, on_active_path)) in fetches.iter().zip(ids) {
-            let text = navigate::draft(&reader.entry(fetch)?).text;
+            let text = draft(&reader.entry(fetch)?).text;
             if !text.is_empty() {
                 left = left
                     .checked_sub(text.len() + entry_id.len())
@@ -144,7 +144,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
-    let id = id::new_session_id();
+    let id = clock::new_session_id();
     // Whoever names the fork as soon as it is told of waits until it can be found.
     let subject = Subject::Session(id.clone());
     let forks_ticket = server.registry.enter(subject, Paths::None, true);
@@ -261,7 +261,7 @@ impl Source {
         Ok(Self {
             entry_id: core.id_of(entry).map(str::to_owned),
             position: end.position,
-            draft: before.map(|entry| navigate::draft(&entry)),
+            draft: before.map(|entry| draft(&entry)),
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
             parent_session: path

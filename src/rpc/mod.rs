@@ -22,7 +22,6 @@ mod moves;
 mod navigate;
 mod navigator;
 mod notify;
-mod parallel;
 mod pick;
 mod question;
 mod read;
@@ -38,4 +37,4 @@ mod tree;
 mod turns;
 
 pub use dispatch::Dispatcher;
-pub use server::{Config, Server};
+pub use server::Server;

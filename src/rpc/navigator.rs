@@ -12,15 +12,17 @@ use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
 use crate::context::Edits;
 use crate::entry::Kind as EntryKind;
+use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
-use crate::flow::navigate::{self, Draft, Navigation, Plan};
-use crate::flow::summarize::{self, Files, Material, SummaryOptions};
+use crate::flow::navigate::{self, Navigation, Plan};
 use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
 use crate::session::{Activity, Busy, SessionGuard, SessionState};
-use crate::summarizer::{self, FileLists, ModelName, Subject, Usage};
+use crate::summary::files::Files;
+use crate::summary::request::{self, Material, SummaryOptions};
+use crate::summary::{FileLists, ModelName, Subject, SummaryRequest, Usage, frame};
 use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
@@ -68,12 +70,12 @@ struct Preparation {
     draft: Option<Draft>,
 }
 
-/// Ids as JSON arrays.
+/// The ids of entries that are too large to go out themselves.
 struct Ids {
     /// Of what came after the nearest compaction.
-    entries: wire::Raw,
+    entries: wire::IdList,
     /// Of what that compaction kept.
-    kept: Option<wire::Raw>,
+    kept: Option<wire::IdList>,
 }
 
 impl Preparation {
@@ -111,15 +113,15 @@ impl Preparation {
         let delivered: usize = delivered.map(Vec::len).sum();
         let fits = reads && delivered as u64 <= limit;
         let ids = (!fits).then(|| Ids {
-            entries: convert::id_array(&core.tree, plan.entries()),
-            kept: kept.map(|kept| convert::id_array(&core.tree, &kept)),
+            entries: convert::id_list(&core.tree, plan.entries()),
+            kept: kept.map(|kept| convert::id_list(&core.tree, &kept)),
         });
         let draft = plan.editor_entry.map(|node| core.entry(node)).transpose()?;
         Ok(Self {
             material,
             ids,
             model: summaries::model(core)?,
-            draft: draft.as_deref().map(navigate::draft),
+            draft: draft.as_deref().map(draft::draft),
             plan,
         })
     }
@@ -154,7 +156,7 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
         }
     }
     for node in plan.goals(&core.tree) {
-        if let Some(goal) = summarize::goal(core.entry(node)?, &edits) {
+        if let Some(goal) = request::goal(core.entry(node)?, &edits) {
             return Ok(Some(goal));
         }
     }
@@ -430,13 +432,13 @@ impl Navigator {
             Some(_) => Subject::Merge,
             None => Subject::Branch,
         };
-        let written = writing.write(move |summarizer| summarizer::Request {
+        let written = writing.write(move |summarizer| SummaryRequest {
             subject,
-            ..summarize::branch_request(material, wishes, summarizer.budget(model.as_ref()))
+            ..request::branch_request(material, wishes, summarizer.budget(model.as_ref()))
         });
         let (request, summary) = written.await?;
         Ok(BranchSummary {
-            text: summarize::finish(subject, &summary.text, &request.files),
+            text: frame::finish(subject, &summary.text, &request.files),
             details: Some(request.files.to_details()),
             usage: summary.usage.map(Usage::to_json),
             from_hook: false,

@@ -4,7 +4,6 @@
 //! where there are many.
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
-use super::parallel::{CHUNK, in_order};
 use super::reply::{Reply, page_bytes};
 use super::rows::RowReader;
 use super::server::Call;
@@ -12,7 +11,9 @@ use crate::context::{self, Context, Kept, Step};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
+use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
 use crate::session::{SessionGuard, SessionState, blocking};
 use crate::stats::Stats;
 use crate::timestamp;
@@ -414,7 +415,7 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
 
 async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply> {
     let (open, turn) = call.fresh(params).await?;
-    let mut counted = open.last_count.get(turn.tree.origin());
+    let mut counted = lock(&open.last_count).for_tree(turn.tree.origin());
     let nodes: Vec<Node> = turn.tree.entries().skip(counted.count).collect();
     let size = size_of(&turn, &nodes);
     let path = steps(&turn, turn.leaf());
@@ -437,8 +438,8 @@ async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply>
             counted.stats += part;
             counted.count += count;
             // In the same parts always, so that the sum of costs is the same always.
-            if count == CHUNK {
-                open.last_count.set(&counted);
+            if count == CHUNK && counted.fits_budget() {
+                *lock(&open.last_count) = counted.clone();
             }
             ControlFlow::Continue(())
         })?;

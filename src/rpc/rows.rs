@@ -1,13 +1,13 @@
 //! What rows show of bodies: from the extracts kept of them, else from the bodies.
 
-use super::parallel::{CHUNK, in_order};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
 use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::parallel::{CHUNK, in_order};
 use crate::session::SessionState;
 use crate::store::Store;
-use crate::tree::{Node, Place};
+use crate::tree::{Node, PagePosition};
 use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -48,7 +48,7 @@ impl<'b> RowReader<'b> {
     }
 
     /// A stored line.
-    pub fn line(&mut self, place: Place) -> Result<&[u8]> {
+    pub fn line(&mut self, place: PagePosition) -> Result<&[u8]> {
         self.bodies.stored(place, usize::MAX)
     }
 
@@ -57,7 +57,7 @@ impl<'b> RowReader<'b> {
     pub fn result<'c>(
         &mut self,
         node: Node,
-        place: Place,
+        place: PagePosition,
         subject: Subject,
         callers: impl Iterator<Item = &'c Caller>,
     ) -> Result<(RowFacts<'static>, Option<&ToolCall<'static>>)> {
@@ -108,7 +108,12 @@ impl<'b> RowReader<'b> {
     }
 
     /// What a row shows of a body, reading no more of it than that takes.
-    pub fn facts(&mut self, node: Node, place: Place, subject: Subject) -> Result<RowFacts<'_>> {
+    pub fn facts(
+        &mut self,
+        node: Node,
+        place: PagePosition,
+        subject: Subject,
+    ) -> Result<RowFacts<'_>> {
         let Self {
             bodies, extracts, ..
         } = self;
@@ -124,7 +129,7 @@ impl<'b> RowReader<'b> {
 
 fn read(
     bodies: &mut body::Reader<'_>,
-    place: Place,
+    place: PagePosition,
     subject: Subject,
 ) -> Result<RowFacts<'static>> {
     let head = bodies.stored(place, FIRST_READ)?;
@@ -137,7 +142,7 @@ fn read(
 
 /// Entries whose extracts are to be made: all of a file.
 pub(super) struct ToExtract {
-    entries: Vec<(Place, Subject)>,
+    entries: Vec<(PagePosition, Subject)>,
     /// Where the last of them ends, in bytes, its line break counted.
     end: u64,
     cache: Cache,
@@ -226,12 +231,12 @@ impl ToExtract {
     }
 }
 
-fn block(reader: &mut body::Reader<'_>, entries: &[(Place, Subject)]) -> Result<NewBlock> {
+fn block(reader: &mut body::Reader<'_>, entries: &[(PagePosition, Subject)]) -> Result<NewBlock> {
     // An entry that was given another body stands where that does, far from its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();
     let end = places().map(end_of).max().unwrap_or_default();
-    let lines = Place {
+    let lines = PagePosition {
         offset: start,
         len: u32::try_from(end - start).unwrap_or(u32::MAX),
     };
@@ -247,6 +252,6 @@ fn block(reader: &mut body::Reader<'_>, entries: &[(Place, Subject)]) -> Result<
     Ok(block.finish())
 }
 
-fn end_of(place: Place) -> u64 {
+fn end_of(place: PagePosition) -> u64 {
     place.offset + u64::from(place.len)
 }

@@ -10,21 +10,20 @@ use super::tree::{LastView, ViewBytes};
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::config::Config;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
-use crate::hooks::{Hook, Hooks};
+use crate::hooks::Hooks;
 use crate::id::{self, SessionId, Source};
 use crate::lock::lock;
 use crate::session::{Session, SessionGuard};
-use crate::stats::LastCount;
+use crate::stats::PrefixStats;
 use crate::stdio::Outbox;
 use crate::store::Store;
 use crate::store::watch::Watcher;
-use crate::summarizer::Summarizer;
 use crate::wire;
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -33,21 +32,6 @@ use std::time::Duration;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub const MAX_ANSWER: Duration = Duration::from_secs(600);
-
-/// How a server is set up.
-#[derive(Debug, Clone)]
-pub struct Config {
-    pub session_dir: PathBuf,
-    pub durability: Durability,
-    pub summarizer: Option<Summarizer>,
-    pub hooks: Vec<Hook>,
-    /// Bytes.
-    pub max_frame_bytes: usize,
-    /// Bytes.
-    pub max_queued_bytes: usize,
-    /// For sessions that name no other.
-    pub cwd: String,
-}
 
 /// One process's sessions and its connection.
 pub struct Server {
@@ -99,7 +83,7 @@ pub struct OpenSession {
     pub turn: Mutex<ClientTurn>,
     pub watched: OnceLock<Arc<Watched>>,
     pub last_view: LastView,
-    pub last_count: LastCount,
+    pub last_count: Mutex<PrefixStats>,
 }
 
 /// One request on its way.
@@ -350,7 +334,7 @@ impl OpenSession {
             turn: Mutex::default(),
             watched: OnceLock::new(),
             last_view: LastView::default(),
-            last_count: LastCount::default(),
+            last_count: Mutex::default(),
             session,
         })
     }

@@ -2,7 +2,6 @@
 
 use super::convert::{push_id_member, push_number_member};
 use super::find::{self, Known};
-use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::reply::Reply;
 use super::rows::{RowReader, ToExtract};
@@ -12,6 +11,7 @@ use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
 use crate::search::{Mode, Query};
 use crate::session::{SessionGuard, SessionState, blocking};
 use crate::tree::Tree;
