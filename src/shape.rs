@@ -65,60 +65,60 @@ macro_rules! record {
 
 /// The messages with a known role.
 pub const ROLES: &[Record] = &[
-    record! { "user" "UserMessage" "What the user says." {
-        content Shape::TextOrBlocks, required, "What is said.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+    record! { "user" "UserMessage" "A message of the user." {
+        content Shape::TextOrBlocks, required, "A text, or content blocks.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
-    record! { "assistant" "AssistantMessage" "What the model answers." {
-        content Shape::Blocks, required, "Text, thinking and tool calls.";
+    record! { "assistant" "AssistantMessage" "An answer of the model." {
+        content Shape::Blocks, required, "The text, thinking and tool calls.";
         api Shape::Text, optional, "The provider's programming interface.";
-        provider Shape::Text, optional, "Who serves the model.";
+        provider Shape::Text, optional, "The provider that serves the model.";
         model Shape::Text, optional, "The provider's name for the model.";
-        usage Shape::Object(&USAGE), optional, "What the answer used.";
-        stopReason Shape::Text, optional, "`stop`, `length`, `toolUse`, `error`, `aborted`, or another.";
-        errorMessage Shape::Text, optional, "Why it failed, if `stopReason` is `error`.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        usage Shape::Object(&USAGE), optional, "The tokens that the answer used.";
+        stopReason Shape::Text, optional, "Why the answer ended: `stop`, `length`, `toolUse`, `error`, `aborted`, or another reason.";
+        errorMessage Shape::Text, optional, "Why the answer failed. Present if `stopReason` is `error`.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
-    record! { "toolResult" "ToolResultMessage" "What a tool returned." {
+    record! { "toolResult" "ToolResultMessage" "The result of a tool call." {
         toolCallId Shape::Text, required, "The `id` of the tool call that it answers.";
         toolName Shape::Text, optional, "The name of the tool.";
-        content Shape::Blocks, required, "Text and images.";
-        details Shape::Any, optional, "Anything; not sent to the model.";
-        isError Shape::Flag, optional, "The tool failed.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        content Shape::Blocks, required, "The text and images of the result.";
+        details Shape::Any, optional, "Any JSON. The model does not see it.";
+        isError Shape::Flag, optional, "True if the tool failed.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
     record! { "bashExecution" "BashExecutionMessage" "A command that the user ran." {
         command Shape::Text, required, "The command.";
-        output Shape::Text, required, "What it wrote.";
-        exitCode Shape::Number, optional, "Left out if it did not exit.";
-        cancelled Shape::Flag, optional, "The user ended it.";
-        truncated Shape::Flag, optional, "`output` is a part only.";
-        fullOutputPath Shape::Text, optional, "A file with the whole output.";
-        excludeFromContext Shape::Flag, optional, "The model does not see it.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        output Shape::Text, required, "The output of the command.";
+        exitCode Shape::Number, optional, "The exit code. Absent if the command did not exit.";
+        cancelled Shape::Flag, optional, "True if the user cancelled the command.";
+        truncated Shape::Flag, optional, "True if `output` is only a part.";
+        fullOutputPath Shape::Text, optional, "The path of a file with the whole output.";
+        excludeFromContext Shape::Flag, optional, "True if the model does not see the message.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
     record! { "custom" "CustomMessage" "A message of a plugin." {
-        customType Shape::Text, optional, "What it is, in the plugin's own terms.";
-        content Shape::TextOrBlocks, required, "What is said.";
-        display Shape::Flag, optional, "Show it to the user.";
-        details Shape::Any, optional, "Anything; not sent to the model.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        customType Shape::Text, optional, "The type, in the plugin's own terms.";
+        content Shape::TextOrBlocks, required, "A text, or content blocks.";
+        display Shape::Flag, optional, "Whether to show the message to the user.";
+        details Shape::Any, optional, "Any JSON. The model does not see it.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
-    record! { "branchSummary" "BranchSummaryMessage" "The summary of a branch that was left." {
+    record! { "branchSummary" "BranchSummaryMessage" "The summary of a branch that the leaf has left." {
         summary Shape::Text, required, "The text of the summary.";
-        fromId Shape::Text, optional, "The leaf that was left; `root` if there was none.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        fromId Shape::Text, optional, "The id of the leaf that was left; `root` at the empty position.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
     record! { "compactionSummary" "CompactionSummaryMessage" "The summary of the older part of the context." {
         summary Shape::Text, required, "The text of the summary.";
-        tokensBefore Shape::Number, optional, "Tokens of the context before, estimated.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        tokensBefore Shape::Number, optional, "The estimated number of tokens of the context before the compaction.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
     record! { "system" "SystemMessage" "Instructions for the model." {
         content Shape::TextOrBlocks, required, "The instructions.";
-        sections Shape::Any, optional, "Parts of the instructions.";
-        toolsAdded Shape::Any, optional, "Tools that the model has from here on.";
-        timestamp Shape::Time, optional, "Unix milliseconds.";
+        sections Shape::Any, optional, "The parts of the instructions.";
+        toolsAdded Shape::Any, optional, "The tools that the model has from then on.";
+        timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
     }},
 ];
 
@@ -127,37 +127,37 @@ pub const BLOCKS: &[Record] = &[
     record! { "text" "TextBlock" "A piece of text." {
         text Shape::Text, required, "The text.";
     }},
-    record! { "thinking" "ThinkingBlock" "What the model thought." {
+    record! { "thinking" "ThinkingBlock" "A piece of the model's thinking." {
         thinking Shape::Text, required, "The text.";
     }},
     record! { "image" "ImageBlock" "An image." {
         data Shape::Text, required, "The bytes, as base64.";
-        mimeType Shape::Text, required, "Such as `image/png`.";
+        mimeType Shape::Text, required, "The media type, such as `image/png`.";
     }},
     record! { "toolCall" "ToolCallBlock" "A call of a tool." {
-        id Shape::Text, required, "Unique in the conversation.";
+        id Shape::Text, required, "The id of the call, unique in the conversation.";
         name Shape::Text, required, "The name of the tool.";
-        arguments Shape::Any, optional, "What the tool is called with, usually an object.";
+        arguments Shape::Any, optional, "The arguments of the call, usually an object.";
     }},
 ];
 
-/// The tokens that a model used.
-pub const USAGE: Record = record! { "" "Usage" "What a model used, in tokens and money." {
+/// What a model used.
+pub const USAGE: Record = record! { "" "Usage" "The tokens that a model used, and their cost." {
     input Shape::Number, optional, "Tokens sent, without those from the cache.";
     output Shape::Number, optional, "Tokens received.";
     cacheRead Shape::Number, optional, "Tokens read from the cache.";
     cacheWrite Shape::Number, optional, "Tokens written to the cache.";
-    totalTokens Shape::Number, optional, "All tokens.";
-    cost Shape::Object(&COST), optional, "The price, in dollars.";
+    totalTokens Shape::Number, optional, "The number of all tokens.";
+    cost Shape::Object(&COST), optional, "The cost in dollars.";
 }};
 
-/// The cost of the tokens.
-pub const COST: Record = record! { "" "Cost" "A price, in dollars." {
-    input Shape::Number, optional, "Of the tokens sent.";
-    output Shape::Number, optional, "Of the tokens received.";
-    cacheRead Shape::Number, optional, "Of the tokens read from the cache.";
-    cacheWrite Shape::Number, optional, "Of the tokens written to the cache.";
-    total Shape::Number, optional, "In all.";
+/// What that costs.
+pub const COST: Record = record! { "" "Cost" "A cost in dollars." {
+    input Shape::Number, optional, "The cost of the tokens sent.";
+    output Shape::Number, optional, "The cost of the tokens received.";
+    cacheRead Shape::Number, optional, "The cost of the tokens read from the cache.";
+    cacheWrite Shape::Number, optional, "The cost of the tokens written to the cache.";
+    total Shape::Number, optional, "The total cost.";
 }};
 
 /// A fault of an object.

@@ -9,9 +9,6 @@ use crate::schema;
 use crate::wire;
 use std::sync::Arc;
 
-/// The protocol this daemon speaks.
-const PROTOCOL_VERSION: u32 = 1;
-
 pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Result<Reply> {
     let server = &call.server;
     let capabilities = params.capabilities;
@@ -36,7 +33,7 @@ pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Resu
     }
     let config = &server.config;
     Reply::of(&wire::InitializeResult {
-        protocol_version: PROTOCOL_VERSION,
+        protocol_version: schema::PROTOCOL_VERSION,
         server_info: wire::ServerInfo {
             name: "treelined".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -2,7 +2,7 @@
 //! are the catalogue's.
 
 use super::convert;
-use super::reply::Reply;
+use super::reply::{Reply, page_bytes};
 use super::server::Call;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::error::{Error, Result};
@@ -19,8 +19,6 @@ use std::time::Duration;
 
 /// What a byte can take in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;
-/// What a response has besides its rows, in bytes.
-const ENVELOPE_BYTES: usize = 1024;
 /// How long a list waits for appends that were asked for before it.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
@@ -37,8 +35,7 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
     let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
     call.cancel.guard(registry.earlier_changes_left()).await?;
     let server = Arc::clone(&call.server);
-    let frame_bytes = server.client_frame_bytes();
-    let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
+    let fits = page_bytes(server.client_frame_bytes());
     blocking(move || page(server.store.list()?, &params, fits)).await
 }
 

@@ -4,7 +4,7 @@
 //! where there are many.
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
-use super::reply::Reply;
+use super::reply::{Reply, page_bytes};
 use super::rows::RowReader;
 use super::server::Call;
 use crate::context::{self, Context, Kept, Step};
@@ -32,8 +32,6 @@ pub(super) const INLINE_BYTES: u64 = 256 << 10;
 pub(super) const INLINE_ENTRIES: usize = 4096;
 /// What a row of `list_branches` has at least besides its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;
-/// What a response has besides a page's entries, in bytes.
-const ENVELOPE_BYTES: usize = 1024;
 
 pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
@@ -187,8 +185,7 @@ async fn entries(call: &Call, params: &wire::GetEntriesParams) -> Result<Reply> 
     let limit = params
         .limit
         .map_or(usize::MAX, |limit| (limit as usize).max(1));
-    let frame_bytes = call.server.client_frame_bytes();
-    let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
+    let fits = page_bytes(call.server.client_frame_bytes());
     let max_bytes = params
         .max_bytes
         .map_or(fits, |max| (max as usize).min(fits));

@@ -4,6 +4,14 @@ use super::convert;
 use crate::error::Result;
 use serde::Serialize;
 
+/// The most bytes of a response besides the elements of its page.
+const ENVELOPE_BYTES: usize = 1024;
+
+/// The bytes that the elements of a page may have, for a client that reads frames of `frame_bytes`.
+pub fn page_bytes(frame_bytes: usize) -> usize {
+    frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2)
+}
+
 /// What a handler answers.
 pub enum Reply {
     /// JSON on one line, ready to be put into the response.

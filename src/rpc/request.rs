@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::json::{self, Members};
-use crate::wire::RequestId;
+use crate::wire::{MAX_COUNT, RequestId};
 use std::borrow::Cow;
 
 /// A request as it stands in its frame.
@@ -66,12 +66,11 @@ pub(super) fn parse(frame: &[u8]) -> Result<Request<'_>> {
 }
 
 fn request_id(raw: &[u8]) -> Option<RequestId> {
-    const LARGEST: u64 = (1 << 53) - 1;
     if let Some(text) = json::string(raw) {
         return Some(RequestId::Text(text.into_owned()));
     }
     let number: u64 = std::str::from_utf8(raw).ok()?.parse().ok()?;
-    (number <= LARGEST && raw.iter().all(u8::is_ascii_digit)).then_some(RequestId::Number(number))
+    (number <= MAX_COUNT && raw.iter().all(u8::is_ascii_digit)).then_some(RequestId::Number(number))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(super) struct Method {
     pub(super) group: &'static str,
     pub(super) summary: &'static str,
     /// The section of protocol.md that describes it.
-    pub(super) section: u32,
+    pub(super) section: &'static str,
     pub(super) scope: Scope,
     /// A reference to the definition of its params.
     pub(super) params: Schema,
@@ -36,7 +36,7 @@ pub(super) struct Notification {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
     /// The section of protocol.md that describes it.
-    pub(super) section: u32,
+    pub(super) section: &'static str,
     /// A reference to the definition of its params.
     pub(super) params: Schema,
 }

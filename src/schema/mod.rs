@@ -2,9 +2,9 @@
 //! method table (architecture.md, "Schema"). Pure and deterministic; writing them to `schema/` is
 //! `main`'s, and a test compares.
 
-mod examples;
 mod methods;
 mod openrpc;
+mod reference;
 
 pub use methods::notification_names;
 pub use openrpc::openrpc;
@@ -25,6 +25,9 @@ use std::sync::OnceLock;
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
+/// The beginning of a reference to a definition of the same document.
+const DEFINITIONS: &str = "#/$defs/";
+
 /// The definitions of the wire types; other documents refer to them there.
 const WIRE_FILE: &str = "treelined.v1.json";
 
@@ -35,6 +38,7 @@ pub fn documents() -> Vec<(&'static str, String)> {
         ("methods.json", pretty(&method_list())),
         ("openrpc.json", pretty(&openrpc::document())),
         ("session-file.v3.json", pretty(&session_file())),
+        ("reference.md", reference::document()),
     ]
 }
 
@@ -83,8 +87,13 @@ impl Generators {
         self.outgoing.subschema_for::<T>()
     }
 
-    /// All definitions so far, by name.
-    fn into_definitions(mut self) -> Map<String, Value> {
+    /// All definitions so far, by name, without the examples of params and results.
+    fn into_definitions(self) -> Map<String, Value> {
+        self.into_definitions_and_examples().0
+    }
+
+    /// All definitions so far and the examples of those that have one, both by name.
+    fn into_definitions_and_examples(mut self) -> (Map<String, Value>, Map<String, Value>) {
         let mut definitions = self.outgoing.take_definitions(true);
         for definition in schemas(&mut definitions) {
             RecursiveTransform(never_null).transform(definition);
@@ -96,7 +105,17 @@ impl Generators {
             RecursiveTransform(tidy).transform(definition);
         }
         definitions.sort_keys();
-        definitions
+        let mut examples = Map::new();
+        for (name, definition) in &mut definitions {
+            let Some(Value::Array(given)) = definition
+                .as_object_mut()
+                .and_then(|definition| definition.shift_remove("examples"))
+            else {
+                continue;
+            };
+            examples.extend(given.into_iter().next().map(|given| (name.clone(), given)));
+        }
+        (definitions, examples)
     }
 }
 
@@ -105,6 +124,8 @@ struct Protocol {
     methods: Vec<Method>,
     notifications: Vec<Notification>,
     definitions: Map<String, Value>,
+    /// By the name of the definition.
+    examples: Map<String, Value>,
 }
 
 impl Protocol {
@@ -121,15 +142,48 @@ impl Protocol {
         generators.result::<wire::EntryInvalidDetails>();
         generators.result::<wire::TreeChangedDetails>();
         generators.result::<wire::PartialWriteDetails>();
-        let mut definitions = generators.into_definitions();
+        let (mut definitions, examples) = generators.into_definitions_and_examples();
         definitions.insert("ErrorKind".into(), error_kind().into());
         definitions.sort_keys();
         Self {
             methods,
             notifications,
             definitions,
+            examples,
         }
     }
+
+    /// The definition of a params or result type.
+    fn definition(&self, schema: &Schema) -> &Value {
+        let name = definition_name(schema);
+        let definition = name.and_then(|name| self.definitions.get(name));
+        definition.unwrap_or(&Value::Null)
+    }
+
+    /// What a method or a notification does: its summary, and what its params add to it.
+    fn description(&self, name: &str, summary: &str, params: &Schema) -> String {
+        let opening = format!("The params of `{name}`");
+        let more = explanation(self.definition(params), &opening);
+        format!("{summary} {more}").trim_end().to_owned()
+    }
+
+    /// The example of a params or result type.
+    fn example(&self, schema: &Schema) -> Option<&Value> {
+        self.examples.get(definition_name(schema)?)
+    }
+}
+
+/// The description of a definition without its opening, which only names the definition.
+fn explanation(definition: &Value, opening: &str) -> String {
+    let description = definition.get("description").and_then(Value::as_str);
+    let description = description.unwrap_or_default();
+    let rest = description.strip_prefix(opening).unwrap_or(description);
+    rest.trim_start_matches([',', '.', ':', ' ']).to_owned()
+}
+
+/// The name of the definition that a schema refers to.
+fn definition_name(schema: &Schema) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix(DEFINITIONS)
 }
 
 fn wire_document() -> &'static str {
@@ -145,7 +199,7 @@ fn wire_document() -> &'static str {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": "urn:treelined:protocol:v1",
             "title": "TreelinedProtocol",
-            "description": "Params, results, notifications and errors of protocol version 1, each a member by its name. methods.json tells which belong to which method.",
+            "description": "Params, results, notifications and errors of protocol version 1, each a member by its name. methods.json says which belong to which method.",
             "type": "object",
             "properties": named,
             "$defs": definitions,

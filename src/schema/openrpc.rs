@@ -1,8 +1,7 @@
 //! The OpenRPC document of this daemon: `rpc.discover` and `schema/openrpc.json`.
 
-use super::examples;
 use super::methods::Method;
-use super::{GROUPS, Protocol};
+use super::{DEFINITIONS, GROUPS, Protocol, definition_name};
 use crate::error::Kind;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -12,9 +11,6 @@ use std::sync::OnceLock;
 /// The version of the OpenRPC specification that is followed.
 const OPENRPC: &str = "1.3.2";
 
-/// Where references among the definitions lead.
-const DEFINITIONS: &str = "#/$defs/";
-
 /// The document without white space.
 pub fn openrpc() -> &'static str {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
@@ -22,27 +18,25 @@ pub fn openrpc() -> &'static str {
 }
 
 pub(super) fn document() -> Value {
-    let Protocol {
-        methods,
-        notifications,
-        definitions,
-    } = Protocol::new();
-    let examples = examples::examples();
-    let methods: Vec<Value> = methods
+    let protocol = Protocol::new();
+    let methods: Vec<Value> = protocol
+        .methods
         .iter()
-        .map(|method| described(method, &definitions, examples.get(method.name)))
+        .map(|method| described(method, &protocol))
         .collect();
-    let notifications: Vec<Value> = notifications
-        .into_iter()
-        .map(|notification| {
+    let notifications: Vec<Value> = protocol
+        .notifications
+        .iter()
+        .map(|sent| {
             json!({
-                "name": notification.name,
-                "summary": notification.summary,
-                "description": description_of(&notification.params, &definitions),
-                "params": notification.params,
+                "name": sent.name,
+                "summary": sent.summary,
+                "description": protocol.description(sent.name, sent.summary, &sent.params),
+                "params": sent.params,
             })
         })
         .collect();
+    let definitions = protocol.definitions;
     let errors: Map<String, Value> = Kind::ALL
         .iter()
         .map(|kind| {
@@ -82,8 +76,7 @@ fn tags() -> Map<String, Value> {
 }
 
 fn definition_of<'d>(schema: &Schema, definitions: &'d Map<String, Value>) -> Option<&'d Value> {
-    let reference = schema.get("$ref")?.as_str()?;
-    definitions.get(reference.strip_prefix(DEFINITIONS)?)
+    definitions.get(definition_name(schema)?)
 }
 
 fn description_of(schema: &Schema, definitions: &Map<String, Value>) -> Option<Value> {
@@ -92,7 +85,8 @@ fn description_of(schema: &Schema, definitions: &Map<String, Value>) -> Option<V
         .cloned()
 }
 
-fn described(method: &Method, definitions: &Map<String, Value>, example: Option<&Value>) -> Value {
+fn described(method: &Method, protocol: &Protocol) -> Value {
+    let definitions = &protocol.definitions;
     let definition = definition_of(&method.params, definitions);
     let member = |name: &str| definition.and_then(|definition| definition.get(name));
     let required = member("required").and_then(Value::as_array);
@@ -121,7 +115,7 @@ fn described(method: &Method, definitions: &Map<String, Value>, example: Option<
     json!({
         "name": method.name,
         "summary": method.summary,
-        "description": member("description"),
+        "description": protocol.description(method.name, method.summary, &method.params),
         "tags": [tag],
         "paramStructure": "by-name",
         "params": params,
@@ -131,19 +125,19 @@ fn described(method: &Method, definitions: &Map<String, Value>, example: Option<
             "schema": method.result,
         },
         "errors": errors,
-        "examples": example.map(|example| pairing(method, example)).into_iter().collect::<Vec<_>>(),
+        "examples": [pairing(method, protocol)],
     })
 }
 
-fn pairing(method: &Method, example: &Value) -> Value {
-    let params = example.get("params").and_then(Value::as_object);
+fn pairing(method: &Method, protocol: &Protocol) -> Value {
+    let params = protocol.example(&method.params).and_then(Value::as_object);
     let params = params.into_iter().flatten();
     let params = params.map(|(name, value)| json!({ "name": name, "value": value }));
     json!({
         "name": method.name,
         "description": method.summary,
         "params": params.collect::<Vec<_>>(),
-        "result": { "name": "result", "value": example.get("result") },
+        "result": { "name": "result", "value": protocol.example(&method.result) },
     })
 }
 

@@ -8,6 +8,12 @@ fn document(name: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// The names of the documents that are JSON.
+fn json_documents() -> impl Iterator<Item = &'static str> {
+    let names = documents().into_iter().map(|(name, _)| name);
+    names.filter(|name| name.ends_with(".json"))
+}
+
 /// Every value in a document, containers before their members.
 fn values(document: &Value) -> Vec<&Value> {
     let mut found = vec![document];
@@ -44,7 +50,7 @@ fn the_hash_that_is_told_is_that_of_the_document() {
 #[test]
 fn every_reference_leads_somewhere() {
     let wire = document("treelined.v1.json");
-    for (name, _) in documents() {
+    for name in json_documents() {
         let document = document(name);
         for value in values(&document) {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
@@ -278,7 +284,7 @@ fn every_method_has_a_description_a_tag_and_an_example() {
         let tag = tags[0]["$ref"].as_str().unwrap().trim_start_matches('#');
         assert!(document.pointer(tag).unwrap()["description"].is_string());
         let examples = method["examples"].as_array().unwrap();
-        assert_eq!(examples.len(), 1, "examples.json: {name}");
+        assert_eq!(examples.len(), 1, "{name}");
         assert!(!examples[0]["result"]["value"].is_null(), "{name}");
     }
     for error in document["components"]["errors"]
@@ -314,5 +320,123 @@ fn no_definition_of_the_openrpc_document_needs_itself() {
                 pending.extend(targets(next));
             }
         }
+    }
+}
+
+fn reference() -> String {
+    let found = documents()
+        .into_iter()
+        .find(|(name, _)| *name == "reference.md");
+    found.unwrap().1
+}
+
+#[test]
+fn every_link_of_the_reference_leads_to_one_of_its_headings() {
+    let page = reference();
+    let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
+    let anchors: Vec<String> = headings
+        .map(|heading| reference::anchor(heading.trim_start_matches(['#', ' '])))
+        .collect();
+    let unique: HashSet<&String> = anchors.iter().collect();
+    assert_eq!(unique.len(), anchors.len(), "two headings have one anchor");
+    let mut links = 0;
+    for link in page.split("](#").skip(1) {
+        let target = link.split(')').next().unwrap().to_owned();
+        assert!(anchors.contains(&target), "{target}");
+        links += 1;
+    }
+    assert!(links > 100, "{links}");
+}
+
+#[test]
+fn the_reference_has_every_method_notification_and_error() {
+    let page = reference();
+    let mut generators = Generators::default();
+    for method in methods(&mut generators) {
+        let heading = format!("\n#### `{}`\n\n{}", method.name, method.summary);
+        assert!(page.contains(&heading), "{heading}");
+    }
+    for notification in notifications(&mut generators) {
+        let heading = format!("\n### `{}`\n\n{}", notification.name, notification.summary);
+        assert!(page.contains(&heading), "{heading}");
+    }
+    for kind in Kind::ALL {
+        let row = format!("| {} |", kind.code());
+        assert!(page.contains(&row), "{}", kind.name());
+    }
+}
+
+/// The reference has a column for defaults, which it reads from the descriptions.
+#[test]
+fn every_optional_param_says_its_default() {
+    let protocol = Protocol::new();
+    for method in &protocol.methods {
+        let definition = protocol.definition(&method.params);
+        let required = definition["required"].as_array();
+        for (name, schema) in definition["properties"].as_object().into_iter().flatten() {
+            let is_required = required.is_some_and(|names| names.contains(&json!(name)));
+            let description = schema["description"].as_str().unwrap();
+            let has_default = description.contains(" Default: ") && description.ends_with('.');
+            assert_eq!(
+                has_default, !is_required,
+                "{}.{name}: {description}",
+                method.name
+            );
+        }
+    }
+}
+
+/// A summary is a sentence of its own, in the README, the reference and the clients.
+#[test]
+fn every_summary_is_one_sentence() {
+    let mut generators = Generators::default();
+    let methods = methods(&mut generators);
+    let summaries = methods.iter().map(|method| method.summary);
+    let notifications = notifications(&mut generators);
+    let sent = notifications
+        .iter()
+        .map(|notification| notification.summary);
+    for summary in summaries.chain(sent) {
+        let starts = summary.starts_with(char::is_uppercase);
+        assert!(
+            starts && summary.ends_with('.') && !summary.contains(". "),
+            "{summary}"
+        );
+    }
+}
+
+#[test]
+fn params_and_results_have_examples_that_decode() {
+    macro_rules! decode_examples {
+        ($($group:ident $about:literal {
+            $($name:literal {
+                summary: $summary:literal,
+                section: $section:literal,
+                scope: $scope:ident $(($access:ident))?,
+                params: $params:ident,
+                result: $result:ty,
+                errors: $errors:tt,
+                run: $run:path,
+            })+
+        })+) => {
+            fn decode_example(name: &str, params: &str) -> Result<(), crate::error::Error> {
+                match name {
+                    $($($name => wire::decode::<wire::$params>(Some(params)).map(drop),)+)+
+                    _ => panic!("{name}"),
+                }
+            }
+        };
+    }
+    wire::methods::with_methods!(decode_examples);
+    let protocol = Protocol::new();
+    for method in &protocol.methods {
+        let params = protocol.example(&method.params).unwrap().to_string();
+        decode_example(method.name, &params).unwrap();
+        let result = protocol.example(&method.result).unwrap();
+        assert!(result.is_object(), "{}: {result}", method.name);
+    }
+    for notification in &protocol.notifications {
+        let params = protocol.example(&notification.params).unwrap();
+        assert!(params.is_object(), "{}: {params}", notification.name);
     }
 }

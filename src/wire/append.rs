@@ -6,30 +6,35 @@ use super::params::{GivenPosition, Raw, non_empty, nullable_into, object};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How safe what was written is at the time of the answer.
+/// How safe a write is at the time of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Nothing was written.
+    /// Nothing was written, or the session is ephemeral.
     None,
-    /// Survives the death of the process.
+    /// The write survives the death of the daemon.
     Os,
-    /// Reaches the disk within 50 ms.
+    /// The write also survives the death of the machine, at most 50 ms after the response.
     Interval,
-    /// Is on the disk.
+    /// The write is on the disk.
     Always,
 }
 
 mutation_params! {
-    /// Appends one message at the leaf, or elsewhere.
+    /// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId`
+    /// is no navigation: it asks no client and cannot be undone.
+    #[schemars(example = super::example(r#"{
+      "entryId": "u1", "message": {"role": "user", "content": "Why does the build fail?"}
+    }"#))]
     AppendMessageParams {
-        /// Stored byte for byte.
+        /// The message, with a `role`. Its bytes are stored unchanged.
         #[serde(deserialize_with = "object")]
         #[schemars(with = "Message")]
         message: Raw,
-        /// The id of the new entry; makes retries safe.
+        /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the
+        /// daemon chooses one.
         entry_id: Option<String>,
-        /// Appends there instead of at the leaf; null appends a root.
+        /// The parent of the new entry; null makes the entry a root. Default: the leaf.
         #[serde(default, deserialize_with = "nullable_into")]
         #[schemars(with = "Option<String>")]
         parent_id: GivenPosition,
@@ -39,19 +44,39 @@ mutation_params! {
 /// The result of `append_message`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"entryId": "u1", "leafId": "u1", "durability": "interval"}"#))]
 pub struct AppendMessageResult {
-    /// The new entry.
+    /// The id of the new entry.
     pub entry_id: String,
-    /// The leaf afterwards: the entry.
+    /// The leaf after the append: the new entry.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
 mutation_params! {
-    /// Appends several entries, all or none.
+    /// The params of `append_entries`. Either all entries are appended, in one write, or none.
+    #[schemars(example = super::example(r#"{
+      "entries": [
+        {
+          "type": "message", "id": "a1",
+          "message": {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+            "provider": "example", "model": "large", "stopReason": "stop"
+          }
+        },
+        {"type": "message", "id": "u2", "message": {"role": "user", "content": "Clear the cache."}},
+        {
+          "type": "message", "id": "a2",
+          "message": {
+            "role": "assistant", "content": [{"type": "text", "text": "Cleared. It still fails."}]
+          }
+        }
+      ]
+    }"#))]
     AppendEntriesParams {
-        /// In order; each stored with its members byte for byte.
+        /// The entries, in order. The bytes of their members are stored unchanged. At least one.
         #[serde(deserialize_with = "non_empty")]
         #[schemars(with = "Vec<NewEntry>", length(min = 1))]
         entries: Vec<Raw>,
@@ -61,23 +86,29 @@ mutation_params! {
 /// The result of `append_entries`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryIds": ["a1", "u2", "a2"], "leafId": "a2", "durability": "interval"
+}"#))]
 pub struct AppendEntriesResult {
-    /// In the order of `entries`.
+    /// The ids of the new entries, in the order of `entries`.
     pub entry_ids: Vec<String>,
-    /// The leaf afterwards: the last entry.
+    /// The leaf after the append: the last of the new entries.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
 mutation_params! {
-    /// Labels an entry by appending a label entry.
+    /// The params of `append_label`. The label is a new entry at the leaf; it names the entry that it labels.
+    #[schemars(example = super::example(r#"{"targetId": "a1", "label": "two ideas"}"#))]
     AppendLabelParams {
-        /// The entry to label.
+        /// The id of the entry to label.
         target_id: String,
-        /// Stored trimmed and on one line. Left out, null or blank clears the label.
+        /// The label. It is stored trimmed and on one line; a blank one clears the label. Default: null,
+        /// which clears the label.
         label: Option<String>,
-        /// The id of the new entry; makes retries safe.
+        /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the
+        /// daemon chooses one.
         entry_id: Option<String>,
     }
 }
@@ -85,19 +116,24 @@ mutation_params! {
 /// The result of `append_label`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryId": "16e149ed", "leafId": "16e149ed", "durability": "interval"
+}"#))]
 pub struct AppendLabelResult {
-    /// The label entry.
+    /// The id of the label entry.
     pub entry_id: String,
-    /// The leaf afterwards: the label entry.
+    /// The leaf after the append: the label entry.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
 mutation_params! {
-    /// Appends copies of messages of other branches at the leaf, tool calls only with their results.
+    /// The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as
+    /// `copiedFrom`. Tool calls are copied only together with all of their results.
+    #[schemars(example = super::example(r#"{"entryIds": ["u2", "a2"]}"#))]
     CherryPickParams {
-        /// What to copy, in this order.
+        /// The ids of the messages to copy, in the order of the copies. At least one.
         #[serde(deserialize_with = "non_empty")]
         #[schemars(length(min = 1))]
         entry_ids: Vec<String>,
@@ -107,11 +143,14 @@ mutation_params! {
 /// The result of `cherry_pick`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryIds": ["0c16eded", "6122b546"], "leafId": "6122b546", "durability": "interval"
+}"#))]
 pub struct CherryPickResult {
-    /// The copies.
+    /// The ids of the copies, in order.
     pub entry_ids: Vec<String>,
-    /// The leaf afterwards: the last copy.
+    /// The leaf after the append: the last copy.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }

@@ -10,11 +10,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 session_params! {
-    /// What a compaction would summarize and keep.
+    /// The params of `prepare_compaction`. The method changes nothing and asks no client.
+    #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
     PrepareCompactionParams {
-        /// What the summary shall dwell on.
+        /// What the summary shall focus on. Default: none.
         custom_instructions: Option<String>,
-        /// Tokens to keep, estimated; 20000 if left out.
+        /// The estimated number of tokens that stay in the context. Default: 20000.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         keep_recent_tokens: Option<u64>,
@@ -24,28 +25,75 @@ session_params! {
 /// The result of `prepare_compaction`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "preparation": {
+    "firstKeptEntryId": "c912a43c",
+    "entriesToSummarize": [
+      {
+        "type": "session_info", "id": "4878310c", "parentId": null,
+        "timestamp": "2026-11-22T05:40:35.827Z", "name": "A tour"
+      },
+      {
+        "type": "message", "id": "u1", "parentId": "4878310c",
+        "timestamp": "2026-11-22T05:40:35.831Z",
+        "message": {"role": "user", "content": "Why does the build fail?"}
+      },
+      {
+        "type": "message", "id": "a1", "parentId": "u1", "timestamp": "2026-11-22T05:40:35.833Z",
+        "message": {
+          "role": "assistant",
+          "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+          "provider": "example", "model": "large", "stopReason": "stop"
+        }
+      },
+      {
+        "type": "custom_message", "id": "de0a292b", "parentId": "a1",
+        "timestamp": "2026-11-22T05:40:35.847Z", "customType": "build",
+        "content": "The build is green.", "display": true
+      },
+      {
+        "type": "message", "id": "0c16eded", "parentId": "de0a292b",
+        "timestamp": "2026-11-22T05:40:35.847Z",
+        "message": {"role": "user", "content": "Clear the cache."}, "copiedFrom": "u2"
+      },
+      {
+        "type": "message", "id": "6122b546", "parentId": "0c16eded",
+        "timestamp": "2026-11-22T05:40:35.847Z",
+        "message": {
+          "role": "assistant", "content": [{"type": "text", "text": "Cleared. It still fails."}]
+        },
+        "copiedFrom": "a2"
+      }
+    ],
+    "isSplitTurn": false, "previousCompactions": [], "tokensBefore": 120,
+    "fileOps": {"readFiles": [], "modifiedFiles": []}
+  }
+}"#))]
 pub struct PrepareCompactionResult {
-    /// As `session_before_compact` would carry it.
+    /// The preparation that `session_before_compact` would carry.
     pub preparation: CompactionPreparation,
 }
 
 mutation_params! {
-    /// Replaces the older part of the context by a summary, by appending a compaction entry.
+    /// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and
+    /// appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with
+    /// `leafMoved`.
+    #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
     CompactParams {
-        /// What the summary shall dwell on.
+        /// What the summary shall focus on. Default: none.
         custom_instructions: Option<String>,
-        /// `customInstructions` replace the usual structure of a summary.
+        /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
         replace_instructions: Option<bool>,
-        /// Tokens to keep, estimated; 20000 if left out.
+        /// The estimated number of tokens that stay in the context. Default: 20000.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         keep_recent_tokens: Option<u64>,
-        /// Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most
-        /// `limits.maxAnswerMs`.
+        /// How many milliseconds to wait for answers to `session_before_compact`; at most
+        /// `limits.maxAnswerMs`. Default: 30000.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         answer_timeout_ms: Option<u64>,
-        /// What silence means; `proceed` if left out.
+        /// What happens if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
     }
 }
@@ -53,65 +101,76 @@ mutation_params! {
 /// The result of `compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "cancelled": false,
+  "compactionEntry": {
+    "type": "compaction", "id": "4489c8ed", "parentId": "a2",
+    "timestamp": "2026-11-22T05:40:35.853Z",
+    "summary": "The user asked why the build fails. The cause is a stale cache or a missing import.",
+    "firstKeptEntryId": "a2", "tokensBefore": 25, "details": {"readFiles": [], "modifiedFiles": []}
+  },
+  "durability": "interval"
+}"#))]
 pub struct CompactResult {
-    /// Nothing was changed, for the `reason` given.
+    /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
-    /// Why nothing changed.
+    /// Why nothing changed. Present if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<CancelReason>,
-    /// The hook that failed, if that is the reason.
+    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The new entry; left out if cancelled.
+    /// The new entry. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub compaction_entry: Option<Raw>,
-    /// What the write was given; `none` if cancelled.
+    /// How safe the write is at the time of the response; `none` if `cancelled`.
     pub durability: Durability,
 }
 
-/// What a compaction summarizes and keeps.
+/// The parts of the context that a compaction summarizes and keeps.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionPreparation {
-    /// The first entry that stays in the context.
+    /// The id of the first entry that stays in the context.
     pub first_kept_entry_id: String,
-    /// In file order, context edits applied; without the prefix of a split turn.
+    /// The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not
+    /// among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub entries_to_summarize: Option<Vec<Raw>>,
-    /// Instead of `entriesToSummarize`, where those are too large.
+    /// The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<String>>,
-    /// The part of a split turn that is summarized separately.
+    /// The first part of a turn that the cut splits; it is summarized separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub turn_prefix: Option<Vec<Raw>>,
-    /// Instead of `turnPrefix`, where the entries are too large.
+    /// The ids of that part. Present instead of `turnPrefix` if the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_prefix_ids: Option<Vec<String>>,
-    /// True if ids stand for entries.
+    /// True if ids replace entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// The cut is inside a turn.
+    /// True if the cut is inside a turn.
     pub is_split_turn: bool,
-    /// The summary of the compaction before, which is updated.
+    /// The summary of the previous compaction on the path, which the new summary updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_summary: Option<String>,
-    /// The compactions on the path, newest first.
+    /// The ids of the compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
-    /// The model at the leaf.
+    /// The model at the leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Tokens of the context so far, estimated.
+    /// The estimated number of tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// The files it is about.
+    /// The files that the summarized part touched.
     pub file_ops: FileOps,
 }
 
@@ -119,8 +178,8 @@ pub struct CompactionPreparation {
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileOps {
-    /// Read, but not modified.
+    /// The paths of files that were read and not modified.
     pub read_files: Vec<String>,
-    /// Written or edited.
+    /// The paths of files that were written or edited.
     pub modified_files: Vec<String>,
 }

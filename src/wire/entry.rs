@@ -26,17 +26,17 @@ macro_rules! entries {
             #[derive(JsonSchema)]
             #[schemars(rename_all = "camelCase", transform = Tag($tag))]
             pub struct $name {
-                /// Unique in the session.
+                /// The id of the entry, unique in the session.
                 pub id: String,
-                /// The entry before it; null at a root.
+                /// The id of the parent; null at a root.
                 pub parent_id: Option<String>,
-                /// ISO 8601 with milliseconds, UTC.
+                /// When the entry was written, in ISO 8601 with milliseconds, UTC.
                 pub timestamp: String,
                 $($(#[$attribute])* pub $field: $type,)*
             }
         )+
 
-        /// The types of entries that are known.
+        /// The types of entries that have a definition of their own.
         const KNOWN_TYPES: &[&str] = &[$($tag),+];
 
         fn known_entries(generator: &mut SchemaGenerator) -> Vec<Schema> {
@@ -52,120 +52,121 @@ entries! {
         message: Message,
     }
 
-    /// The thinking level from here on.
+    /// Sets the thinking level for what follows.
     ThinkingLevelChangeEntry "thinking_level_change" {
         /// The level, such as `off` or `high`.
         thinking_level: String,
     }
 
-    /// The model from here on.
+    /// Sets the model for what follows.
     ModelChangeEntry "model_change" {
-        /// Who serves it.
+        /// The provider that serves the model.
         provider: String,
-        /// The provider's name for it.
+        /// The provider's name for the model.
         model_id: String,
     }
 
-    /// A summary in place of what stands before `firstKeptEntryId` on the path.
+    /// A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
     CompactionEntry "compaction" {
         /// The text of the summary.
         summary: String,
-        /// The first entry that stays in the context; the entry's own id if none does.
+        /// The id of the first entry that stays in the context; the id of this entry if none stays.
         first_kept_entry_id: String,
-        /// Tokens of the context before, estimated.
+        /// The estimated number of tokens of the context before the compaction.
         tokens_before: u64,
-        /// Of whoever made the summary, such as the files it is about.
+        /// Any JSON from the author of the summary, such as the files that it is about.
         #[schemars(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
-        /// Tokens the summary took.
+        /// The tokens that the summary cost.
         #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Usage>")]
         usage: Option<Usage>,
-        /// Stands before the summary in the context.
+        /// A system message that precedes the summary in the context.
         #[schemars(skip_serializing_if = "Option::is_none")]
         system_message: Option<Map<String, Value>>,
-        /// The summary came from a client.
+        /// True if a client or a hook wrote the summary.
         #[schemars(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
     }
 
-    /// A summary of a branch that was left.
+    /// A summary of a branch that the leaf has left.
     BranchSummaryEntry "branch_summary" {
-        /// The leaf that was left; `root` if there was none.
+        /// The id of the leaf that was left; `root` at the empty position.
         from_id: String,
         /// The text of the summary.
         summary: String,
-        /// Of whoever made the summary, such as the files it is about.
+        /// Any JSON from the author of the summary, such as the files that it is about.
         #[schemars(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
-        /// Tokens the summary took.
+        /// The tokens that the summary cost.
         #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Usage>")]
         usage: Option<Usage>,
-        /// The summary came from a client.
+        /// True if a client or a hook wrote the summary.
         #[schemars(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
-        /// Made by `merge_branch`: the branch was not left, but taken in.
+        /// True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch
+        /// in.
         #[schemars(skip_serializing_if = "Option::is_none")]
         merge: Option<bool>,
     }
 
     /// Changes what the context shows of an earlier entry.
     ContextEditEntry "context_edit" {
-        /// The entry it is about.
+        /// The id of the entry whose content changes.
         target_id: String,
-        /// Null leaves the target out of the context.
+        /// The new content; null removes the entry from the context.
         replacement: Option<Replacement>,
     }
 
-    /// State of a plugin; not in the context.
+    /// State of a plugin. It is not part of the context.
     CustomEntry "custom" {
-        /// What it is, in the plugin's own terms.
+        /// The type, in the plugin's own terms.
         #[schemars(extend("not" = { "const": LEAF_RECORD }))]
         custom_type: String,
-        /// Anything.
+        /// Any JSON.
         #[schemars(skip_serializing_if = "Option::is_none")]
         data: Option<Value>,
     }
 
-    /// A message of a plugin, in the context.
+    /// A message of a plugin. It is part of the context.
     CustomMessageEntry "custom_message" {
-        /// What it is, in the plugin's own terms.
+        /// The type, in the plugin's own terms.
         custom_type: String,
-        /// The text, or content blocks.
+        /// A text, or content blocks.
         content: Content,
-        /// Show it to the user.
+        /// Whether to show the message to the user.
         display: bool,
-        /// Anything.
+        /// Any JSON.
         #[schemars(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
     }
 
-    /// A label for an entry; the latest one counts.
+    /// A label for an entry. The latest label of an entry counts.
     LabelEntry "label" {
-        /// The entry it is for.
+        /// The id of the labelled entry.
         target_id: String,
-        /// Left out, null or empty: no label.
+        /// The label. If it is absent, null or empty, the entry has no label.
         #[schemars(skip_serializing_if = "Option::is_none", with = "OrNull<String>")]
         label: Option<String>,
     }
 
-    /// The name of the session; the latest one counts.
+    /// The name of the session. The latest name counts.
     SessionInfoEntry "session_info" {
-        /// Left out, null or empty: no name.
+        /// The name. If it is absent, null or empty, the session has no name.
         #[schemars(skip_serializing_if = "Option::is_none", with = "OrNull<String>")]
         name: Option<String>,
     }
 
-    /// Tokens used outside the conversation.
+    /// Tokens that were used outside the conversation.
     UsageEntry "usage" {
-        /// What they were used for.
+        /// The purpose that the tokens were used for.
         kind: String,
-        /// Who served the model.
+        /// The provider that served the model.
         provider: String,
-        /// The provider's name for it.
+        /// The provider's name for the model.
         model: String,
-        /// The numbers.
+        /// The tokens and their cost.
         usage: Usage,
-        /// For people.
+        /// A note for people.
         #[schemars(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     }
@@ -177,73 +178,73 @@ pub struct Entry;
 /// A line of a session file.
 pub struct FileLine;
 
-/// An entry of a type that is none of the others.
+/// An entry of any other type.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub struct OtherEntry {
-    /// Any other type.
+    /// The type.
     #[schemars(extend("not" = { "enum": KNOWN_TYPES.iter().chain(&["session"]).collect::<Vec<_>>() }))]
     pub r#type: String,
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
 }
 
-/// The first line of a session file; not part of the tree.
+/// The first line of a session file. It is not part of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = Tag("session"))]
 pub struct SessionHeader {
-    /// Of the format.
+    /// The version of the format.
     #[schemars(extend("const" = 3))]
     pub version: u64,
-    /// The session's.
+    /// The id of the session.
     pub id: String,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the session was created, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
     /// The working directory.
     pub cwd: String,
-    /// The session it comes from.
+    /// The session that this one was forked from: the path of its file, or its id.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
 }
 
-/// A move of the leaf without a summary. Bookkeeping, not an entry of the tree.
+/// A move of the leaf without a summary. It is not an entry of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = Tag("custom"))]
 pub struct LeafRecord {
-    /// Always this.
+    /// The `customType` of leaf records.
     #[schemars(extend("const" = LEAF_RECORD))]
     pub custom_type: String,
-    /// Unique in the session.
+    /// The id of the record, unique in the session.
     pub id: String,
-    /// The new leaf; null: before the first entry.
+    /// The id of the new leaf; null at the empty position.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the leaf moved, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// What the move was.
+    /// The old leaf and the cause of the move.
     pub data: LeafMove,
 }
 
-/// Where a move of the leaf came from, and what made it.
+/// The old leaf and the cause of a move.
 #[derive(JsonSchema)]
 pub struct LeafMove {
-    /// The old leaf; null: before the first entry.
+    /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
-    /// What moved the leaf.
+    /// The operation that moved the leaf.
     pub cause: MoveCause,
 }
 
-/// What a context_edit shows instead.
+/// The content that a context edit shows instead.
 #[derive(JsonSchema)]
 pub struct Replacement {
-    /// In place of the content of the target.
+    /// The content that replaces that of the target.
     pub content: Content,
 }
 
-/// An entry to append, by its type.
+/// An entry to append, by its `type`.
 pub struct NewEntry;
 
 impl JsonSchema for Entry {
@@ -298,7 +299,7 @@ impl JsonSchema for NewEntry {
             .iter()
             .map(|name| json!({ "$ref": format!("#/$defs/New{name}") }));
         json_schema!({
-            "description": "An entry to append, by its type. Other members are kept, bytes and order.",
+            "description": "An entry to append, by its type. Members that are not listed are stored too, with their bytes and order.",
             "oneOf": shapes.collect::<Vec<_>>(),
         })
     }
@@ -309,8 +310,8 @@ fn defined_name(reference: &Schema) -> Option<String> {
     reference.rsplit('/').next().map(str::to_owned)
 }
 
-/// Makes of the definition of an entry that of one to append: `id`, `parentId` and `timestamp` may be
-/// left out, and what may be left out may be null.
+/// Turns the definition of an entry into that of an entry to append: `id`, `parentId` and `timestamp` become
+/// optional, and every optional member may be null.
 fn to_append(name: &str, definition: &mut Value) {
     let Some(definition) = definition.as_object_mut() else {
         return;
@@ -359,29 +360,38 @@ fn insert(schema: &mut Value, word: &str, value: Value) {
     }
 }
 
-/// What the members that every entry has mean in one to append.
+/// The descriptions of the common members of an entry to append.
 const APPENDED: &[(&str, &str)] = &[
-    ("id", "Made by the daemon if left out."),
+    (
+        "id",
+        "The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.",
+    ),
     (
         "parentId",
-        "The entry before it in the batch if left out, for the first one the leaf; null: a root.",
+        "The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.",
     ),
-    ("timestamp", "ISO 8601; now if left out."),
+    (
+        "timestamp",
+        "When the entry was written, in ISO 8601. Default: now.",
+    ),
     (
         "firstKeptEntryId",
-        "The first entry that stays in the context; null if none does.",
+        "The id of the first entry that stays in the context; null if none stays.",
     ),
 ];
 
-/// Puts the `type` that tells a definition from the others into the definition itself: a tag that
-/// the union adds is lost by code generators.
+/// Adds the `type` that distinguishes a definition to the definition itself: code generators lose a tag that
+/// only the union adds.
 #[derive(Clone)]
 struct Tag(&'static str);
 
 impl schemars::transform::Transform for Tag {
     fn transform(&mut self, schema: &mut Schema) {
         let mut properties = Map::new();
-        properties.insert("type".into(), serde_json::json!({ "description": "Tells what this is.", "type": "string", "const": self.0 }));
+        properties.insert(
+            "type".into(),
+            serde_json::json!({ "description": "The type.", "type": "string", "const": self.0 }),
+        );
         if let Some(Value::Object(rest)) = schema.remove("properties") {
             properties.extend(rest);
         }

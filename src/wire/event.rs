@@ -12,17 +12,21 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Answers a *before* event, or asks for more time: `result` or `extendMs`.
+/// The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{
+  "eventId": "0198c1f0-5e00-7000-8000-000000000003", "result": {"label": "first try"}
+}"#))]
 pub struct AnswerEventParams {
-    /// As in the event.
+    /// The id of the question, from the event.
     pub event_id: String,
-    /// The answer; an empty one is no opinion.
+    /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
     #[serde(default, deserialize_with = "lenient_option")]
     #[schemars(with = "Option<Lenient<EventAnswer>>")]
     pub result: Option<EventAnswer>,
-    /// Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+    /// Asks for this many milliseconds from now instead of answering; the question stays open at most
+    /// `limits.maxAnswerMs`. Default: none, with `result`.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub extend_ms: Option<u64>,
@@ -37,7 +41,8 @@ pub enum EventReply {
 }
 
 impl AnswerEventParams {
-    /// Exactly one of the two members; fails with `invalidParams`.
+    /// Returns the answer or the extension; fails with `invalidParams` unless exactly one of the two is
+    /// given.
     pub fn reply(self) -> Result<(String, EventReply), Error> {
         match (self.result, self.extend_ms) {
             (Some(answer), None) => Ok((self.event_id, EventReply::Answer(Box::new(answer)))),
@@ -54,33 +59,35 @@ impl AnswerEventParams {
     }
 }
 
-/// A client's opinion; of each member the first client that gives one counts, a `cancel` before
-/// anything else. A member that answers another event is refused.
+/// The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that
+/// gives it counts. A member that does not belong to the event is refused.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventAnswer {
-    /// True: it shall not happen.
+    /// True cancels the operation that the event is about. Default: false.
     pub cancel: Option<bool>,
-    /// To `session_before_tree`: the summary, if one is wanted.
+    /// Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
     #[serde(default, deserialize_with = "optional_object")]
     pub summary: Option<GivenSummary>,
-    /// To `session_before_tree` and `session_before_compact`: in place of the instructions given.
+    /// Answers `session_before_tree` and `session_before_compact`: replaces the instructions of the request.
+    /// Default: those of the request.
     pub custom_instructions: Option<String>,
-    /// To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual
-    /// structure of a summary.
+    /// Answers `session_before_tree` and `session_before_compact`: whether `customInstructions` replace the
+    /// usual structure of a summary. Default: as in the request.
     pub replace_instructions: Option<bool>,
-    /// To `session_before_tree`: in place of the label given; blank is none.
+    /// Answers `session_before_tree`: replaces the label of the request; a blank one is none. Default: that
+    /// of the request.
     pub label: Option<String>,
-    /// To `session_before_compact`: the compaction.
+    /// Answers `session_before_compact`: the compaction. Default: none.
     #[serde(default, deserialize_with = "optional_object")]
     pub compaction: Option<GivenCompaction>,
-    /// To `session_before_compact`: what the summarizer is told besides the conversation. That of all
-    /// answers counts, in their order.
+    /// Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of
+    /// all answers count, in the order of the answers. Default: none.
     pub context: Option<Vec<String>>,
 }
 
 impl EventAnswer {
-    /// Fails with `invalidParams` if a member answers another event.
+    /// Fails with `invalidParams` if a member does not belong to the event.
     pub fn check(&self, event: BeforeEvent) -> Result<(), Error> {
         use BeforeEvent::{SessionBeforeCompact as Compact, SessionBeforeTree as Tree};
         let members: [(&str, bool, &[BeforeEvent]); 6] = [
@@ -117,25 +124,26 @@ impl EventAnswer {
 pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
-    /// An entry on the path to the leaf; null keeps nothing; as prepared if left out.
+    /// The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing.
+    /// Default: as prepared.
     #[serde(default, deserialize_with = "nullable_into")]
     #[schemars(with = "Option<String>")]
     pub first_kept_entry_id: KeptFrom,
-    /// Tokens of the context before; as prepared if left out.
+    /// The number of tokens of the context before. Default: as prepared.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub tokens_before: Option<u64>,
-    /// Anything; stored byte for byte.
+    /// Any JSON; its bytes are stored unchanged. Default: none.
     #[schemars(with = "Option<Value>")]
     pub details: Option<Raw>,
-    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte,
-    /// and counted by `get_stats`.
+    /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are
+    /// stored unchanged, and `get_stats` counts them. Default: none.
     #[serde(default, deserialize_with = "object_option")]
     #[schemars(with = "Option<super::message::Usage>")]
     pub usage: Option<Raw>,
 }
 
-/// Where the part of the context begins that a compaction keeps.
+/// The beginning of the part of the context that a compaction keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KeptFrom {
     /// The member is left out: as the question proposed.
@@ -156,10 +164,11 @@ impl From<Option<String>> for KeptFrom {
 /// The result of `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"accepted": true}"#))]
 pub struct AnswerEventResult {
-    /// It came in time.
+    /// True: the answer came in time.
     pub accepted: bool,
-    /// Milliseconds left, after `extendMs`.
+    /// How many milliseconds are left. Present after `extendMs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
@@ -208,61 +217,61 @@ impl Serialize for IdList {
     }
 }
 
-/// What a navigation is about to do.
+/// The branch that a navigation is about to leave.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreePreparation {
-    /// Where the navigation goes.
+    /// The id of the target of the navigation.
     pub target_id: String,
-    /// Null: before the first entry.
+    /// The id of the leaf; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The deepest entry on both paths; null if there is none.
+    /// The id of the deepest entry on the paths of both the leaf and the target; null if there is none.
     pub common_ancestor_id: Option<String>,
-    /// How many entries are left behind, of every type: from the common ancestor, exclusive, to the old
-    /// leaf; to the tip of the other branch in a merge.
+    /// The number of entries that the leaf leaves behind, of every type: from the common ancestor, exclusive,
+    /// to the old leaf; in a merge, to the tip of the other branch.
     pub abandoned_count: u64,
-    /// The summary of the nearest compaction on the branch that is left, if it has one. A model saw this
-    /// first, then `keptEntries`, then `entriesToSummarize`.
+    /// The summary of the nearest compaction on the branch. The model saw it first, then `keptEntries`, then
+    /// `entriesToSummarize`. Absent without a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_summary: Option<String>,
-    /// What that compaction kept of the branch, in file order, without earlier compactions and system
-    /// messages; there if there is such a compaction.
+    /// The entries of the branch that this compaction kept, in file order, without earlier compactions and
+    /// system messages. Absent without a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub kept_entries: Option<Vec<Raw>>,
-    /// Instead of `keptEntries`, where the entries are too large.
+    /// The ids of the kept entries. Present instead of `keptEntries` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub kept_entry_ids: Option<IdList>,
-    /// The branch that is left, from the common ancestor or its nearest compaction on, both exclusive,
-    /// in file order.
+    /// The entries to summarize, in file order: those after the common ancestor, or after the nearest
+    /// compaction of the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub entries_to_summarize: Option<Vec<Raw>>,
-    /// Instead of `entriesToSummarize`, where the entries are too large.
+    /// The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub entry_ids: Option<IdList>,
-    /// True if ids stand for the entries.
+    /// True if ids replace entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// A summary is wanted: an answer may bring one.
+    /// True if a summary is wanted: an answer may give one.
     pub user_wants_summary: bool,
-    /// The model at the old leaf.
+    /// The model at the old leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// The label asked for.
+    /// The label of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// An event that clients are asked about.
+/// An event that asks clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BeforeEvent {
@@ -288,15 +297,15 @@ impl BeforeEvent {
     }
 }
 
-/// Why what was asked about did not happen.
+/// Why an operation did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CancelReason {
     /// A client or a hook answered `cancel`.
     CancelledByClient,
-    /// Nobody answered in time, and `onNoAnswer` was `cancel`.
+    /// A client did not answer in time, and `onNoAnswer` is `cancel`.
     NoAnswer,
-    /// A hook failed whose `on_failure` is `cancel`; `by` names it.
+    /// A hook failed whose `on_failure` is `cancel`; `by` names the hook.
     HookFailed,
 }
 
@@ -306,12 +315,12 @@ pub enum CancelReason {
 pub enum EventOutcome {
     /// A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
     Cancelled,
-    /// A client gave the summary.
+    /// A client or a hook gave the summary.
     Summary,
-    /// All have answered.
+    /// All clients and hooks answered.
     Proceed,
-    /// Not all have answered in time.
+    /// Not all answered in time.
     Timeout,
-    /// What was asked about ended otherwise.
+    /// The operation ended for another reason.
     Aborted,
 }

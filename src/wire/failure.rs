@@ -12,75 +12,75 @@ use serde_json::{Map, Value};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorObject {
-    /// For people and JSON-RPC libraries; programs look at `data.kind`.
+    /// The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead.
     pub code: i32,
-    /// For people.
+    /// A sentence for people. It may change.
     pub message: String,
-    /// For programs.
+    /// The members for programs.
     pub data: ErrorData,
 }
 
-/// What programs need to know about a failure.
+/// The members of an error for programs.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
-    /// The cause.
+    /// The cause of the error.
     #[schemars(extend("$ref" = "#/$defs/ErrorKind"))]
     pub kind: String,
-    /// The same request may succeed later, unchanged.
+    /// True if the same request may succeed later, unchanged.
     pub retryable: bool,
-    /// Milliseconds after which a retry makes sense.
+    /// How many milliseconds to wait before a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// By kind; see the definitions that end in `Details`.
+    /// More about the error; each kind has its own definition, whose name ends in `Details`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Map<String, Value>>,
 }
 
-/// Of `invalidParams`.
+/// The `details` of `invalidParams`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidParamsDetails {
-    /// The path of the member, such as `summary.details`; empty for the params as a whole.
+    /// The path of the wrong member, such as `summary.details`; empty for the params as a whole.
     pub field: String,
-    /// For people.
+    /// A sentence for people.
     pub reason: String,
 }
 
-/// Of `entryNotFound`.
+/// The `details` of `entryNotFound`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryNotFoundDetails {
-    /// The id that names no entry.
+    /// The id that no entry has.
     pub entry_id: String,
 }
 
-/// Of `leafMoved`.
+/// The `details` of `leafMoved`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeafMovedDetails {
-    /// Null: before the first entry.
+    /// The leaf that the request expected; null at the empty position.
     pub expected_leaf_id: Option<String>,
-    /// Null: before the first entry.
+    /// The actual leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// What stands between, and what others have appended below the leaf meanwhile: the newest, as
-    /// far as they are few and small.
+    /// The newest entries between the two, and those that other processes appended below the leaf: at most
+    /// 100, and none if they exceed 256 KiB.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
 }
 
-/// Of `sessionBusy`.
+/// The `details` of `sessionBusy`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBusyDetails {
     /// What is running.
     pub by: BusyBy,
-    /// Which navigation, if it is one.
+    /// The id of the navigation that is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
 }
 
-/// What keeps a session busy.
+/// An operation that keeps a session busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BusyBy {
@@ -89,28 +89,28 @@ pub enum BusyBy {
     Navigation,
 }
 
-/// Of `entryInvalid`.
+/// The `details` of `entryInvalid`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryInvalidDetails {
-    /// Of the entry among those to append, from 0.
+    /// The index of the wrong entry among those to append, from 0.
     pub index: u64,
-    /// The path of the member.
+    /// The path of the wrong member.
     pub field: String,
 }
 
-/// Of `treeChanged`.
+/// The `details` of `treeChanged`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeChangedDetails {
-    /// The current one.
+    /// The current revision of the tree.
     pub revision: String,
 }
 
-/// Of `storageFull` and `storageIo`, if a part landed.
+/// The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialWriteDetails {
-    /// The entries that were written.
+    /// The ids of the entries that were written.
     pub written_ids: Vec<String>,
 }

@@ -9,30 +9,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 session_params! {
-    /// Copies the path to an entry, or the whole tree, into a new session and opens that.
+    /// The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy.
+    #[schemars(example = super::example(r#"{"entryId": "u2"}"#))]
     ForkSessionParams {
-        /// `branch` if left out.
+        /// Which part of the session to copy. Default: `branch`.
         scope: Option<ForkScope>,
-        /// The working directory of the new session; the source's if left out.
+        /// The working directory of the new session. Default: that of the source.
         cwd: Option<String>,
-        /// Where to fork; the leaf if left out.
+        /// The id of the entry at which to fork. Default: the leaf.
         entry_id: Option<String>,
-        /// `before` for a user message, `at` for anything else if left out.
+        /// Whether the fork ends before the entry or with it. Default: `before` for a user message, else
+        /// `at`.
         position: Option<ForkPosition>,
-        /// Close unanswered tool calls with aborted results; else they are refused.
+        /// Whether to close tool calls that have no result with aborted results; otherwise such a fork fails
+        /// with `unansweredToolCalls`. Default: false.
         close_tool_calls: Option<bool>,
     }
 }
 
-/// What a fork copies.
+/// The part of a session that a fork copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ForkScope {
     /// The path to an entry.
     #[default]
     Branch,
-    /// All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor
-    /// `closeToolCalls`.
+    /// Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
     Tree,
 }
 
@@ -40,7 +42,7 @@ pub enum ForkScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ForkPosition {
-    /// Without the entry, which must be a user message.
+    /// Before the entry, which must be a user message.
     Before,
     /// With the entry.
     At,
@@ -49,39 +51,62 @@ pub enum ForkPosition {
 /// The result of `fork_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "session": {
+    "sessionId": "0198c1f0-5e00-7000-8000-000000000004",
+    "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-854Z_0198c1f0-5e00-7000-8000-000000000004.jsonl",
+    "cwd": "/home/ada/project", "name": "A tour", "leafId": "16e149ed", "seq": 0, "entryCount": 4,
+    "readOnly": false, "multiWriter": true,
+    "parentSession": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+    "version": 3, "created": "2026-11-22T05:40:35.854Z",
+    "header": {
+      "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000004",
+      "timestamp": "2026-11-22T05:40:35.854Z", "cwd": "/home/ada/project",
+      "parentSession": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+    }
+  },
+  "editorText": "Clear the cache.", "cancelled": false, "durability": "interval"
+}"#))]
 pub struct ForkSessionResult {
-    /// The new session, open; left out if cancelled.
+    /// The new session, which is open. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
-    /// The text of the user message that was forked before, for the editor.
+    /// The text of the user message before which the fork ends, for an editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
-    /// Its images.
+    /// The images of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<ContentBlock>>")]
     pub editor_images: Option<Vec<Raw>>,
-    /// Nothing was made, for the `reason` given.
+    /// True if no session was created; `reason` says why.
     pub cancelled: bool,
-    /// Why nothing was made.
+    /// Why no session was created. Present if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<CancelReason>,
-    /// The hook that failed, if that is the reason.
+    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// `none` if nothing was written.
+    /// How safe the write is at the time of the response; `none` if nothing was written.
     pub durability: Durability,
 }
 
 session_params! {
-    /// The user messages of all branches, for choosing where to fork.
+    /// The params of `get_fork_messages`.
+    #[schemars(example = super::example(r#"{}"#))]
     GetForkMessagesParams {}
 }
 
 /// The result of `get_fork_messages`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "messages": [
+    {"entryId": "u1", "text": "Why does the build fail?", "onActivePath": true},
+    {"entryId": "u2", "text": "Clear the cache.", "onActivePath": false}
+  ]
+}"#))]
 pub struct GetForkMessagesResult {
-    /// In file order, without empty ones.
+    /// The user messages in file order, without empty ones.
     pub messages: Vec<ForkMessage>,
 }
 
@@ -89,10 +114,10 @@ pub struct GetForkMessagesResult {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkMessage {
-    /// The entry of the message.
+    /// The id of the message's entry.
     pub entry_id: String,
-    /// Its text.
+    /// The text of the message.
     pub text: String,
-    /// Between the root and the leaf, both included.
+    /// True if the entry is on the path from the root to the leaf.
     pub on_active_path: bool,
 }

@@ -16,11 +16,11 @@ pub struct Content;
 /// A piece of content, by its type.
 pub struct ContentBlock;
 
-/// What a model used.
+/// The tokens that a model used.
 pub struct Usage;
 
-/// The schema of a member that may be left out *and* may be null, which an optional member of
-/// outgoing JSON otherwise may not.
+/// The schema of a member that may be left out *and* may be null, which an optional member of outgoing JSON
+/// otherwise may not.
 pub struct OrNull<T>(PhantomData<T>);
 
 impl JsonSchema for Message {
@@ -29,7 +29,7 @@ impl JsonSchema for Message {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let text = "A message, by its role. Other members are kept.";
+        let text = "A message, by its role. Members that are not listed are kept.";
         union(generator, "role", "OtherMessage", text, shape::ROLES)
     }
 }
@@ -40,7 +40,7 @@ impl JsonSchema for ContentBlock {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let text = "A piece of content, by its type. Other members are kept.";
+        let text = "A piece of content, by its type. Members that are not listed are kept.";
         union(generator, "type", "OtherBlock", text, shape::BLOCKS)
     }
 }
@@ -85,7 +85,7 @@ impl<T: JsonSchema> JsonSchema for OrNull<T> {
     }
 }
 
-/// Lets a member be null. Not by a list of types: from those, null is taken out of what goes out.
+/// Lets a member be null, but not by a list of types: outgoing definitions lose null from those.
 pub(super) fn or_null(schema: &mut Value) {
     let Value::Object(members) = schema else {
         return;
@@ -112,7 +112,7 @@ pub(super) fn or_null(schema: &mut Value) {
     *members = outer;
 }
 
-/// The known records, told apart by their tag, and one for every other tag.
+/// The known records, distinguished by their tag, and one for every other tag.
 fn union(
     generator: &mut SchemaGenerator,
     tag: &str,
@@ -129,7 +129,7 @@ fn union(
         "description": format!("Any other {tag}."),
         "type": "object",
         "properties": {
-            tag: { "description": "None of the known ones.", "type": "string", "not": { "enum": known } },
+            tag: { "description": "Any other value.", "type": "string", "not": { "enum": known } },
         },
         "required": [tag],
     });
@@ -150,7 +150,7 @@ fn object(generator: &mut SchemaGenerator, record: &Record, tag: Option<&str>) -
     let mut properties = Map::new();
     if let Some(tag) = tag {
         let schema =
-            json!({ "description": "Tells what this is.", "type": "string", "const": record.tag });
+            json!({ "description": format!("The {tag}."), "type": "string", "const": record.tag });
         properties.insert(tag.into(), schema);
     }
     for member in record.members {

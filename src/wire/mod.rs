@@ -33,11 +33,18 @@ pub use failure::*;
 pub use fork::*;
 pub use handshake::*;
 pub use navigate::*;
+pub(crate) use params::MAX_COUNT;
 pub use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
 pub use read::*;
 pub use session::*;
 pub use tree::*;
 pub use turn::*;
+
+/// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
+/// refuses.
+fn example(json: &str) -> serde_json::Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mutation_params! {
-    /// Moves the leaf, without asking anybody.
+    /// The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
+    #[schemars(example = super::example(r#"{"leafId": "a1"}"#))]
     SetLeafParams {
-        /// Null: before the first entry.
+        /// The id of the new leaf; null moves to the empty position.
         #[serde(deserialize_with = "nullable")]
         #[schemars(with = "Nullable<String>")]
         leaf_id: Option<String>,
@@ -23,23 +24,28 @@ mutation_params! {
 /// The result of `set_leaf`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "oldLeafId": "32cf6b69", "newLeafId": "a1", "durability": "interval"
+}"#))]
 pub struct SetLeafResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// `none` if the leaf stood there already.
+    /// How safe the write is at the time of the response; `none` if the leaf was there already.
     pub durability: Durability,
 }
 
 mutation_params! {
-    /// Moves the leaf to an entry, optionally leaving a summary of what is left behind.
+    /// The params of `branch`. No client is asked.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     BranchParams {
-        /// The new leaf; null, before the first entry, only with a summary.
+        /// The id of the new leaf; null, the empty position, is allowed only with a `summary`.
         #[serde(deserialize_with = "nullable")]
         #[schemars(with = "Nullable<String>")]
         entry_id: Option<String>,
-        /// Appended there as a branch_summary, as given.
+        /// A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default:
+        /// none.
         #[serde(default, deserialize_with = "optional_object")]
         summary: Option<GivenSummary>,
     }
@@ -51,12 +57,12 @@ mutation_params! {
 pub struct GivenSummary {
     /// The text of the summary.
     pub summary: String,
-    /// Anything; stored byte for byte.
+    /// Any JSON; its bytes are stored unchanged. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     pub details: Option<Raw>,
-    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte,
-    /// and counted by `get_stats`.
+    /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are
+    /// stored unchanged, and `get_stats` counts them. Default: none.
     #[serde(
         default,
         deserialize_with = "object_option",
@@ -69,54 +75,62 @@ pub struct GivenSummary {
 /// The result of `branch`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
 pub struct BranchResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// The branch_summary, if `summary` was given.
+    /// The branch_summary entry. Present if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub summary_entry: Option<Raw>,
-    /// True, there if `summary` was given.
+    /// True. Present if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// `none` if the leaf stood there already.
+    /// How safe the write is at the time of the response; `none` if the leaf was there already.
     pub durability: Durability,
 }
 
 mutation_params! {
-    /// Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+    /// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if
+    /// one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the
+    /// leaf, it fails with `leafMoved`.
+    #[schemars(example = super::example(r#"{
+      "targetId": "a1", "summarize": true, "label": "not the cache", "navigationId": "n1"
+    }"#))]
     NavigateTreeParams {
-        /// Where to go. A user message goes to its parent and comes back for editing.
+        /// The id of the target. For a user message or custom_message the leaf moves to its parent, and the
+        /// result has the text for an editor.
         target_id: String,
-        /// Leave a summary of the branch that is left; false if left out.
+        /// Whether to summarize the branch that the leaf leaves. Default: false.
         summarize: Option<bool>,
-        /// What the summary shall dwell on.
+        /// What the summary shall focus on. Default: none.
         custom_instructions: Option<String>,
-        /// `customInstructions` replace the usual structure of a summary.
+        /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
         replace_instructions: Option<bool>,
-        /// Label for the summary entry if there is one, else for the target; also where the leaf stands
-        /// there already. Trimmed and on one line; blank is none.
+        /// A label for the summary entry, or for the target if there is no summary. It is stored trimmed and
+        /// on one line; a blank one is none. It is appended even if the leaf is at the target already.
+        /// Default: none.
         label: Option<String>,
-        /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if
-        /// left out.
+        /// The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses
+        /// one.
         navigation_id: Option<String>,
-        /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most
-        /// `limits.maxAnswerMs`.
+        /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
+        /// Default: 30000.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         answer_timeout_ms: Option<u64>,
-        /// What silence means; `proceed` if left out.
+        /// What happens if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
-        /// Go back before a user message or custom_message even if it is the leaf.
+        /// Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
         rewind: Option<bool>,
-        /// Only tell what would be summarized.
+        /// Whether to only return the preparation. Default: false.
         dry_run: Option<bool>,
     }
 }
 
-/// What it means that nobody answered in time.
+/// What happens if a client does not answer in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnNoAnswer {
@@ -125,9 +139,23 @@ pub enum OnNoAnswer {
     Cancel,
 }
 
-/// The end of a navigation or, for `dryRun`, its preparation.
+/// The result of `navigate_tree`: the end of the navigation, or its preparation if `dryRun` is true.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(example = super::example(r#"{
+  "cancelled": false, "oldLeafId": "16e149ed", "newLeafId": "32cf6b69",
+  "summaryEntry": {
+    "type": "branch_summary", "id": "50aeb394", "parentId": "a1",
+    "timestamp": "2026-11-22T05:40:35.837Z", "fromId": "16e149ed",
+    "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nThe cache was cleared. The build still fails.",
+    "details": {"readFiles": [], "modifiedFiles": []}
+  },
+  "labelEntry": {
+    "type": "label", "id": "32cf6b69", "parentId": "50aeb394",
+    "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
+  },
+  "fromHook": false, "durability": "interval"
+}"#))]
 pub enum NavigateTreeResult {
     Navigation(Box<Navigation>),
     DryRun(Box<DryRun>),
@@ -137,53 +165,53 @@ pub enum NavigateTreeResult {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Navigation {
-    /// Nothing was changed, for the `reason` given.
+    /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
-    /// Why nothing changed, or no summary was made.
+    /// Why nothing changed, or why no summary was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
-    /// The hook that failed, if that is the reason.
+    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The text of the user message that was gone to, for the editor.
+    /// The text of the target, a user message or custom_message, for an editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
-    /// Its images.
+    /// The images of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<ContentBlock>>")]
     pub editor_images: Option<Vec<Raw>>,
-    /// Null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// The branch_summary, if one was made.
+    /// The branch_summary entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub summary_entry: Option<Raw>,
-    /// The label, if one was asked for.
+    /// The label entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub label_entry: Option<Raw>,
-    /// Whether a client wrote the summary; there if one was made.
+    /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// `none` if nothing was written.
+    /// How safe the write is at the time of the response; `none` if nothing was written.
     pub durability: Durability,
 }
 
-/// Why a navigation changed nothing, or made no summary.
+/// Why a navigation changed nothing, or wrote no summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NavigationReason {
-    /// The leaf stands at the target; not cancelled. A label is appended all the same.
+    /// The leaf is at the target already; `cancelled` is false. A label is appended all the same.
     AlreadyThere,
-    /// A client answered `cancel`.
+    /// A client or a hook answered `cancel`.
     CancelledByClient,
-    /// Nobody answered in time, and `onNoAnswer` was `cancel`.
+    /// A client did not answer in time, and `onNoAnswer` is `cancel`.
     NoAnswer,
-    /// A hook failed whose `on_failure` is `cancel`; `by` names it.
+    /// A hook failed whose `on_failure` is `cancel`; `by` names the hook.
     HookFailed,
-    /// By `abort_navigation`, a cancelled request, or the end of the connection.
+    /// `abort_navigation`, a cancelled request, or the end of the connection aborted it.
     Aborted,
     /// The leaf moved, but the branch left behind holds only labels and settings.
     NothingToSummarize,
@@ -199,19 +227,20 @@ impl From<CancelReason> for NavigationReason {
     }
 }
 
-/// What a navigation would summarize.
+/// The preparation of a navigation that does not happen.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DryRun {
-    /// As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes`
-    /// has no room for.
+    /// The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the
+    /// client's `maxFrameBytes`.
     pub preparation: TreePreparation,
 }
 
 session_params! {
-    /// Ends a running navigation; leaf and file stay as they were.
+    /// The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
+    #[schemars(example = super::example(r#"{"navigationId": "n1"}"#))]
     AbortNavigationParams {
-        /// Only this one; whichever runs if left out.
+        /// The id of the navigation to abort. Default: whichever runs.
         navigation_id: Option<String>,
     }
 }
@@ -219,49 +248,59 @@ session_params! {
 /// The result of `abort_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"aborted": false}"#))]
 pub struct AbortNavigationResult {
-    /// False if none was running, or it is already committed.
+    /// False if no such navigation was running, or if it is already committed.
     pub aborted: bool,
 }
 
 mutation_params! {
-    /// Moves the leaf back to where the last move came from.
+    /// The params of `undo_navigation`.
+    #[schemars(example = super::example(r#"{}"#))]
     UndoNavigationParams {}
 }
 
 /// The result of `undo_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "oldLeafId": "32cf6b69", "newLeafId": "16e149ed", "durability": "interval"
+}"#))]
 pub struct UndoNavigationResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
 mutation_params! {
-    /// Takes the last undo back.
+    /// The params of `redo_navigation`.
+    #[schemars(example = super::example(r#"{}"#))]
     RedoNavigationParams {}
 }
 
 /// The result of `redo_navigation`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "oldLeafId": "16e149ed", "newLeafId": "32cf6b69", "durability": "interval"
+}"#))]
 pub struct RedoNavigationResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
 session_params! {
-    /// The moves of the leaf, newest first.
+    /// The params of `get_navigation_log`.
+    #[schemars(example = super::example(r#"{"limit": 2}"#))]
     GetNavigationLogParams {
-        /// Most moves.
+        /// The most moves to return. Default: all.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         limit: Option<u64>,
@@ -271,8 +310,14 @@ session_params! {
 /// The result of `get_navigation_log`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "moves": [
+    {"at": "2026-11-22T05:40:35.838Z", "from": "16e149ed", "to": "32cf6b69", "cause": "redo"},
+    {"at": "2026-11-22T05:40:35.838Z", "from": "32cf6b69", "to": "16e149ed", "cause": "undo"}
+  ]
+}"#))]
 pub struct GetNavigationLogResult {
-    /// Newest first.
+    /// The moves, newest first.
     pub moves: Vec<Move>,
 }
 
@@ -280,17 +325,17 @@ pub struct GetNavigationLogResult {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Move {
-    /// When, ISO 8601.
+    /// When the leaf moved, in ISO 8601.
     pub at: String,
-    /// Null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub from: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub to: Option<String>,
-    /// What moved it.
+    /// The operation that moved the leaf.
     pub cause: MoveCause,
 }
 
-/// What moved the leaf.
+/// The operation that moved the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveCause {
@@ -302,51 +347,78 @@ pub enum MoveCause {
 }
 
 mutation_params! {
-    /// Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
+    /// The params of `pop`. It works as `navigate_tree` with `rewind`.
+    #[schemars(example = super::example(r#"{"entryId": "u2", "summarize": false}"#))]
     PopParams {
-        /// Where to go: before a user message or custom_message, which comes back for editing, to
-        /// anything else. The user message nearest to the leaf if left out.
+        /// The id of the target: the leaf moves to before a user message or custom_message, and to any other
+        /// entry itself. Default: the user message nearest to the leaf.
         entry_id: Option<String>,
-        /// Leave a summary of what is left; true if left out.
+        /// Whether to summarize the branch that the leaf leaves. Default: true.
         summarize: Option<bool>,
-        /// What the summary shall dwell on.
+        /// What the summary shall focus on. Default: none.
         custom_instructions: Option<String>,
-        /// `customInstructions` replace the usual structure of a summary.
+        /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
         replace_instructions: Option<bool>,
-        /// Label for the summary entry if there is one, else for the target; also where the leaf stands
-        /// there already. Trimmed and on one line; blank is none.
+        /// A label for the summary entry, or for the target if there is no summary. It is stored trimmed and
+        /// on one line; a blank one is none. It is appended even if the leaf is at the target already.
+        /// Default: none.
         label: Option<String>,
-        /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if
-        /// left out.
+        /// The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses
+        /// one.
         navigation_id: Option<String>,
-        /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most
-        /// `limits.maxAnswerMs`.
+        /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
+        /// Default: 30000.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         answer_timeout_ms: Option<u64>,
-        /// What silence means; `proceed` if left out.
+        /// What happens if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
-        /// Only tell what would be summarized.
+        /// Whether to only return the preparation. Default: false.
         dry_run: Option<bool>,
     }
 }
 
-/// As of `navigate_tree`.
+/// The result of `pop`, as that of `navigate_tree`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(example = super::example(r#"{
+  "cancelled": false, "editorText": "Clear the cache.", "oldLeafId": "a2", "newLeafId": "d6e75cc4",
+  "labelEntry": {
+    "type": "label", "id": "d6e75cc4", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.851Z",
+    "targetId": "u2", "label": "first try"
+  },
+  "durability": "interval"
+}"#))]
 pub struct PopResult(pub NavigateTreeResult);
 
 mutation_params! {
-    /// Appends a summary of another branch at the leaf.
+    /// The params of `merge_branch`. The summary covers the entries of the other branch after the common
+    /// ancestor.
+    #[schemars(example = super::example(r#"{"tipId": "a2"}"#))]
     MergeBranchParams {
-        /// The last entry of the other branch.
+        /// The id of the last entry of the other branch.
         tip_id: String,
-        /// What the summary shall dwell on.
+        /// What the summary shall focus on. Default: none.
         custom_instructions: Option<String>,
     }
 }
 
-/// As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+/// The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last
+/// entry that was appended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(example = super::example(r#"{
+  "cancelled": false, "oldLeafId": "6122b546", "newLeafId": "612214ba",
+  "summaryEntry": {
+    "type": "branch_summary", "id": "c912a43c", "parentId": "6122b546",
+    "timestamp": "2026-11-22T05:40:35.849Z", "fromId": "a2",
+    "summary": "This is a summary of another branch of this conversation, merged here.\n\nThe cache was cleared. The build still fails.",
+    "details": {"readFiles": [], "modifiedFiles": []}, "merge": true
+  },
+  "labelEntry": {
+    "type": "label", "id": "612214ba", "parentId": "c912a43c",
+    "timestamp": "2026-11-22T05:40:35.849Z", "targetId": "c912a43c", "label": "first try"
+  },
+  "fromHook": false, "durability": "interval"
+}"#))]
 pub struct MergeBranchResult(pub Navigation);

@@ -15,126 +15,172 @@ use super::session::Diagnostic;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A navigation is about to happen. Answered by `answer_event`.
+/// The params of `session_before_tree`. Clients answer with `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 7, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
+  "navigationId": "n1", "timeoutMs": 30000,
+  "preparation": {
+    "targetId": "a1", "oldLeafId": "u2", "commonAncestorId": "a1", "abandonedCount": 1,
+    "entriesToSummarize": [
+      {
+        "type": "message", "id": "u2", "parentId": "a1", "timestamp": "2026-11-22T08:16:21.597Z",
+        "message": {"role": "user", "content": "Clear the cache."}
+      }
+    ],
+    "userWantsSummary": true, "replaceInstructions": false, "label": "not the cache"
+  }
+}"#))]
 pub struct SessionBeforeTree {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question, for `answer_event`.
     pub event_id: String,
-    /// The navigation.
+    /// The id of the navigation.
     pub navigation_id: String,
-    /// Milliseconds to answer in; 0: nothing waits for this client.
+    /// How many milliseconds the daemon waits for this client; 0 if it does not wait.
     pub timeout_ms: u64,
-    /// What is about to be left and summarized.
+    /// The branch that the navigation is about to leave.
     pub preparation: TreePreparation,
 }
 
-/// The leaf has moved otherwise than by appending.
+/// The params of `session_tree`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 11, "newLeafId": "a1", "oldLeafId": "u2", "cause": "undo"
+}"#))]
 pub struct SessionTree {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// What moved it.
+    /// The operation that moved the leaf.
     pub cause: MoveCause,
-    /// The navigation, if it was one.
+    /// The id of the navigation. Present if a navigation moved the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
-    /// The branch_summary, if one was made.
+    /// The branch_summary entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub summary_entry: Option<Raw>,
-    /// The label, if one was asked for.
+    /// The label entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub label_entry: Option<Raw>,
-    /// Whether a client wrote the summary; there if one was made.
+    /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
 
-/// A question is over: prompts for it can be dismissed.
+/// The params of `event_resolved`. Clients can dismiss their prompts for the question.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 8, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
+  "event": "session_before_tree", "navigationId": "n1", "outcome": "summary", "by": "editor"
+}"#))]
 pub struct EventResolved {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question.
     pub event_id: String,
-    /// What was asked.
+    /// The event that asked.
     pub event: BeforeEvent,
-    /// The navigation that asked, if it was one.
+    /// The id of the navigation that asked. Present if a navigation asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
-    /// How it ended.
+    /// How the question ended.
     pub outcome: EventOutcome,
-    /// The client or the hook whose answer, or failure, decided.
+    /// The name of the client or hook whose answer or failure decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// A fork is about to be made. Answered by `answer_event`, with `cancel` only.
+/// The params of `session_before_fork`. Clients answer with `answer_event`, with no other member than
+/// `cancel`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 9, "eventId": "0f2c8f0e-8f0b-4a57-9d5b-0f6d3f3d8f11",
+  "timeoutMs": 30000, "entryId": "u2", "position": "before"
+}"#))]
 pub struct SessionBeforeFork {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question, for `answer_event`.
     pub event_id: String,
-    /// Milliseconds to answer in; 0: nothing waits for this client.
+    /// How many milliseconds the daemon waits for this client; 0 if it does not wait.
     pub timeout_ms: u64,
-    /// Where to fork.
+    /// The id of the entry at which to fork.
     pub entry_id: String,
-    /// Without or with the entry.
+    /// Whether the fork ends before the entry or with it.
     pub position: ForkPosition,
 }
 
-/// A fork was made of this session.
+/// The params of `session_fork`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 10, "newSessionId": "0198c1f0-5e00-7000-8000-000000000004",
+  "entryId": "u2"
+}"#))]
 pub struct SessionFork {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// The fork.
+    /// The id of the new session.
     pub new_session_id: String,
-    /// Where it was forked.
+    /// The id of the entry at which it was forked; empty for a session without entries.
     pub entry_id: String,
 }
 
-/// A compaction is about to happen. Answered by `answer_event`.
+/// The params of `session_before_compact`. Clients answer with `answer_event`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 14, "eventId": "5c1d6d9e-30c5-4f0c-8c5f-0f4f0a1f7a55",
+  "timeoutMs": 30000,
+  "preparation": {
+    "firstKeptEntryId": "u2",
+    "entriesToSummarize": [
+      {
+        "type": "message", "id": "u1", "parentId": null, "timestamp": "2026-11-22T08:16:21.595Z",
+        "message": {"role": "user", "content": "Why does the build fail?"}
+      }
+    ],
+    "isSplitTurn": false, "previousCompactions": [], "replaceInstructions": false,
+    "tokensBefore": 18250, "fileOps": {"readFiles": [], "modifiedFiles": ["Makefile"]}
+  },
+  "reason": "manual"
+}"#))]
 pub struct SessionBeforeCompact {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question, for `answer_event`.
     pub event_id: String,
-    /// Milliseconds to answer in; 0: nothing waits for this client.
+    /// How many milliseconds the daemon waits for this client; 0 if it does not wait.
     pub timeout_ms: u64,
-    /// What is about to be summarized and kept.
+    /// The parts of the context that the compaction summarizes and keeps.
     pub preparation: CompactionPreparation,
     /// The model at the leaf, as in `preparation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// Why.
+    /// Why the session is compacted.
     pub reason: CompactionReason,
 }
 
@@ -142,94 +188,125 @@ pub struct SessionBeforeCompact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionReason {
-    /// By `compact`.
+    /// A client sent `compact`.
     Manual,
 }
 
-/// A compaction has happened.
+/// The params of `session_compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 16,
+  "compactionEntry": {
+    "type": "compaction", "id": "4489c8ed", "parentId": "a2",
+    "timestamp": "2026-11-22T08:21:40.853Z", "summary": "The user asked why the build fails.",
+    "firstKeptEntryId": "u2", "tokensBefore": 18250
+  },
+  "fromHook": false
+}"#))]
 pub struct SessionCompact {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// The new entry.
+    /// The compaction entry.
     #[schemars(with = "Entry")]
     pub compaction_entry: Raw,
-    /// Whether a client wrote the summary.
+    /// Whether a client or a hook wrote the summary.
     pub from_hook: bool,
 }
 
-/// A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
+/// The params of `session_compact_failed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 17, "reason": "manual",
+  "error": {
+    "code": 1302, "message": "the context has nothing older than what is to be kept",
+    "data": {"kind": "nothingToCompact", "retryable": false}
+  }
+}"#))]
 pub struct SessionCompactFailed {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Why it was tried.
+    /// Why the session was to be compacted.
     pub reason: CompactionReason,
-    /// As the request was answered.
+    /// The error of the response to the request.
     pub error: ErrorObject,
 }
 
-/// A session is open.
+/// The params of `session_opened`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 1}"#))]
 pub struct SessionOpened {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
 }
 
-/// A session is no longer open.
+/// The params of `session_closed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 18}"#))]
 pub struct SessionClosed {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
 }
 
-/// A session has another name.
+/// The params of `session_info_changed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#))]
 pub struct SessionInfoChanged {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Null: none.
+    /// The new name; null if the session has none.
     pub name: Option<String>,
 }
 
-/// Entries have been appended, or another process has moved the position in the file.
+/// The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in
+/// the file.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 12, "origin": "other", "entryIds": ["s1"], "leafId": "u1",
+  "fileLeafId": "s1",
+  "entries": [
+    {
+      "type": "message", "id": "s1", "parentId": "u1", "timestamp": "2026-11-22T08:17:02.100Z",
+      "message": {"role": "user", "content": "From another window."}
+    }
+  ]
+}"#))]
 pub struct EntriesAppended {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Who appended.
+    /// Who appended the entries.
     pub origin: Origin,
-    /// In file order.
+    /// The ids of the entries, in file order.
     pub entry_ids: Vec<String>,
-    /// This daemon's leaf; null: before the first entry.
+    /// The leaf of this daemon; null at the empty position.
     pub leaf_id: Option<String>,
-    /// Where opening the file now would stand.
+    /// The leaf that opening the file now would have; null at the empty position.
     pub file_leaf_id: Option<String>,
-    /// Of `other`, while they fit.
+    /// The entries that another process appended. Absent if they exceed 1 MiB or half of the client's
+    /// `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub entries: Option<Vec<Raw>>,
 }
 
-/// Who appended.
+/// Who appended entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -240,68 +317,78 @@ pub enum Origin {
     Other,
 }
 
-/// A message asks for a turn.
+/// The params of `turn_requested`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#))]
 pub struct TurnRequested {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// The message.
+    /// The id of the message's entry.
     pub entry_id: String,
 }
 
-/// A piece of a summary that is being written.
+/// The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "navigationId": "n1", "index": 0, "delta": "This is a summary of a branch"
+}"#))]
 pub struct SummaryDelta {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The navigation.
+    /// The id of the navigation.
     pub navigation_id: String,
-    /// From 0, one more with every piece.
+    /// The number of the piece, from 0.
     pub index: u64,
-    /// Text to put behind the pieces before.
+    /// The text that follows the pieces before.
     pub delta: String,
 }
 
-/// Long work goes on.
+/// The params of `progress`. It has neither `sessionId` nor `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"token": 31, "progress": 1450.0}"#))]
 pub struct Progress {
-    /// The id of the navigation or of the request.
+    /// The id of the navigation, or of the request for a compaction.
     pub token: RequestId,
-    /// Grows.
+    /// The number of characters written so far.
     pub progress: f64,
-    /// What `progress` will end at.
+    /// The number that `progress` will reach. Absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// For people.
+    /// A sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Something wrong was found in a session file that is open.
+/// The params of `diagnostics`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "tour", "seq": 13,
+  "diagnostics": [{"kind": "tornTail", "line": 12, "offset": 4096, "length": 57}]
+}"#))]
 pub struct Diagnostics {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// What was found.
+    /// The kinds and places of the damage.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Notifications were dropped because the client did not read; both numbers belong to them.
+/// The params of `events_lost`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#))]
 pub struct EventsLost {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The first one lost.
+    /// The number of the first notification that was dropped.
     pub from_seq: u64,
-    /// The last one lost.
+    /// The number of the last notification that was dropped.
     pub to_seq: u64,
 }

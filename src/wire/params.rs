@@ -13,25 +13,25 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// JSON that is passed on byte for byte.
+/// JSON whose bytes are passed on unchanged.
 pub type Raw = Box<RawValue>;
 
 /// Params of a method on one session.
 pub trait OnSession {
-    /// `sessionId`, if given.
+    /// `sessionId`, if the client gives it.
     fn session_id(&self) -> Option<&str>;
 }
 
 /// Params of a method that changes a session.
 pub trait Mutation: OnSession {
-    /// `expectedLeafId`.
+    /// The leaf that the client expects.
     fn expected_leaf(&self) -> &ExpectedLeaf;
 }
 
-/// Decodes the `params` member of a request, given as it stands in the frame.
+/// Decodes the `params` member of a request, as the frame has it.
 ///
-/// Absent, `null`, `{}` and `[]` all mean none. Fails with `invalidParams`, naming the member by its
-/// path.
+/// An absent member, `null`, `{}` and `[]` all mean no params. Fails with `invalidParams`, which names the
+/// member by its path.
 pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     let text = params.map_or("", |text| text.trim_matches(is_json_space));
     let text = match text.as_bytes() {
@@ -56,8 +56,8 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     Ok(decoded)
 }
 
-/// The params with lone surrogates in their ids as entries' ids have them here (see [`json::id`]); `None` if
-/// there are none. No text of a client can have them, but ids in files may.
+/// Replaces lone surrogates in the ids of params as entries' ids have them replaced (see [`json::id`]);
+/// `None` if there are none. The text of a client cannot contain them, but ids in files may.
 fn with_readable_ids(params: &str) -> Option<String> {
     let text = params.as_bytes();
     let mut edits: Vec<(json::Span, Vec<u8>)> = Vec::new();
@@ -96,11 +96,11 @@ fn with_readable_ids(params: &str) -> Option<String> {
 /// Declares the params of a method on one session.
 macro_rules! session_params {
     ($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* }) => {
-        $(#[$doc])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        $(#[$doc])*
         pub struct $name {
-            /// The session; may be left out while exactly one is open.
+            /// The id of the session. Default: the session that is open, if exactly one is.
             pub session_id: Option<String>,
             $($(#[$attribute])* pub $field: $type,)*
         }
@@ -120,8 +120,8 @@ macro_rules! mutation_params {
             $(#[$doc])*
             $name {
                 $($(#[$attribute])* $field: $type,)*
-                /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty
-                /// position. Left out: no check.
+                /// The leaf that the client expects; null expects the empty position. The request fails with
+                /// `leafMoved` if the leaf is another one. Default: no check.
                 #[serde(default, deserialize_with = "crate::wire::params::nullable_into")]
                 #[schemars(with = "Option<String>")]
                 expected_leaf_id: $crate::id::ExpectedLeaf,
@@ -136,13 +136,13 @@ macro_rules! mutation_params {
     };
 }
 
-/// A position of the leaf that a client names.
+/// A position of the leaf that a client chooses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum GivenPosition {
     /// The member is left out: the leaf of the session.
     #[default]
     Leaf,
-    /// Null: before the first entry.
+    /// Null: the empty position, before the first entry.
     Empty,
     /// The id of an entry.
     At(String),
@@ -154,8 +154,8 @@ impl From<Option<String>> for GivenPosition {
     }
 }
 
-/// For ids where null means something else than absence: the type has one variant for each, and its
-/// default is absence.
+/// Decodes an id for which null has a meaning of its own: `T` has a variant for null, and its default is
+/// absence.
 pub(super) fn nullable_into<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -164,7 +164,7 @@ where
     Option::deserialize(deserializer).map(T::from)
 }
 
-/// For members that are required, but may be null.
+/// Decodes a required member that may be null.
 pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -173,7 +173,7 @@ where
     Option::deserialize(deserializer)
 }
 
-/// For objects of which nothing is required: `[]` and null are `{}`.
+/// Decodes an object without required members: `[]` and null mean `{}`.
 pub(super) fn lenient_object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -182,7 +182,7 @@ where
     deserializer.deserialize_any(LenientObject(PhantomData))
 }
 
-/// [`lenient_object`] where absence differs from an empty object.
+/// Decodes as [`lenient_object`], but keeps absence apart from an empty object.
 pub(super) fn lenient_option<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -191,8 +191,8 @@ where
     lenient_object(deserializer).map(Some)
 }
 
-/// For optional objects of which something is required. Unlike serde's own, never takes an array
-/// for one.
+/// Decodes an optional object that has required members. Unlike serde's own, it never takes an array for an
+/// object.
 pub(super) fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -201,12 +201,12 @@ where
     deserializer.deserialize_any(OptionalObject(PhantomData))
 }
 
-/// For flags that are declared by an empty object; what later versions put into it is ignored.
+/// Decodes a flag that is declared by an empty object. Members that later versions add are ignored.
 pub(super) fn declared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     lenient_object(deserializer).map(|AnyObject {}| true)
 }
 
-/// For lists that make no sense when empty.
+/// Decodes a list that must not be empty.
 pub(super) fn non_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -219,7 +219,7 @@ where
     Ok(list)
 }
 
-/// For `message` and other members that are passed on raw, but must be objects.
+/// Decodes a member that is passed on raw, but must be an object.
 pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
     let raw = Raw::deserialize(deserializer)?;
     if !raw.get().starts_with('{') {
@@ -228,7 +228,7 @@ pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw, 
     Ok(raw)
 }
 
-/// [`object`] for a member that may be left out or null.
+/// Decodes as [`object`] a member that may be left out or null.
 pub(super) fn object_option<'de, D>(deserializer: D) -> Result<Option<Raw>, D::Error>
 where
     D: Deserializer<'de>,
@@ -239,13 +239,13 @@ where
     }
 }
 
-/// For counts, sizes and times: a whole number from 0 to 2^53 − 1, in any spelling that JSON has for
-/// it. Null is absent.
+/// Decodes a count, size or time: a whole number from 0 to 2^53 − 1, in any spelling that JSON has for it.
+/// Null means absence.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(Option::<Count>::deserialize(deserializer)?.map(|Count(value)| value))
 }
 
-/// [`count`] for a member that must be there.
+/// Decodes as [`count`] a member that is required.
 pub(super) fn required_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Count::deserialize(deserializer).map(|Count(value)| value)
 }
@@ -258,19 +258,19 @@ pub enum RequestId {
     Number(u64),
 }
 
-/// The largest integer that every client can represent, 2^53 − 1.
-const MAX_COUNT: u64 = (1 << 53) - 1;
+/// The largest integer that every client can represent.
+pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
 
-/// The wire form of a count; fields hold the `u64` itself.
+/// The schema and the decoder of a count; fields hold the `u64` itself.
 pub(super) struct Count(u64);
 
-/// The schema of a member that is required, but may be null.
+/// The schema of a required member that may be null.
 pub(super) struct Nullable<T>(PhantomData<T>);
 
 /// The schema of an object that clients may also write as `[]` or null.
 pub(super) struct Lenient<T>(PhantomData<T>);
 
-/// An object whose members are of no interest.
+/// An object whose members are ignored.
 #[derive(Default, Deserialize)]
 pub(super) struct AnyObject {}
 
@@ -449,10 +449,11 @@ impl JsonSchema for AnyObject {
     }
 }
 
-/// Longest text of a client that an error repeats, in bytes.
+/// The most bytes of a client's text that an error repeats.
 const MAX_ECHO: usize = 200;
 
-/// `at` is the path of the struct for what is missing or double, of the member for everything else.
+/// Turns an error of serde into `invalidParams`. `at` is the path of the struct if a member is missing or
+/// duplicate, else the path of the member.
 fn refusal(at: &str, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     let reason = text

@@ -8,34 +8,43 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 session_params! {
-    /// Where the session stands.
+    /// The params of `get_leaf`.
+    #[schemars(example = super::example(r#"{}"#))]
     GetLeafParams {}
 }
 
 /// The result of `get_leaf`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "leafId": "32cf6b69", "seq": 10,
+  "entry": {
+    "type": "label", "id": "32cf6b69", "parentId": "50aeb394",
+    "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
+  }
+}"#))]
 pub struct GetLeafResult {
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// The leaf, if there is one.
+    /// The entry of the leaf. Absent at the empty position.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub entry: Option<Raw>,
 }
 
 session_params! {
-    /// All entries in file order, page by page.
+    /// The params of `get_entries`.
+    #[schemars(example = super::example(r#"{"limit": 1}"#))]
     GetEntriesParams {
-        /// Only entries after this one.
+        /// The id of an entry; the page begins after it. Default: the first entry.
         since: Option<String>,
-        /// Most entries of a page.
+        /// The most entries of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         limit: Option<u64>,
-        /// Most bytes of a page; one entry is always delivered.
+        /// The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         max_bytes: Option<u64>,
@@ -45,23 +54,33 @@ session_params! {
 /// The result of `get_entries`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entries": [
+    {
+      "type": "session_info", "id": "4878310c", "parentId": null,
+      "timestamp": "2026-11-22T05:40:35.827Z", "name": "A tour"
+    }
+  ],
+  "leafId": "a1", "seq": 11, "nextCursor": "4878310c"
+}"#))]
 pub struct GetEntriesResult {
-    /// In file order.
+    /// The entries in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// There are more entries: `since` of the next page.
+    /// The `since` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 session_params! {
-    /// One entry.
+    /// The params of `get_entry`.
+    #[schemars(example = super::example(r#"{"entryId": "u1"}"#))]
     GetEntryParams {
-        /// The entry.
+        /// The id of the entry.
         entry_id: String,
     }
 }
@@ -69,19 +88,26 @@ session_params! {
 /// The result of `get_entry`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entry": {
+    "type": "message", "id": "u1", "parentId": "4878310c", "timestamp": "2026-11-22T05:40:35.831Z",
+    "message": {"role": "user", "content": "Why does the build fail?"}
+  }
+}"#))]
 pub struct GetEntryResult {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,
-    /// What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
+    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
 }
 
 session_params! {
-    /// The children of an entry, in file order.
+    /// The params of `get_children`.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     GetChildrenParams {
-        /// Null: the roots.
+        /// The id of the parent; null means the roots.
         #[serde(deserialize_with = "nullable")]
         #[schemars(with = "Nullable<String>")]
         entry_id: Option<String>,
@@ -91,16 +117,31 @@ session_params! {
 /// The result of `get_children`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entries": [
+    {
+      "type": "message", "id": "u2", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.833Z",
+      "message": {"role": "user", "content": "Clear the cache."}
+    },
+    {
+      "type": "branch_summary", "id": "50aeb394", "parentId": "a1",
+      "timestamp": "2026-11-22T05:40:35.837Z", "fromId": "16e149ed",
+      "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nThe cache was cleared. The build still fails.",
+      "details": {"readFiles": [], "modifiedFiles": []}
+    }
+  ]
+}"#))]
 pub struct GetChildrenResult {
-    /// In file order.
+    /// The children in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
 }
 
 session_params! {
-    /// The entries from the root to an entry.
+    /// The params of `get_path`.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     GetPathParams {
-        /// The last entry of the path; the leaf if left out.
+        /// The id of the last entry of the path. Default: the leaf.
         entry_id: Option<String>,
     }
 }
@@ -108,16 +149,37 @@ session_params! {
 /// The result of `get_path`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entries": [
+    {
+      "type": "session_info", "id": "4878310c", "parentId": null,
+      "timestamp": "2026-11-22T05:40:35.827Z", "name": "A tour"
+    },
+    {
+      "type": "message", "id": "u1", "parentId": "4878310c", "timestamp": "2026-11-22T05:40:35.831Z",
+      "message": {"role": "user", "content": "Why does the build fail?"}
+    },
+    {
+      "type": "message", "id": "a1", "parentId": "u1", "timestamp": "2026-11-22T05:40:35.833Z",
+      "message": {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+        "provider": "example", "model": "large", "stopReason": "stop"
+      }
+    }
+  ]
+}"#))]
 pub struct GetPathResult {
-    /// Root first; empty if the session stands before its first entry.
+    /// The entries of the path, the root first; empty at the empty position.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
 }
 
 session_params! {
-    /// The label of an entry.
+    /// The params of `get_label`.
+    #[schemars(example = super::example(r#"{"entryId": "a1"}"#))]
     GetLabelParams {
-        /// The entry.
+        /// The id of the entry.
         entry_id: String,
     }
 }
@@ -125,93 +187,123 @@ session_params! {
 /// The result of `get_label`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z"
+}"#))]
 pub struct GetLabelResult {
-    /// Left out if the entry has none.
+    /// The label. Absent if the entry has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When it was set, ISO 8601.
+    /// When the label was set, in ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_timestamp: Option<String>,
 }
 
 session_params! {
-    /// One row for each tip of the tree.
+    /// The params of `list_branches`.
+    #[schemars(example = super::example(r#"{}"#))]
     ListBranchesParams {}
 }
 
 /// The result of `list_branches`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "branches": [
+    {
+      "tipId": "a2", "forkId": "a1", "messageCount": 2, "preview": "Cleared. It still fails.",
+      "lastActivity": "2026-11-22T05:40:35.833Z", "isActive": false
+    },
+    {
+      "tipId": "50aeb394", "forkId": "a1", "label": "first try", "messageCount": 0,
+      "preview": "The cache was cleared. The build still fails.",
+      "lastActivity": "2026-11-22T05:40:35.837Z", "isActive": false
+    }
+  ]
+}"#))]
 pub struct ListBranchesResult {
-    /// The active one is among them.
+    /// The branches, the active one among them.
     pub branches: Vec<Branch>,
 }
 
-/// The way from a fork, or from the root, to a tip.
+/// The entries from a fork, or from the root, to a tip.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Branch {
-    /// The last entry of the branch.
+    /// The id of the last entry of the branch.
     pub tip_id: String,
-    /// The nearest ancestor with several children; null if there is none.
+    /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
-    /// The label nearest to the tip, on this branch.
+    /// The label nearest to the tip on this branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Messages from the fork, exclusive, to the tip.
+    /// The number of messages after the fork up to the tip.
     pub message_count: u64,
     /// The last message, on one line.
     pub preview: String,
-    /// ISO 8601.
+    /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
-    /// The leaf is on this branch.
+    /// True if the leaf is on this branch.
     pub is_active: bool,
 }
 
 session_params! {
-    /// What a model sees at a position.
+    /// The params of `get_context`.
+    #[schemars(example = super::example(r#"{}"#))]
     GetContextParams {
-        /// The position; the leaf if left out, null: before the first entry.
+        /// The id of the position; null means the empty position. Default: the leaf.
         #[serde(default, deserialize_with = "nullable_into")]
         #[schemars(with = "Option<String>")]
         leaf_id: GivenPosition,
-        /// `agent` if left out.
+        /// The form of the context. Default: `agent`.
         format: Option<ContextFormat>,
     }
 }
 
-/// What a context is made of.
+/// The form of a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextFormat {
-    /// Messages as stored, and summaries and custom messages in roles of their own.
+    /// Messages as stored; summaries and messages of plugins have roles of their own.
     #[default]
     Agent,
-    /// Only system, user, assistant and toolResult.
+    /// Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
     Llm,
-    /// The stored entries that the context is made of, in the order of the context, instead of messages:
-    /// the latest compaction first, then what it keeps, then what follows. Settings, labels and context
-    /// edits are among them; the edits are not applied.
+    /// The stored entries instead of messages, in the order of the context: the latest compaction, then the
+    /// entries that it keeps, then those after it. Settings, labels and context edits are among them; the
+    /// edits are not applied.
     Entries,
 }
 
 /// The result of `get_context`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "messages": [
+    {"role": "user", "content": "Why does the build fail?"},
+    {
+      "role": "assistant",
+      "content": [{"type": "text", "text": "A stale cache, or a missing import."}],
+      "provider": "example", "model": "large", "stopReason": "stop"
+    }
+  ],
+  "thinkingLevel": "off", "model": {"provider": "example", "modelId": "large"},
+  "entryIds": ["u1", "a1"]
+}"#))]
 pub struct GetContextResult {
-    /// In order; left out with `format:"entries"`.
+    /// The messages in order. Absent with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Message>>")]
     pub messages: Option<Vec<Raw>>,
-    /// In order; only with `format:"entries"`.
+    /// The entries in order. Present with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub entries: Option<Vec<Raw>>,
-    /// `off` if none was ever set.
+    /// The thinking level; `off` if nothing on the path sets one.
     pub thinking_level: String,
-    /// Null if neither a model change nor an assistant message tells.
+    /// The model; null if nothing on the path names one.
     pub model: Option<Model>,
-    /// The entry that each message comes from, or the id of each entry.
+    /// The id of each message's entry, or of each entry, in the same order.
     pub entry_ids: Vec<String>,
 }
 
@@ -219,43 +311,49 @@ pub struct GetContextResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// Who serves it.
+    /// The provider that serves the model.
     pub provider: String,
-    /// The provider's name for it.
+    /// The provider's name for the model.
     pub model_id: String,
 }
 
 session_params! {
-    /// Numbers about the whole session.
+    /// The params of `get_stats`.
+    #[schemars(example = super::example(r#"{}"#))]
     GetStatsParams {}
 }
 
 /// The result of `get_stats`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "messages": {"assistant": 2, "user": 2}, "toolCalls": 0,
+  "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0,
+  "contextTokens": 15
+}"#))]
 pub struct GetStatsResult {
-    /// Messages by role.
+    /// The number of messages by role.
     pub messages: BTreeMap<String, u64>,
-    /// Calls in assistant messages.
+    /// The number of tool calls in assistant messages.
     pub tool_calls: u64,
-    /// Tokens used.
+    /// The tokens used.
     pub tokens: Tokens,
-    /// In the currency of the usage records.
+    /// The cost, in the currency of the usage records.
     pub cost: f64,
-    /// Tokens of the context at the leaf, estimated where no usage tells.
+    /// The number of tokens of the context at the leaf, estimated where no usage record has it.
     pub context_tokens: u64,
 }
 
-/// Tokens that the conversation has used.
+/// The tokens that the conversation has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {
-    /// Sent, caches not counted.
+    /// Tokens sent to the model, without those of the cache.
     pub input: u64,
-    /// Received.
+    /// Tokens received from the model.
     pub output: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Written to the cache.
+    /// Tokens written to the cache.
     pub cache_write: u64,
 }

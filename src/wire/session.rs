@@ -6,76 +6,92 @@ use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Makes a new session and opens it.
+/// The params of `create_session`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
 pub struct CreateSessionParams {
-    /// The working directory the session belongs to; the daemon's own if left out.
+    /// The working directory of the session. Default: that of the daemon.
     pub cwd: Option<String>,
-    /// The id of the new session; made by the daemon if left out.
+    /// The id of the new session. Default: the daemon chooses one.
     pub session_id: Option<String>,
-    /// Its name, written at once as the first entry; blank is none.
+    /// The name of the session, appended at once as the first entry; a blank one is none. Default: none.
     pub name: Option<String>,
-    /// The session it comes from, as its header shall say. Never opened.
+    /// The session that this one comes from, for the header. The daemon does not open it. Default: none.
     pub parent_session: Option<String>,
-    /// Never written to disk; nor are its forks.
+    /// Whether to keep the session and its forks in memory only. Default: false.
     pub ephemeral: Option<bool>,
-    /// When the session's file is written. If left out: `first-entry` on a connection that has sent
-    /// `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    /// When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that
+    /// has sent `initialize`, else `now`.
     pub write: Option<FirstWrite>,
-    /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+    /// When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// When the file of a new session is written. A `sessionId` that is taken is refused with
-/// `sessionExists` then.
+/// When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at
+/// that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstWrite {
-    /// Before the answer: the header, and the name if there is one, synced.
+    /// Before the response: the header, and the name if there is one, synced.
     Now,
-    /// With the first entry, which the name is if there is one.
+    /// With the first entry; a name is the first entry.
     FirstEntry,
 }
 
-/// When what is appended to a session is synced.
+/// When the appends of a session are synced to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DurabilityPolicy {
-    /// Left to the system.
+    /// When the system decides.
     Os,
-    /// At most 50 ms after the answer.
+    /// At most 50 ms after the response.
     Interval,
-    /// Before the answer.
+    /// Before the response.
     Always,
 }
 
 /// The result of `create_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "session": {
+    "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+    "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+    "cwd": "/home/ada/project", "name": "A tour", "leafId": "4878310c", "seq": 0, "entryCount": 1,
+    "readOnly": false, "multiWriter": true, "version": 3, "created": "2026-11-22T05:40:35.824Z",
+    "header": {
+      "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000002",
+      "timestamp": "2026-11-22T05:40:35.824Z", "cwd": "/home/ada/project"
+    }
+  },
+  "durability": "interval"
+}"#))]
 pub struct CreateSessionResult {
-    /// The new session, open.
+    /// The new session, which is open.
     pub session: Session,
-    /// `none` if nothing was written yet.
+    /// How safe the write is at the time of the response; `none` if nothing is written yet.
     pub durability: Durability,
 }
 
-/// Opens a session by its id or by the path of its file: one of the two.
+/// The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open
+/// already is returned as it is.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct OpenSessionParams {
-    /// A session of the session directory.
+    /// The id of a session in the session directory. Default: none, with `path`.
     pub session_id: Option<String>,
-    /// A session file, wherever it is.
+    /// The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
     pub path: Option<String>,
-    /// `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+    /// Whether the session may be changed. Default: `write`.
     pub mode: Option<OpenMode>,
-    /// What its appends are given from now on; if left out, the daemon's `--durability`, or what a
-    /// session that is open already has.
+    /// When appends are synced from now on. Default: as before if the session is open, else the daemon's
+    /// `--durability`.
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Which session `open_session` means.
+/// The session that `open_session` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenTarget<'a> {
     Id(&'a str),
@@ -83,7 +99,7 @@ pub enum OpenTarget<'a> {
 }
 
 impl OpenSessionParams {
-    /// Exactly one of the two members; fails with `invalidParams`.
+    /// Returns the id or the path; fails with `invalidParams` unless exactly one of the two is given.
     pub fn target(&self) -> Result<OpenTarget<'_>, Error> {
         match (self.session_id.as_deref(), self.path.as_deref()) {
             (Some(id), None) => Ok(OpenTarget::Id(id)),
@@ -100,7 +116,8 @@ impl OpenSessionParams {
     }
 }
 
-/// What an opened session is for.
+/// Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the
+/// file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OpenMode {
@@ -112,109 +129,156 @@ pub enum OpenMode {
 /// The result of `open_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "session": {
+    "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+    "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+    "cwd": "/home/ada/project", "name": "The build", "leafId": "6471a9b0", "seq": 0,
+    "entryCount": 16, "readOnly": false, "multiWriter": true, "version": 3,
+    "created": "2026-11-22T05:40:35.824Z",
+    "header": {
+      "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000002",
+      "timestamp": "2026-11-22T05:40:35.824Z", "cwd": "/home/ada/project"
+    }
+  },
+  "diagnostics": []
+}"#))]
 pub struct OpenSessionResult {
-    /// The session, open.
+    /// The session, which is open.
     pub session: Session,
-    /// What was found wrong in the file.
+    /// The damage that was found in the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 session_params! {
-    /// Closes a session; a waiting navigation is aborted.
+    /// The params of `close_session`. A navigation that waits is aborted.
+    #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
     CloseSessionParams {}
 }
 
 /// The result of `close_session`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct CloseSessionResult {}
 
-/// Lists the sessions of the session directory.
+/// The params of `list_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"limit": 1}"#))]
 pub struct ListSessionsParams {
-    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make
-    /// no difference; links and `..` are not resolved.
+    /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links
+    /// and `..` are not resolved. Default: all sessions.
     pub cwd: Option<String>,
-    /// True: only sessions with a name; false: only those without.
+    /// True: only sessions with a name; false: only those without. Default: both.
     pub named: Option<bool>,
-    /// All of these words occur in name, first message, working directory or id.
+    /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
     pub query: Option<String>,
-    /// `recent` if left out.
+    /// The order of the rows. Default: `recent`.
     pub sort: Option<SessionSort>,
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub limit: Option<u64>,
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
 }
 
-/// The order of a session list.
+/// The order of a list of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionSort {
-    /// Last activity first.
+    /// By the last activity, newest first.
     #[default]
     Recent,
-    /// Newest first.
+    /// By creation, newest first.
     Created,
-    /// By name, unnamed ones last.
+    /// By name; unnamed sessions come last.
     Name,
-    /// Forks behind the session they come from; families, and forks of one session, by the last activity
-    /// in each.
+    /// Forks follow the session that they come from; families, and forks of one session, are in the order of
+    /// their last activity.
     Threaded,
 }
 
 /// The result of `list_sessions`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessions": [
+    {
+      "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+      "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "cwd": "/home/ada/project", "name": "The build", "created": "2026-11-22T05:40:35.824Z",
+      "modified": "2026-11-22T05:40:35.854Z", "messageCount": 6,
+      "firstMessage": "Why does the build fail?"
+    }
+  ],
+  "nextCursor": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+}"#))]
 pub struct ListSessionsResult {
-    /// The rows of this page.
+    /// The rows of the page.
     pub sessions: Vec<SessionRow>,
-    /// There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that
-    /// would not fit the client's `maxFrameBytes`.
+    /// The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row
+    /// that would exceed the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// Moves the file of a session to the trash folder of the session directory, with the originals that
-/// migrations have kept and the quarantine of repairs. If that fails an open session stays open.
+/// The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move
+/// too. If the move fails, an open session stays open.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct DeleteSessionParams {
-    /// The session, open or not. Always to be named.
+    /// The id of the session, open or not. It is always required.
     pub session_id: String,
 }
 
 /// The result of `delete_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+}"#))]
 pub struct DeleteSessionResult {
-    /// Where the file is now; null if the session had none.
+    /// The path of the file in the trash; null if the session had no file.
     pub trashed_path: Option<String>,
 }
 
-/// Lists the deleted sessions, the last one first.
+/// The params of `list_trash`. The session that was deleted last comes first.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"limit": 1}"#))]
 pub struct ListTrashParams {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub limit: Option<u64>,
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
 }
 
 /// The result of `list_trash`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessions": [
+    {
+      "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+      "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "cwd": "/home/ada/project", "created": "2026-11-22T05:40:35.824Z",
+      "modified": "2026-11-22T05:52:11.030Z", "messageCount": 2,
+      "firstMessage": "Why does the build fail?",
+      "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "deletedAt": "2026-11-22T06:01:44.517Z"
+    }
+  ]
+}"#))]
 pub struct ListTrashResult {
-    /// The rows of this page.
+    /// The rows of the page.
     pub sessions: Vec<TrashedRow>,
-    /// There are more rows: `cursor` of the next page.
+    /// The `cursor` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -223,39 +287,46 @@ pub struct ListTrashResult {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrashedRow {
-    /// As in `list_sessions`; `path` is where the file goes when it is restored.
+    /// The row as in `list_sessions`; `path` is where the file goes when it is restored.
     #[serde(flatten)]
     pub row: SessionRow,
-    /// Where the file is now.
+    /// The path of the file in the trash.
     pub trashed_path: String,
-    /// ISO 8601.
+    /// When the session was deleted, in ISO 8601.
     pub deleted_at: String,
 }
 
-/// Moves a deleted session back to the session directory. It is not opened.
+/// The params of `restore_session`. The session is not opened.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
 pub struct RestoreSessionParams {
-    /// A session in the trash.
+    /// The id of a session in the trash.
     pub session_id: String,
-    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
     pub trashed_path: Option<String>,
 }
 
 /// The result of `restore_session`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+  "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
+}"#))]
 pub struct RestoreSessionResult {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// Where its file is now.
+    /// The path of its file.
     pub path: String,
 }
 
 mutation_params! {
-    /// Names a session by appending a session_info entry.
+    /// The params of `set_session_name`. The name is a new session_info entry at the leaf.
+    #[schemars(example = super::example(r#"{"name": "The build"}"#))]
     SetSessionNameParams {
-        /// Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+        /// The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one
+        /// clears the name.
         name: String,
     }
 }
@@ -263,12 +334,15 @@ mutation_params! {
 /// The result of `set_session_name`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "entryId": "6471a9b0", "leafId": "6471a9b0", "durability": "interval"
+}"#))]
 pub struct SetSessionNameResult {
-    /// The session_info entry.
+    /// The id of the session_info entry.
     pub entry_id: String,
-    /// The leaf afterwards: the entry.
+    /// The leaf after the append: the session_info entry.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -278,33 +352,34 @@ pub struct SetSessionNameResult {
 pub struct Session {
     /// The id of the session.
     pub session_id: String,
-    /// The session file; left out for ephemeral sessions.
+    /// The path of the session file. Absent for an ephemeral session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+    /// The version of the file format in the header; 1 if the header has none. Below 3, the first write
+    /// migrates the file.
     pub version: u64,
-    /// The time in the header, ISO 8601; left out if the header has none.
+    /// The time in the header, in ISO 8601. Absent if the header has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
-    /// The header as it is stored, or will be, with all its members. Untrusted.
+    /// The header as it is or will be stored, with all its members. Untrusted.
     #[schemars(with = "AnyObject")]
     pub header: Raw,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
-    /// Left out if it has none.
+    /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// Entries, the header and leaf records not counted.
+    /// The number of entries, without the header and leaf records.
     pub entry_count: u64,
-    /// Mutations are refused.
+    /// True if changes are refused.
     pub read_only: bool,
-    /// Several processes can safely append. False where the file system does not keep locks.
+    /// True if several processes can append safely. False on a file system that does not keep locks.
     pub multi_writer: bool,
-    /// The session it comes from, as its header says. Untrusted text.
+    /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
 }
@@ -313,28 +388,28 @@ pub struct Session {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    /// Empty if the file does not tell.
+    /// The id of the session; empty if the file has none.
     pub session_id: String,
-    /// The session file.
+    /// The path of the session file.
     pub path: String,
-    /// Empty if the file does not tell.
+    /// The working directory; empty if the file has none.
     pub cwd: String,
-    /// Left out if it has none.
+    /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// ISO 8601.
+    /// When the session was created, in ISO 8601.
     pub created: String,
-    /// When the last message of the user or the assistant was sent, else when the session was created;
-    /// ISO 8601.
+    /// When the last message of the user or the assistant was sent, or when the session was created if there
+    /// is none; in ISO 8601.
     pub modified: String,
-    /// Messages on all branches.
+    /// The number of messages on all branches.
     pub message_count: u64,
     /// The text of the first user message, shortened; empty if there is none.
     pub first_message: String,
-    /// The session it comes from, as its header says. Untrusted text.
+    /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// Why the file cannot be opened.
+    /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
 }
@@ -343,52 +418,53 @@ pub struct SessionRow {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RowDiagnostic {
-    /// The kind of the error that opening it would answer, such as `headerMissing`.
+    /// The kind of the error that opening would answer, such as `headerMissing`.
     pub kind: String,
-    /// For people.
+    /// A sentence for people.
     pub message: String,
 }
 
-/// Something wrong in a session file, and where.
+/// Damage in a session file, and its place.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// What is wrong.
+    /// The kind of damage.
     pub kind: DiagnosticKind,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// Bytes from the start of the file.
+    /// The offset in bytes from the start of the file.
     pub offset: u64,
-    /// Bytes.
+    /// The length in bytes.
     pub length: u64,
 }
 
-/// The kind of damage.
+/// The kind of damage in a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DiagnosticKind {
     /// The file ends inside a line.
     TornTail,
     InvalidJson,
-    /// JSON, but no entry.
+    /// The line is JSON, but not an entry.
     NotAnObject,
-    /// The entry is kept and read with U+FFFD.
+    /// The line has invalid UTF-8; the entry is kept and read with U+FFFD.
     InvalidUtf8,
     NulBytes,
-    /// Several objects on one line; all are recovered.
+    /// The line has several objects; all of them are recovered.
     GluedLines,
-    /// Identical bytes are ignored; else the last line's body and the first one's place hold.
+    /// Several lines have the same id. Equal lines are ignored; otherwise the body of the last line and the
+    /// place of the first count.
     DuplicateId,
-    /// The parent is unknown; the entry is a root until it turns up.
+    /// The parent is unknown; the entry is a root until the parent appears.
     OrphanParent,
-    /// The parent stands later in the file.
+    /// The parent comes later in the file.
     ForwardParent,
     SelfParent,
-    /// The parent link would close a cycle; the entry is a root.
+    /// The link to the parent would close a cycle; the entry is a root.
     Cycle,
     SecondHeader,
     MissingTrailingNewline,
     OversizedLine,
-    /// A sync failed after its appends had been answered.
+    /// A sync failed after the response to its appends.
     DurabilityUnknown,
 }

@@ -7,69 +7,72 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 session_params! {
-    /// The tree, filtered, in depth-first order, page by page.
+    /// The params of `get_tree`.
+    #[schemars(example = super::example(r#"{"maxDepth": 1}"#))]
     GetTreeParams {
-        /// `flat` if left out.
+        /// The form of `nodes`. Default: `flat`.
         format: Option<TreeFormat>,
-        /// Only this entry and what is below it.
+        /// The id of an entry: only it and its descendants are shown. Default: the whole tree.
         root_id: Option<String>,
-        /// Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+        /// The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no
+        /// limit, nested 256.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         max_depth: Option<u64>,
-        /// `default` if left out.
+        /// Which entries to show. Default: `default`.
         filter: Option<TreeFilter>,
-        /// Only entries whose text holds this: messages, thinking, tool names and arguments, results,
-        /// summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+        /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results,
+        /// summaries, labels, custom types, and the words of the row. Default: none.
         query: Option<String>,
-        /// How `query` is understood; `words` if left out.
+        /// How to understand `query`. Default: `words`.
         mode: Option<SearchMode>,
-        /// `time` if left out.
+        /// The order of siblings. Default: `time`.
         order: Option<TreeOrder>,
-        /// Entries whose descendants are left out.
+        /// The ids of entries whose descendants are not shown. Default: none.
         fold: Option<Vec<String>>,
-        /// Draw a `prefix` for each row.
+        /// The characters of each row's `prefix`. Default: rows have no `prefix`.
         render: Option<TreeRender>,
-        /// Most rows of a page.
+        /// The most rows of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         limit: Option<u64>,
-        /// Most bytes of a page; one row is always delivered.
+        /// The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         max_bytes: Option<u64>,
-        /// `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+        /// The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed.
+        /// Default: none.
         cursor: Option<String>,
-        /// Rows to pass over.
+        /// The number of rows to skip. Default: 0.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         offset: Option<u64>,
-        /// The page shall contain this entry.
+        /// The id of an entry that the page shall contain. Default: none.
         around: Option<String>,
     }
 }
 
-/// The shape of `nodes`.
+/// The form of `nodes`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TreeFormat {
     /// Rows in depth-first pre-order.
     #[default]
     Flat,
-    /// Objects in objects; for shallow trees.
+    /// Objects inside objects, for trees that are not deep.
     Nested,
 }
 
-/// Which entries are shown.
+/// Which entries to show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeFilter {
-    /// The conversation: no labels, settings or other bookkeeping.
+    /// The conversation, without labels, settings and other bookkeeping.
     #[default]
     Default,
-    /// `default` without tool results.
+    /// As `default`, without tool results.
     NoTools,
-    /// User messages and displayed custom_messages.
+    /// User messages, and messages of plugins that are shown to the user.
     UserOnly,
     /// Entries with a label.
     LabeledOnly,
@@ -77,16 +80,16 @@ pub enum TreeFilter {
     All,
 }
 
-/// How a query is understood.
+/// How to understand a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchMode {
-    /// All words must occur in the entry, whatever their case; `"…"` is one word.
+    /// All words occur in the entry, whatever their case; `"…"` is one word.
     #[default]
     Words,
-    /// The text must occur in one field of the entry as it stands.
+    /// The text occurs in one field of the entry exactly.
     Literal,
-    /// A regular expression must match in one field; `^` and `$` match at lines.
+    /// The regular expression matches in one field; `^` and `$` match at line ends.
     Regex,
 }
 
@@ -94,14 +97,14 @@ pub enum SearchMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeOrder {
-    /// Oldest first.
+    /// The oldest first.
     #[default]
     Time,
-    /// The active path first, then oldest first.
+    /// The active path first, then the oldest.
     ActiveFirst,
 }
 
-/// The characters a `prefix` is drawn with.
+/// The characters of a `prefix`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TreeRender {
@@ -109,33 +112,51 @@ pub enum TreeRender {
     Ascii,
 }
 
-/// A page of the tree.
+/// The result of `get_tree`: a page of rows, or the nested tree.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "nodes": [
+    {
+      "id": "u1", "parentId": null, "type": "message", "role": "user",
+      "preview": "Why does the build fail?", "timestamp": "2026-11-22T05:40:35.831Z",
+      "childCount": 1, "depth": 0, "indent": 0, "onActivePath": true, "isLeaf": false,
+      "isBranchPoint": false
+    },
+    {
+      "id": "a1", "parentId": "u1", "type": "message", "role": "assistant",
+      "preview": "A stale cache, or a missing import.", "timestamp": "2026-11-22T05:40:35.833Z",
+      "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z", "childCount": 2,
+      "depth": 1, "indent": 0, "onActivePath": true, "isLeaf": true, "isBranchPoint": true
+    }
+  ],
+  "leafId": "a1", "rootIds": ["u1"], "total": 2, "hidden": 3, "offset": 0, "revision": "b140f2e6-13",
+  "seq": 11
+}"#))]
 pub struct GetTreeResult<'a> {
-    /// The rows of this page.
+    /// The rows of the page, or the nested nodes.
     pub nodes: TreeNodes<'a>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The visible roots.
+    /// The ids of the visible roots.
     pub root_ids: Vec<String>,
-    /// Rows over all pages.
+    /// The number of rows of all pages.
     pub total: u64,
-    /// Entries in scope that filter or query removed.
+    /// The number of entries that filter and query removed.
     pub hidden: u64,
-    /// Rows before this page.
+    /// The number of rows before this page.
     pub offset: u64,
-    /// Changes with any append, label or move.
+    /// The revision of the tree, which changes with every append, label and move.
     pub revision: String,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// There are more rows: `cursor` of the next page.
+    /// The `cursor` of the next page. Absent on the last page.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 // Not `Serialize`: that would recurse over a nested tree.
-/// By `format`.
+/// The rows of the flat form, or the nodes of the nested form.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum TreeNodes<'a> {
@@ -147,58 +168,58 @@ pub enum TreeNodes<'a> {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeNode<'a> {
-    /// The entry.
+    /// The id of the entry.
     pub id: Cow<'a, str>,
-    /// The nearest visible ancestor; null at a visible root.
+    /// The id of the nearest visible ancestor; null at a visible root.
     pub parent_id: Option<Cow<'a, str>>,
-    /// The entry's type.
+    /// The type of the entry.
     #[serde(rename = "type")]
     pub kind: Cow<'a, str>,
-    /// Of messages.
+    /// The role of the message. Present for messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Cow<'a, str>>,
-    /// One line, at most 200 characters, without control characters. Of a tool result
-    /// `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
+    /// The entry on one line, at most 200 characters, without control characters. A tool result is `<name>
+    /// <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
     pub preview: Cow<'a, str>,
-    /// ISO 8601, as stored.
+    /// When the entry was written, in ISO 8601, as stored.
     pub timestamp: Cow<'a, str>,
-    /// The label in force.
+    /// The current label of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<Cow<'a, str>>,
-    /// When the label was set, ISO 8601.
+    /// When the label was set, in ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_timestamp: Option<Cow<'a, str>>,
-    /// Visible children, those of a folded entry too.
+    /// The number of visible children, including those that are folded.
     pub child_count: u64,
-    /// Visible ancestors.
+    /// The number of visible ancestors.
     pub depth: u64,
-    /// Columns of the tree: grows only where it branches.
+    /// The column in a drawing of the tree, which grows only where the tree branches.
     pub indent: u64,
-    /// Between the root and the leaf, both included.
+    /// True if the entry is on the path from the root to the leaf.
     pub on_active_path: bool,
-    /// The nearest visible ancestor-or-self of the leaf.
+    /// True for the leaf, or for its nearest visible ancestor if the leaf is hidden.
     pub is_leaf: bool,
-    /// Has several visible children.
+    /// True if the entry has several visible children.
     pub is_branch_point: bool,
-    /// Of a compaction: the tokens before it.
+    /// The number of tokens before a compaction. Present for compactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Of a tool result.
+    /// The name of the tool. Present for tool results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<Cow<'a, str>>,
-    /// Of a tool result: the call it answers.
+    /// The call that a tool result answers. Present for tool results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<TreeCall<'a>>,
-    /// With a `query`: where the entry holds it.
+    /// Where the query matches. Present with `query`.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub found: Option<Match<'a>>,
-    /// Left out if false.
+    /// True if the entry is an error, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// What to draw before the row, if `render` was given; at most 64 columns.
+    /// The lines to draw before the row, at most 64 columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Cow<'a, str>>,
-    /// What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
+    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Cow<'a, str>>,
 }
@@ -207,20 +228,20 @@ pub struct TreeNode<'a> {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeCall<'a> {
-    /// The tool's name.
+    /// The name of the tool.
     pub name: Cow<'a, str>,
-    /// The argument that tells what it does, on one line, at most 120 characters.
+    /// The argument that says what the call does, on one line, at most 120 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Cow<'a, str>>,
 }
 
-/// Where an entry holds what was looked for.
+/// Where a query matches in an entry.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Match<'a> {
     /// A part of the entry's text on one line, at most 200 characters.
     pub snippet: Cow<'a, str>,
-    /// Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+    /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
     pub ranges: Vec<[u64; 2]>,
 }
 
@@ -231,12 +252,12 @@ pub struct NestedNode {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,
-    /// In the order asked for.
+    /// The children, in the `order` of the request.
     pub children: Vec<NestedNode>,
-    /// The label in force.
+    /// The current label of the entry.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When the label was set, ISO 8601.
+    /// When the label was set, in ISO 8601.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub label_timestamp: Option<String>,
 }

@@ -8,39 +8,48 @@ use serde::Serialize;
 use serde_json::Value;
 
 session_params! {
-    /// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
+    /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail
+    /// with `sessionBusy`.
+    #[schemars(example = super::example(r#"{}"#))]
     BeginTurnParams {}
 }
 
 /// The result of `begin_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct BeginTurnResult {}
 
 session_params! {
-    /// The client's agent has stopped: queued messages are appended.
+    /// The params of `end_turn`. Messages that were queued during the turn are appended.
+    #[schemars(example = super::example(r#"{}"#))]
     EndTurnParams {}
 }
 
 /// The result of `end_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
 pub struct EndTurnResult {}
 
 mutation_params! {
-    /// Appends a custom_message, during a turn when it ends.
+    /// The params of `send_message`. It appends a custom_message entry.
+    #[schemars(example = super::example(r#"{
+      "customType": "build", "content": "The build is green.", "display": true
+    }"#))]
     SendMessageParams {
-        /// Who the message is from or what it is, in the sender's own terms.
+        /// The type of the message, in the plugin's own terms.
         custom_type: String,
-        /// A text or content blocks; stored byte for byte.
+        /// A text, or content blocks. Its bytes are stored unchanged.
         #[schemars(with = "Content")]
         content: Raw,
-        /// Show it to the user.
+        /// Whether to show the message to the user.
         display: bool,
-        /// Anything; stored byte for byte.
+        /// Any JSON; its bytes are stored unchanged. Default: none.
         #[schemars(with = "Option<Value>")]
         details: Option<Raw>,
-        /// Ask for a turn if none is running; false if left out. A message that is queued never does.
+        /// Whether to ask for a turn if none is running. A queued message never does. Default: false.
         trigger_turn: Option<bool>,
-        /// The id of the new entry; makes retries safe.
+        /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the
+        /// daemon chooses one.
         entry_id: Option<String>,
     }
 }
@@ -48,23 +57,26 @@ mutation_params! {
 /// The result of `send_message`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "disposition": "appended", "entryId": "de0a292b", "durability": "interval"
+}"#))]
 pub struct SendMessageResult {
-    /// What became of it.
+    /// What happened to the message.
     pub disposition: Disposition,
-    /// The entry, as far as it has an id yet.
+    /// The id of the message's entry. Absent for a queued message without a chosen id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// `none` while it is queued.
+    /// How safe the write is at the time of the response; `none` while the message is queued.
     pub durability: Durability,
 }
 
-/// What became of a message.
+/// What happened to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Disposition {
     Appended,
-    /// Until `end_turn`.
+    /// It waits for `end_turn`.
     Queued,
-    /// Appended, and `turn_requested` was sent.
+    /// It was appended, and `turn_requested` was sent.
     TurnRequested,
 }

@@ -39,6 +39,7 @@ mod leaf;
 mod listing;
 mod llm;
 mod memory;
+mod methods;
 mod migration;
 mod model;
 mod navigate;

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6"
+SCHEMA_HASH = "sha256:ab13253cfd3e02e928fb9f01dcd5c2aec6214f221ba0dcae53343d492eabc4ec"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -208,19 +208,19 @@ class AsyncMethods(ABC):
     ) -> types.CreateSessionResult:
         """Creates a session and opens it.
 
-        `cwd`: The working directory the session belongs to; the daemon's own if left out.
+        `cwd`: The working directory of the session. Default: that of the daemon.
 
-        `session_id`: The id of the new session; made by the daemon if left out.
+        `session_id`: The id of the new session. Default: the daemon chooses one.
 
-        `name`: Its name, written at once as the first entry; blank is none.
+        `name`: The name of the session, appended at once as the first entry; a blank one is none. Default: none.
 
-        `parent_session`: The session it comes from, as its header shall say. Never opened.
+        `parent_session`: The session that this one comes from, for the header. The daemon does not open it. Default: none.
 
-        `ephemeral`: Never written to disk; nor are its forks.
+        `ephemeral`: Whether to keep the session and its forks in memory only. Default: false.
 
-        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+        `write`: When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
 
-        `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+        `durability`: When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 
         """
         answered: types.CreateSessionResult = await self.call(
@@ -249,13 +249,13 @@ class AsyncMethods(ABC):
     ) -> types.OpenSessionResult:
         """Opens a session by its id or by the path of its file.
 
-        `session_id`: A session of the session directory.
+        `session_id`: The id of a session in the session directory. Default: none, with `path`.
 
-        `path`: A session file, wherever it is.
+        `path`: The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
 
-        `mode`: `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+        `mode`: Whether the session may be changed. Default: `write`.
 
-        `durability`: What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+        `durability`: When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
 
         """
         answered: types.OpenSessionResult = await self.call(
@@ -270,7 +270,7 @@ class AsyncMethods(ABC):
     ) -> types.CloseSessionResult:
         """Closes a session; its file stays.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.CloseSessionResult = await self.call(
@@ -291,17 +291,17 @@ class AsyncMethods(ABC):
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory, page by page.
 
-        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+        `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 
-        `named`: True: only sessions with a name; false: only those without.
+        `named`: True: only sessions with a name; false: only those without. Default: both.
 
-        `query`: All of these words occur in name, first message, working directory or id.
+        `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
 
-        `sort`: `recent` if left out.
+        `sort`: The order of the rows. Default: `recent`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListSessionsResult = await self.call(
@@ -323,7 +323,7 @@ class AsyncMethods(ABC):
     ) -> types.DeleteSessionResult:
         """Moves the file of a session to the trash folder of the session directory.
 
-        `session_id`: The session, open or not. Always to be named.
+        `session_id`: The id of the session, open or not. It is always required.
 
         """
         answered: types.DeleteSessionResult = await self.call(
@@ -341,11 +341,11 @@ class AsyncMethods(ABC):
     ) -> types.ListTrashResult:
         """Lists the sessions in the trash folder.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory. Default: all sessions.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListTrashResult = await self.call(
@@ -362,9 +362,9 @@ class AsyncMethods(ABC):
     ) -> types.RestoreSessionResult:
         """Moves a deleted session from the trash folder back to the session directory.
 
-        `session_id`: A session in the trash.
+        `session_id`: The id of a session in the trash.
 
-        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+        `trashed_path`: The path of the file in the trash, if several have this id. Default: the one that was deleted last.
 
         """
         answered: types.RestoreSessionResult = await self.call(
@@ -384,11 +384,11 @@ class AsyncMethods(ABC):
     ) -> types.SetSessionNameResult:
         """Gives a session a name, or clears its name.
 
-        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+        `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetSessionNameResult = await self.call(
@@ -411,17 +411,17 @@ class AsyncMethods(ABC):
     ) -> types.ForkSessionResult:
         """Copies the path to an entry into a new session and opens that session.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `scope`: `branch` if left out.
+        `scope`: Which part of the session to copy. Default: `branch`.
 
-        `cwd`: The working directory of the new session; the source's if left out.
+        `cwd`: The working directory of the new session. Default: that of the source.
 
-        `entry_id`: Where to fork; the leaf if left out.
+        `entry_id`: The id of the entry at which to fork. Default: the leaf.
 
-        `position`: `before` for a user message, `at` for anything else if left out.
+        `position`: Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
 
-        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
+        `close_tool_calls`: Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
 
         """
         answered: types.ForkSessionResult = await self.call(
@@ -443,7 +443,7 @@ class AsyncMethods(ABC):
     ) -> types.GetForkMessagesResult:
         """Lists the user messages of all branches, from which a client can offer forks.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetForkMessagesResult = await self.call(
@@ -463,15 +463,15 @@ class AsyncMethods(ABC):
     ) -> types.AppendMessageResult:
         """Appends one message at the leaf or below another entry.
 
-        `message`: Stored byte for byte.
+        `message`: The message, with a `role`. Its bytes are stored unchanged.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `parent_id`: Appends there instead of at the leaf; null appends a root.
+        `parent_id`: The parent of the new entry; null makes the entry a root. Default: the leaf.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendMessageResult = await self.call(
@@ -497,11 +497,11 @@ class AsyncMethods(ABC):
     ) -> types.AppendEntriesResult:
         """Appends several entries in one write: all of them or none.
 
-        `entries`: In order; each stored with its members byte for byte.
+        `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendEntriesResult = await self.call(
@@ -523,15 +523,15 @@ class AsyncMethods(ABC):
     ) -> types.AppendLabelResult:
         """Labels an entry, or clears its label.
 
-        `target_id`: The entry to label.
+        `target_id`: The id of the entry to label.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
+        `label`: The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendLabelResult = await self.call(
@@ -557,11 +557,11 @@ class AsyncMethods(ABC):
     ) -> types.CherryPickResult:
         """Appends copies of messages from other branches at the leaf.
 
-        `entry_ids`: What to copy, in this order.
+        `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.CherryPickResult = await self.call(
@@ -582,13 +582,13 @@ class AsyncMethods(ABC):
     ) -> types.MergeBranchResult:
         """Appends a summary of another branch at the leaf.
 
-        `tip_id`: The last entry of the other branch.
+        `tip_id`: The id of the last entry of the other branch.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.MergeBranchResult = await self.call(
@@ -618,21 +618,21 @@ class AsyncMethods(ABC):
     ) -> types.SendMessageResult:
         """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
 
-        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+        `custom_type`: The type of the message, in the plugin's own terms.
 
-        `content`: A text or content blocks; stored byte for byte.
+        `content`: A text, or content blocks. Its bytes are stored unchanged.
 
-        `display`: Show it to the user.
+        `display`: Whether to show the message to the user.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `details`: Anything; stored byte for byte.
+        `details`: Any JSON; its bytes are stored unchanged. Default: none.
 
-        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
+        `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SendMessageResult = await self.call(
@@ -661,11 +661,11 @@ class AsyncMethods(ABC):
     ) -> types.SetLeafResult:
         """Moves the leaf to an entry or to the empty position, without asking any client.
 
-        `leaf_id`: Null: before the first entry.
+        `leaf_id`: The id of the new leaf; null moves to the empty position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetLeafResult = await self.call(
@@ -686,13 +686,13 @@ class AsyncMethods(ABC):
     ) -> types.BranchResult:
         """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
-        `entry_id`: The new leaf; null, before the first entry, only with a summary.
+        `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summary`: Appended there as a branch_summary, as given.
+        `summary`: A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.BranchResult = await self.call(
@@ -780,29 +780,29 @@ class AsyncMethods(ABC):
     ) -> types.NavigateTreeResult:
         """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
-        `target_id`: Where to go. A user message goes to its parent and comes back for editing.
+        `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summarize`: Leave a summary of the branch that is left; false if left out.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: false.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `rewind`: Go back before a user message or custom_message even if it is the leaf.
+        `rewind`: Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 
-        `dry_run`: Only tell what would be summarized.
+        `dry_run`: Whether to only return the preparation. Default: false.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.NavigateTreeResult = await self.call(
@@ -834,9 +834,9 @@ class AsyncMethods(ABC):
     ) -> types.AbortNavigationResult:
         """Aborts a running navigation or compaction.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `navigation_id`: Only this one; whichever runs if left out.
+        `navigation_id`: The id of the navigation to abort. Default: whichever runs.
 
         """
         answered: types.AbortNavigationResult = await self.call(
@@ -855,9 +855,9 @@ class AsyncMethods(ABC):
     ) -> types.UndoNavigationResult:
         """Moves the leaf back to where it was before the last move.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.UndoNavigationResult = await self.call(
@@ -876,9 +876,9 @@ class AsyncMethods(ABC):
     ) -> types.RedoNavigationResult:
         """Reverses the last undo.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.RedoNavigationResult = await self.call(
@@ -897,9 +897,9 @@ class AsyncMethods(ABC):
     ) -> types.GetNavigationLogResult:
         """Lists the moves of the leaf, newest first.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `limit`: Most moves.
+        `limit`: The most moves to return. Default: all.
 
         """
         answered: types.GetNavigationLogResult = await self.call(
@@ -976,27 +976,27 @@ class AsyncMethods(ABC):
     ) -> types.PopResult:
         """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
+        `entry_id`: The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
 
-        `summarize`: Leave a summary of what is left; true if left out.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: true.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `dry_run`: Only tell what would be summarized.
+        `dry_run`: Whether to only return the preparation. Default: false.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.PopResult = await self.call(
@@ -1023,7 +1023,7 @@ class AsyncMethods(ABC):
     ) -> types.GetLeafResult:
         """Returns the leaf and its entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetLeafResult = await self.call(
@@ -1116,35 +1116,35 @@ class AsyncMethods(ABC):
     ) -> types.GetTreeResult:
         """Returns the tree as rows for a list, or nested, filtered and page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `format`: `flat` if left out.
+        `format`: The form of `nodes`. Default: `flat`.
 
-        `root_id`: Only this entry and what is below it.
+        `root_id`: The id of an entry: only it and its descendants are shown. Default: the whole tree.
 
-        `max_depth`: Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+        `max_depth`: The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
 
-        `filter`: `default` if left out.
+        `filter`: Which entries to show. Default: `default`.
 
-        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
 
-        `mode`: How `query` is understood; `words` if left out.
+        `mode`: How to understand `query`. Default: `words`.
 
-        `order`: `time` if left out.
+        `order`: The order of siblings. Default: `time`.
 
-        `fold`: Entries whose descendants are left out.
+        `fold`: The ids of entries whose descendants are not shown. Default: none.
 
-        `render`: Draw a `prefix` for each row.
+        `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one row is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
 
-        `cursor`: `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+        `cursor`: The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 
-        `offset`: Rows to pass over.
+        `offset`: The number of rows to skip. Default: 0.
 
-        `around`: The page shall contain this entry.
+        `around`: The id of an entry that the page shall contain. Default: none.
 
         """
         answered: types.GetTreeResult = await self.call(
@@ -1175,7 +1175,7 @@ class AsyncMethods(ABC):
     ) -> types.ListBranchesResult:
         """Lists the branches of the tree, one row for each tip.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.ListBranchesResult = await self.call(
@@ -1194,13 +1194,13 @@ class AsyncMethods(ABC):
     ) -> types.GetEntriesResult:
         """Returns the entries of all branches in file order, page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `since`: Only entries after this one.
+        `since`: The id of an entry; the page begins after it. Default: the first entry.
 
-        `limit`: Most entries of a page.
+        `limit`: The most entries of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one entry is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 
         """
         answered: types.GetEntriesResult = await self.call(
@@ -1219,9 +1219,9 @@ class AsyncMethods(ABC):
     ) -> types.GetEntryResult:
         """Returns one entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetEntryResult = await self.call(
@@ -1238,9 +1238,9 @@ class AsyncMethods(ABC):
     ) -> types.GetChildrenResult:
         """Returns the children of an entry, or the roots.
 
-        `entry_id`: Null: the roots.
+        `entry_id`: The id of the parent; null means the roots.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetChildrenResult = await self.call(
@@ -1257,9 +1257,9 @@ class AsyncMethods(ABC):
     ) -> types.GetPathResult:
         """Returns the entries from the root to an entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The last entry of the path; the leaf if left out.
+        `entry_id`: The id of the last entry of the path. Default: the leaf.
 
         """
         answered: types.GetPathResult = await self.call(
@@ -1276,9 +1276,9 @@ class AsyncMethods(ABC):
     ) -> types.GetLabelResult:
         """Returns the label of an entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetLabelResult = await self.call(
@@ -1296,11 +1296,11 @@ class AsyncMethods(ABC):
     ) -> types.GetContextResult:
         """Returns the messages that a model sees at the leaf or at another position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `leaf_id`: The position; the leaf if left out, null: before the first entry.
+        `leaf_id`: The id of the position; null means the empty position. Default: the leaf.
 
-        `format`: `agent` if left out.
+        `format`: The form of the context. Default: `agent`.
 
         """
         answered: types.GetContextResult = await self.call(
@@ -1315,7 +1315,7 @@ class AsyncMethods(ABC):
     ) -> types.GetStatsResult:
         """Returns counts, tokens and cost of the whole session.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetStatsResult = await self.call(
@@ -1333,11 +1333,11 @@ class AsyncMethods(ABC):
     ) -> types.PrepareCompactionResult:
         """Returns what a compaction would summarize and keep, and changes nothing.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
         """
         answered: types.PrepareCompactionResult = await self.call(
@@ -1365,19 +1365,19 @@ class AsyncMethods(ABC):
     ) -> types.CompactResult:
         """Replaces the older part of the context by a summary.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.CompactResult = await self.call(
@@ -1400,7 +1400,7 @@ class AsyncMethods(ABC):
     ) -> types.BeginTurnResult:
         """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.BeginTurnResult = await self.call(
@@ -1413,7 +1413,7 @@ class AsyncMethods(ABC):
     ) -> types.EndTurnResult:
         """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.EndTurnResult = await self.call(
@@ -1431,11 +1431,11 @@ class AsyncMethods(ABC):
     ) -> types.AnswerEventResult:
         """Answers a question of the daemon, or asks for more time to answer it.
 
-        `event_id`: As in the event.
+        `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty one is no opinion.
+        `result`: The answer; an empty object is no opinion. Default: none, with `extendMs`.
 
-        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+        `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
         answered: types.AnswerEventResult = await self.call(
@@ -1583,19 +1583,19 @@ class Methods(ABC):
     ) -> types.CreateSessionResult:
         """Creates a session and opens it.
 
-        `cwd`: The working directory the session belongs to; the daemon's own if left out.
+        `cwd`: The working directory of the session. Default: that of the daemon.
 
-        `session_id`: The id of the new session; made by the daemon if left out.
+        `session_id`: The id of the new session. Default: the daemon chooses one.
 
-        `name`: Its name, written at once as the first entry; blank is none.
+        `name`: The name of the session, appended at once as the first entry; a blank one is none. Default: none.
 
-        `parent_session`: The session it comes from, as its header shall say. Never opened.
+        `parent_session`: The session that this one comes from, for the header. The daemon does not open it. Default: none.
 
-        `ephemeral`: Never written to disk; nor are its forks.
+        `ephemeral`: Whether to keep the session and its forks in memory only. Default: false.
 
-        `write`: When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+        `write`: When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
 
-        `durability`: What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+        `durability`: When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 
         """
         answered: types.CreateSessionResult = self.call(
@@ -1624,13 +1624,13 @@ class Methods(ABC):
     ) -> types.OpenSessionResult:
         """Opens a session by its id or by the path of its file.
 
-        `session_id`: A session of the session directory.
+        `session_id`: The id of a session in the session directory. Default: none, with `path`.
 
-        `path`: A session file, wherever it is.
+        `path`: The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
 
-        `mode`: `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+        `mode`: Whether the session may be changed. Default: `write`.
 
-        `durability`: What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+        `durability`: When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
 
         """
         answered: types.OpenSessionResult = self.call(
@@ -1645,7 +1645,7 @@ class Methods(ABC):
     ) -> types.CloseSessionResult:
         """Closes a session; its file stays.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.CloseSessionResult = self.call(
@@ -1666,17 +1666,17 @@ class Methods(ABC):
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory, page by page.
 
-        `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+        `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 
-        `named`: True: only sessions with a name; false: only those without.
+        `named`: True: only sessions with a name; false: only those without. Default: both.
 
-        `query`: All of these words occur in name, first message, working directory or id.
+        `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
 
-        `sort`: `recent` if left out.
+        `sort`: The order of the rows. Default: `recent`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListSessionsResult = self.call(
@@ -1698,7 +1698,7 @@ class Methods(ABC):
     ) -> types.DeleteSessionResult:
         """Moves the file of a session to the trash folder of the session directory.
 
-        `session_id`: The session, open or not. Always to be named.
+        `session_id`: The id of the session, open or not. It is always required.
 
         """
         answered: types.DeleteSessionResult = self.call(
@@ -1716,11 +1716,11 @@ class Methods(ABC):
     ) -> types.ListTrashResult:
         """Lists the sessions in the trash folder.
 
-        `cwd`: Only sessions of this working directory; all if left out.
+        `cwd`: Only sessions of this working directory. Default: all sessions.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `cursor`: `nextCursor` of the page before.
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
         answered: types.ListTrashResult = self.call(
@@ -1737,9 +1737,9 @@ class Methods(ABC):
     ) -> types.RestoreSessionResult:
         """Moves a deleted session from the trash folder back to the session directory.
 
-        `session_id`: A session in the trash.
+        `session_id`: The id of a session in the trash.
 
-        `trashed_path`: Which file, where several in the trash have this id; the last one deleted if left out.
+        `trashed_path`: The path of the file in the trash, if several have this id. Default: the one that was deleted last.
 
         """
         answered: types.RestoreSessionResult = self.call(
@@ -1759,11 +1759,11 @@ class Methods(ABC):
     ) -> types.SetSessionNameResult:
         """Gives a session a name, or clears its name.
 
-        `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+        `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetSessionNameResult = self.call(
@@ -1786,17 +1786,17 @@ class Methods(ABC):
     ) -> types.ForkSessionResult:
         """Copies the path to an entry into a new session and opens that session.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `scope`: `branch` if left out.
+        `scope`: Which part of the session to copy. Default: `branch`.
 
-        `cwd`: The working directory of the new session; the source's if left out.
+        `cwd`: The working directory of the new session. Default: that of the source.
 
-        `entry_id`: Where to fork; the leaf if left out.
+        `entry_id`: The id of the entry at which to fork. Default: the leaf.
 
-        `position`: `before` for a user message, `at` for anything else if left out.
+        `position`: Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
 
-        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
+        `close_tool_calls`: Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
 
         """
         answered: types.ForkSessionResult = self.call(
@@ -1818,7 +1818,7 @@ class Methods(ABC):
     ) -> types.GetForkMessagesResult:
         """Lists the user messages of all branches, from which a client can offer forks.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetForkMessagesResult = self.call(
@@ -1838,15 +1838,15 @@ class Methods(ABC):
     ) -> types.AppendMessageResult:
         """Appends one message at the leaf or below another entry.
 
-        `message`: Stored byte for byte.
+        `message`: The message, with a `role`. Its bytes are stored unchanged.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `parent_id`: Appends there instead of at the leaf; null appends a root.
+        `parent_id`: The parent of the new entry; null makes the entry a root. Default: the leaf.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendMessageResult = self.call(
@@ -1872,11 +1872,11 @@ class Methods(ABC):
     ) -> types.AppendEntriesResult:
         """Appends several entries in one write: all of them or none.
 
-        `entries`: In order; each stored with its members byte for byte.
+        `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendEntriesResult = self.call(
@@ -1898,15 +1898,15 @@ class Methods(ABC):
     ) -> types.AppendLabelResult:
         """Labels an entry, or clears its label.
 
-        `target_id`: The entry to label.
+        `target_id`: The id of the entry to label.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `label`: Stored trimmed and on one line. Left out, null or blank clears the label.
+        `label`: The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.AppendLabelResult = self.call(
@@ -1932,11 +1932,11 @@ class Methods(ABC):
     ) -> types.CherryPickResult:
         """Appends copies of messages from other branches at the leaf.
 
-        `entry_ids`: What to copy, in this order.
+        `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.CherryPickResult = self.call(
@@ -1957,13 +1957,13 @@ class Methods(ABC):
     ) -> types.MergeBranchResult:
         """Appends a summary of another branch at the leaf.
 
-        `tip_id`: The last entry of the other branch.
+        `tip_id`: The id of the last entry of the other branch.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.MergeBranchResult = self.call(
@@ -1993,21 +1993,21 @@ class Methods(ABC):
     ) -> types.SendMessageResult:
         """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
 
-        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+        `custom_type`: The type of the message, in the plugin's own terms.
 
-        `content`: A text or content blocks; stored byte for byte.
+        `content`: A text, or content blocks. Its bytes are stored unchanged.
 
-        `display`: Show it to the user.
+        `display`: Whether to show the message to the user.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `details`: Anything; stored byte for byte.
+        `details`: Any JSON; its bytes are stored unchanged. Default: none.
 
-        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
+        `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
 
-        `entry_id`: The id of the new entry; makes retries safe.
+        `entry_id`: The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SendMessageResult = self.call(
@@ -2036,11 +2036,11 @@ class Methods(ABC):
     ) -> types.SetLeafResult:
         """Moves the leaf to an entry or to the empty position, without asking any client.
 
-        `leaf_id`: Null: before the first entry.
+        `leaf_id`: The id of the new leaf; null moves to the empty position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.SetLeafResult = self.call(
@@ -2061,13 +2061,13 @@ class Methods(ABC):
     ) -> types.BranchResult:
         """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
-        `entry_id`: The new leaf; null, before the first entry, only with a summary.
+        `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summary`: Appended there as a branch_summary, as given.
+        `summary`: A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.BranchResult = self.call(
@@ -2155,29 +2155,29 @@ class Methods(ABC):
     ) -> types.NavigateTreeResult:
         """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
-        `target_id`: Where to go. A user message goes to its parent and comes back for editing.
+        `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `summarize`: Leave a summary of the branch that is left; false if left out.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: false.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `rewind`: Go back before a user message or custom_message even if it is the leaf.
+        `rewind`: Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 
-        `dry_run`: Only tell what would be summarized.
+        `dry_run`: Whether to only return the preparation. Default: false.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.NavigateTreeResult = self.call(
@@ -2209,9 +2209,9 @@ class Methods(ABC):
     ) -> types.AbortNavigationResult:
         """Aborts a running navigation or compaction.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `navigation_id`: Only this one; whichever runs if left out.
+        `navigation_id`: The id of the navigation to abort. Default: whichever runs.
 
         """
         answered: types.AbortNavigationResult = self.call(
@@ -2230,9 +2230,9 @@ class Methods(ABC):
     ) -> types.UndoNavigationResult:
         """Moves the leaf back to where it was before the last move.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.UndoNavigationResult = self.call(
@@ -2251,9 +2251,9 @@ class Methods(ABC):
     ) -> types.RedoNavigationResult:
         """Reverses the last undo.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.RedoNavigationResult = self.call(
@@ -2272,9 +2272,9 @@ class Methods(ABC):
     ) -> types.GetNavigationLogResult:
         """Lists the moves of the leaf, newest first.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `limit`: Most moves.
+        `limit`: The most moves to return. Default: all.
 
         """
         answered: types.GetNavigationLogResult = self.call(
@@ -2351,27 +2351,27 @@ class Methods(ABC):
     ) -> types.PopResult:
         """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
+        `entry_id`: The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
 
-        `summarize`: Leave a summary of what is left; true if left out.
+        `summarize`: Whether to summarize the branch that the leaf leaves. Default: true.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+        `label`: A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+        `navigation_id`: The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `dry_run`: Only tell what would be summarized.
+        `dry_run`: Whether to only return the preparation. Default: false.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.PopResult = self.call(
@@ -2398,7 +2398,7 @@ class Methods(ABC):
     ) -> types.GetLeafResult:
         """Returns the leaf and its entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetLeafResult = self.call(
@@ -2491,35 +2491,35 @@ class Methods(ABC):
     ) -> types.GetTreeResult:
         """Returns the tree as rows for a list, or nested, filtered and page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `format`: `flat` if left out.
+        `format`: The form of `nodes`. Default: `flat`.
 
-        `root_id`: Only this entry and what is below it.
+        `root_id`: The id of an entry: only it and its descendants are shown. Default: the whole tree.
 
-        `max_depth`: Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+        `max_depth`: The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
 
-        `filter`: `default` if left out.
+        `filter`: Which entries to show. Default: `default`.
 
-        `query`: Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
 
-        `mode`: How `query` is understood; `words` if left out.
+        `mode`: How to understand `query`. Default: `words`.
 
-        `order`: `time` if left out.
+        `order`: The order of siblings. Default: `time`.
 
-        `fold`: Entries whose descendants are left out.
+        `fold`: The ids of entries whose descendants are not shown. Default: none.
 
-        `render`: Draw a `prefix` for each row.
+        `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
-        `limit`: Most rows of a page.
+        `limit`: The most rows of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one row is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
 
-        `cursor`: `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+        `cursor`: The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 
-        `offset`: Rows to pass over.
+        `offset`: The number of rows to skip. Default: 0.
 
-        `around`: The page shall contain this entry.
+        `around`: The id of an entry that the page shall contain. Default: none.
 
         """
         answered: types.GetTreeResult = self.call(
@@ -2550,7 +2550,7 @@ class Methods(ABC):
     ) -> types.ListBranchesResult:
         """Lists the branches of the tree, one row for each tip.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.ListBranchesResult = self.call(
@@ -2569,13 +2569,13 @@ class Methods(ABC):
     ) -> types.GetEntriesResult:
         """Returns the entries of all branches in file order, page by page.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `since`: Only entries after this one.
+        `since`: The id of an entry; the page begins after it. Default: the first entry.
 
-        `limit`: Most entries of a page.
+        `limit`: The most entries of the page. Default: no limit.
 
-        `max_bytes`: Most bytes of a page; one entry is always delivered.
+        `max_bytes`: The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 
         """
         answered: types.GetEntriesResult = self.call(
@@ -2594,9 +2594,9 @@ class Methods(ABC):
     ) -> types.GetEntryResult:
         """Returns one entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetEntryResult = self.call(
@@ -2613,9 +2613,9 @@ class Methods(ABC):
     ) -> types.GetChildrenResult:
         """Returns the children of an entry, or the roots.
 
-        `entry_id`: Null: the roots.
+        `entry_id`: The id of the parent; null means the roots.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetChildrenResult = self.call(
@@ -2632,9 +2632,9 @@ class Methods(ABC):
     ) -> types.GetPathResult:
         """Returns the entries from the root to an entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `entry_id`: The last entry of the path; the leaf if left out.
+        `entry_id`: The id of the last entry of the path. Default: the leaf.
 
         """
         answered: types.GetPathResult = self.call(
@@ -2651,9 +2651,9 @@ class Methods(ABC):
     ) -> types.GetLabelResult:
         """Returns the label of an entry.
 
-        `entry_id`: The entry.
+        `entry_id`: The id of the entry.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetLabelResult = self.call(
@@ -2671,11 +2671,11 @@ class Methods(ABC):
     ) -> types.GetContextResult:
         """Returns the messages that a model sees at the leaf or at another position.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `leaf_id`: The position; the leaf if left out, null: before the first entry.
+        `leaf_id`: The id of the position; null means the empty position. Default: the leaf.
 
-        `format`: `agent` if left out.
+        `format`: The form of the context. Default: `agent`.
 
         """
         answered: types.GetContextResult = self.call(
@@ -2690,7 +2690,7 @@ class Methods(ABC):
     ) -> types.GetStatsResult:
         """Returns counts, tokens and cost of the whole session.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.GetStatsResult = self.call(
@@ -2708,11 +2708,11 @@ class Methods(ABC):
     ) -> types.PrepareCompactionResult:
         """Returns what a compaction would summarize and keep, and changes nothing.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
         """
         answered: types.PrepareCompactionResult = self.call(
@@ -2740,19 +2740,19 @@ class Methods(ABC):
     ) -> types.CompactResult:
         """Replaces the older part of the context by a summary.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall dwell on.
+        `custom_instructions`: What the summary shall focus on. Default: none.
 
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+        `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
-        `keep_recent_tokens`: Tokens to keep, estimated; 20000 if left out.
+        `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+        `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What silence means; `proceed` if left out.
+        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
 
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
         answered: types.CompactResult = self.call(
@@ -2775,7 +2775,7 @@ class Methods(ABC):
     ) -> types.BeginTurnResult:
         """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.BeginTurnResult = self.call(
@@ -2788,7 +2788,7 @@ class Methods(ABC):
     ) -> types.EndTurnResult:
         """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
-        `session_id`: The session; may be left out while exactly one is open.
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
         answered: types.EndTurnResult = self.call(
@@ -2806,11 +2806,11 @@ class Methods(ABC):
     ) -> types.AnswerEventResult:
         """Answers a question of the daemon, or asks for more time to answer it.
 
-        `event_id`: As in the event.
+        `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty one is no opinion.
+        `result`: The answer; an empty object is no opinion. Default: none, with `extendMs`.
 
-        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+        `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
         answered: types.AnswerEventResult = self.call(

@@ -8,24 +8,24 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict, Union
 
 BeforeEvent = Literal["session_before_tree", "session_before_fork", "session_before_compact"]
-"""An event that clients are asked about."""
+"""An event that asks clients."""
 
 BeginTurnResult = dict[str, Any]
 """The result of `begin_turn`."""
 
 BusyBy = Literal["turn", "compaction", "navigation"]
-"""What keeps a session busy."""
+"""An operation that keeps a session busy."""
 
 CancelReason = Literal["cancelledByClient", "noAnswer", "hookFailed"]
-"""Why what was asked about did not happen.
+"""Why an operation did not happen.
 
 `cancelledByClient`: A client or a hook answered `cancel`.
-`noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
-`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
+`noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
 """
 
 CancelRequestResult = dict[str, Any]
-"""The result of `$/cancel_request`."""
+"""An empty object."""
 
 CloseSessionResult = dict[str, Any]
 """The result of `close_session`."""
@@ -33,15 +33,15 @@ CloseSessionResult = dict[str, Any]
 CompactionReason = Literal["manual"]
 """Why a session is compacted.
 
-`manual`: By `compact`.
+`manual`: A client sent `compact`.
 """
 
 ContextFormat = Literal["agent", "llm", "entries"]
-"""What a context is made of.
+"""The form of a context.
 
-`agent`: Messages as stored, and summaries and custom messages in roles of their own.
-`llm`: Only system, user, assistant and toolResult.
-`entries`: The stored entries that the context is made of, in the order of the context, instead of messages: the latest compaction first, then what it keeps, then what follows. Settings, labels and context edits are among them; the edits are not applied.
+`agent`: Messages as stored; summaries and messages of plugins have roles of their own.
+`llm`: Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
+`entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
 """
 
 DiagnosticKind = Literal[
@@ -61,47 +61,47 @@ DiagnosticKind = Literal[
     "cycle",
     "durabilityUnknown",
 ]
-"""The kind of damage.
+"""The kind of damage in a session file.
 
 `tornTail`: The file ends inside a line.
-`notAnObject`: JSON, but no entry.
-`invalidUtf8`: The entry is kept and read with U+FFFD.
-`gluedLines`: Several objects on one line; all are recovered.
-`duplicateId`: Identical bytes are ignored; else the last line's body and the first one's place hold.
-`orphanParent`: The parent is unknown; the entry is a root until it turns up.
-`forwardParent`: The parent stands later in the file.
-`cycle`: The parent link would close a cycle; the entry is a root.
-`durabilityUnknown`: A sync failed after its appends had been answered.
+`notAnObject`: The line is JSON, but not an entry.
+`invalidUtf8`: The line has invalid UTF-8; the entry is kept and read with U+FFFD.
+`gluedLines`: The line has several objects; all of them are recovered.
+`duplicateId`: Several lines have the same id. Equal lines are ignored; otherwise the body of the last line and the place of the first count.
+`orphanParent`: The parent is unknown; the entry is a root until the parent appears.
+`forwardParent`: The parent comes later in the file.
+`cycle`: The link to the parent would close a cycle; the entry is a root.
+`durabilityUnknown`: A sync failed after the response to its appends.
 """
 
 DiscoverParams = dict[str, Any]
-"""Asks for the OpenRPC document of exactly this daemon."""
+"""The params of `rpc.discover`."""
 
 DiscoverResult = dict[str, Any]
 """An OpenRPC document."""
 
 Disposition = Literal["appended", "queued", "turnRequested"]
-"""What became of a message.
+"""What happened to a message.
 
-`queued`: Until `end_turn`.
-`turnRequested`: Appended, and `turn_requested` was sent.
+`queued`: It waits for `end_turn`.
+`turnRequested`: It was appended, and `turn_requested` was sent.
 """
 
 Durability = Literal["none", "os", "interval", "always"]
-"""How safe what was written is at the time of the answer.
+"""How safe a write is at the time of the response.
 
-`none`: Nothing was written.
-`os`: Survives the death of the process.
-`interval`: Reaches the disk within 50 ms.
-`always`: Is on the disk.
+`none`: Nothing was written, or the session is ephemeral.
+`os`: The write survives the death of the daemon.
+`interval`: The write also survives the death of the machine, at most 50 ms after the response.
+`always`: The write is on the disk.
 """
 
 DurabilityPolicy = Literal["os", "interval", "always"]
-"""When what is appended to a session is synced.
+"""When the appends of a session are synced to the disk.
 
-`os`: Left to the system.
-`interval`: At most 50 ms after the answer.
-`always`: Before the answer.
+`os`: When the system decides.
+`interval`: At most 50 ms after the response.
+`always`: Before the response.
 """
 
 EndTurnResult = dict[str, Any]
@@ -191,57 +191,57 @@ EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 """How a question ended.
 
 `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
-`summary`: A client gave the summary.
-`proceed`: All have answered.
-`timeout`: Not all have answered in time.
-`aborted`: What was asked about ended otherwise.
+`summary`: A client or a hook gave the summary.
+`proceed`: All clients and hooks answered.
+`timeout`: Not all answered in time.
+`aborted`: The operation ended for another reason.
 """
 
 FirstWrite = Literal["now", "first-entry"]
-"""When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+"""When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
 
-`now`: Before the answer: the header, and the name if there is one, synced.
-`first-entry`: With the first entry, which the name is if there is one.
+`now`: Before the response: the header, and the name if there is one, synced.
+`first-entry`: With the first entry; a name is the first entry.
 """
 
 ForkPosition = Literal["before", "at"]
 """Where a fork ends.
 
-`before`: Without the entry, which must be a user message.
+`before`: Before the entry, which must be a user message.
 `at`: With the entry.
 """
 
 ForkScope = Literal["branch", "tree"]
-"""What a fork copies.
+"""The part of a session that a fork copies.
 
 `branch`: The path to an entry.
-`tree`: All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor `closeToolCalls`.
+`tree`: Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
 """
 
 MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
-"""What moved the leaf."""
+"""The operation that moved the leaf."""
 
 NavigationReason = Literal[
     "alreadyThere", "cancelledByClient", "noAnswer", "hookFailed", "aborted", "nothingToSummarize"
 ]
-"""Why a navigation changed nothing, or made no summary.
+"""Why a navigation changed nothing, or wrote no summary.
 
-`alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
-`cancelledByClient`: A client answered `cancel`.
-`noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
-`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
-`aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
+`alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
+`cancelledByClient`: A client or a hook answered `cancel`.
+`noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+`aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
 
 OnNoAnswer = Literal["proceed", "cancel"]
-"""What it means that nobody answered in time."""
+"""What happens if a client does not answer in time."""
 
 OpenMode = Literal["write", "read"]
-"""What an opened session is for."""
+"""Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file."""
 
 Origin = Literal["self", "other"]
-"""Who appended.
+"""Who appended entries.
 
 `self`: This daemon.
 `other`: Another process.
@@ -251,523 +251,523 @@ RequestId = str | int
 """The id of a request."""
 
 SearchMode = Literal["words", "literal", "regex"]
-"""How a query is understood.
+"""How to understand a query.
 
-`words`: All words must occur in the entry, whatever their case; `"…"` is one word.
-`literal`: The text must occur in one field of the entry as it stands.
-`regex`: A regular expression must match in one field; `^` and `$` match at lines.
+`words`: All words occur in the entry, whatever their case; `"…"` is one word.
+`literal`: The text occurs in one field of the entry exactly.
+`regex`: The regular expression matches in one field; `^` and `$` match at line ends.
 """
 
 SessionSort = Literal["recent", "created", "name", "threaded"]
-"""The order of a session list.
+"""The order of a list of sessions.
 
-`recent`: Last activity first.
-`created`: Newest first.
-`name`: By name, unnamed ones last.
-`threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
+`recent`: By the last activity, newest first.
+`created`: By creation, newest first.
+`name`: By name; unnamed sessions come last.
+`threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
 """
 
 ShutdownParams = dict[str, Any]
-"""Ends the daemon as the end of its input does."""
+"""The params of `shutdown`."""
 
 ShutdownResult = dict[str, Any]
 """The result of `shutdown`."""
 
 TreeFilter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
-"""Which entries are shown.
+"""Which entries to show.
 
-`default`: The conversation: no labels, settings or other bookkeeping.
-`no-tools`: `default` without tool results.
-`user-only`: User messages and displayed custom_messages.
+`default`: The conversation, without labels, settings and other bookkeeping.
+`no-tools`: As `default`, without tool results.
+`user-only`: User messages, and messages of plugins that are shown to the user.
 `labeled-only`: Entries with a label.
 `all`: Every entry.
 """
 
 TreeFormat = Literal["flat", "nested"]
-"""The shape of `nodes`.
+"""The form of `nodes`.
 
 `flat`: Rows in depth-first pre-order.
-`nested`: Objects in objects; for shallow trees.
+`nested`: Objects inside objects, for trees that are not deep.
 """
 
 TreeOrder = Literal["time", "active-first"]
 """The order of siblings.
 
-`time`: Oldest first.
-`active-first`: The active path first, then oldest first.
+`time`: The oldest first.
+`active-first`: The active path first, then the oldest.
 """
 
 TreeRender = Literal["unicode", "ascii"]
-"""The characters a `prefix` is drawn with."""
+"""The characters of a `prefix`."""
 
 
 class AbortNavigationParams(TypedDict, total=False):
-    """Ends a running navigation; leaf and file stay as they were."""
+    """The params of `abort_navigation`. Leaf and file stay as they were before the navigation."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     navigationId: str | None
-    """Only this one; whichever runs if left out."""
+    """The id of the navigation to abort. Default: whichever runs."""
 
 
 class AbortNavigationResult(TypedDict):
     """The result of `abort_navigation`."""
 
     aborted: bool
-    """False if none was running, or it is already committed."""
+    """False if no such navigation was running, or if it is already committed."""
 
 
 class _AnswerEventParams(TypedDict):
     eventId: str
-    """As in the event."""
+    """The id of the question, from the event."""
 
 
 class AnswerEventParams(_AnswerEventParams, total=False):
-    """Answers a *before* event, or asks for more time: `result` or `extendMs`."""
+    """The params of `answer_event`. Exactly one of `result` and `extendMs` is given."""
 
     result: EventAnswer | None
-    """The answer; an empty one is no opinion."""
+    """The answer; an empty object is no opinion. Default: none, with `extendMs`."""
     extendMs: int | None
-    """Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`."""
+    """Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`."""
 
 
 class _AnswerEventResult(TypedDict):
     accepted: bool
-    """It came in time."""
+    """True: the answer came in time."""
 
 
 class AnswerEventResult(_AnswerEventResult, total=False):
     """The result of `answer_event`."""
 
     timeoutMs: int
-    """Milliseconds left, after `extendMs`."""
+    """How many milliseconds are left. Present after `extendMs`."""
 
 
 class Answers(TypedDict, total=False):
-    """The events that a client will answer; each declared by an empty object."""
+    """The events that a client answers, each given as an empty object."""
 
     session_before_tree: dict[str, Any] | None
-    """Navigations wait for this client."""
+    """Navigations wait for this client. Default: absent."""
     session_before_fork: dict[str, Any] | None
-    """Forks wait for this client."""
+    """Forks wait for this client. Default: absent."""
     session_before_compact: dict[str, Any] | None
-    """Compactions wait for this client."""
+    """Compactions wait for this client. Default: absent."""
 
 
 class _AppendEntriesParams(TypedDict):
     entries: list[NewEntry]
-    """In order; each stored with its members byte for byte."""
+    """The entries, in order. The bytes of their members are stored unchanged. At least one."""
 
 
 class AppendEntriesParams(_AppendEntriesParams, total=False):
-    """Appends several entries, all or none."""
+    """The params of `append_entries`. Either all entries are appended, in one write, or none."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class AppendEntriesResult(TypedDict):
     """The result of `append_entries`."""
 
     entryIds: list[str]
-    """In the order of `entries`."""
+    """The ids of the new entries, in the order of `entries`."""
     leafId: str
-    """The leaf afterwards: the last entry."""
+    """The leaf after the append: the last of the new entries."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class _AppendLabelParams(TypedDict):
     targetId: str
-    """The entry to label."""
+    """The id of the entry to label."""
 
 
 class AppendLabelParams(_AppendLabelParams, total=False):
-    """Labels an entry by appending a label entry."""
+    """The params of `append_label`. The label is a new entry at the leaf; it names the entry that it labels."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     label: str | None
-    """Stored trimmed and on one line. Left out, null or blank clears the label."""
+    """The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label."""
     entryId: str | None
-    """The id of the new entry; makes retries safe."""
+    """The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class AppendLabelResult(TypedDict):
     """The result of `append_label`."""
 
     entryId: str
-    """The label entry."""
+    """The id of the label entry."""
     leafId: str
-    """The leaf afterwards: the label entry."""
+    """The leaf after the append: the label entry."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class _AppendMessageParams(TypedDict):
     message: Message
-    """Stored byte for byte."""
+    """The message, with a `role`. Its bytes are stored unchanged."""
 
 
 class AppendMessageParams(_AppendMessageParams, total=False):
-    """Appends one message at the leaf, or elsewhere."""
+    """The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     entryId: str | None
-    """The id of the new entry; makes retries safe."""
+    """The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """Appends there instead of at the leaf; null appends a root."""
+    """The parent of the new entry; null makes the entry a root. Default: the leaf."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class AppendMessageResult(TypedDict):
     """The result of `append_message`."""
 
     entryId: str
-    """The new entry."""
+    """The id of the new entry."""
     leafId: str
-    """The leaf afterwards: the entry."""
+    """The leaf after the append: the new entry."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class _AssistantMessage(TypedDict):
     role: Literal["assistant"]
-    """Tells what this is."""
+    """The role."""
     content: list[ContentBlock]
-    """Text, thinking and tool calls."""
+    """The text, thinking and tool calls."""
 
 
 class AssistantMessage(_AssistantMessage, total=False):
-    """What the model answers."""
+    """An answer of the model."""
 
     api: str | None
     """The provider's programming interface."""
     provider: str | None
-    """Who serves the model."""
+    """The provider that serves the model."""
     model: str | None
     """The provider's name for the model."""
     usage: Usage | None
-    """What the answer used."""
+    """The tokens that the answer used."""
     stopReason: str | None
-    """`stop`, `length`, `toolUse`, `error`, `aborted`, or another."""
+    """Why the answer ended: `stop`, `length`, `toolUse`, `error`, `aborted`, or another reason."""
     errorMessage: str | None
-    """Why it failed, if `stopReason` is `error`."""
+    """Why the answer failed. Present if `stopReason` is `error`."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class _BashExecutionMessage(TypedDict):
     role: Literal["bashExecution"]
-    """Tells what this is."""
+    """The role."""
     command: str
     """The command."""
     output: str
-    """What it wrote."""
+    """The output of the command."""
 
 
 class BashExecutionMessage(_BashExecutionMessage, total=False):
     """A command that the user ran."""
 
     exitCode: float | None
-    """Left out if it did not exit."""
+    """The exit code. Absent if the command did not exit."""
     cancelled: bool | None
-    """The user ended it."""
+    """True if the user cancelled the command."""
     truncated: bool | None
-    """`output` is a part only."""
+    """True if `output` is only a part."""
     fullOutputPath: str | None
-    """A file with the whole output."""
+    """The path of a file with the whole output."""
     excludeFromContext: bool | None
-    """The model does not see it."""
+    """True if the model does not see the message."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class BeginTurnParams(TypedDict, total=False):
-    """The client's agent begins to run: the leaf only moves by appending until `end_turn`."""
+    """The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class _Branch(TypedDict):
     tipId: str
-    """The last entry of the branch."""
+    """The id of the last entry of the branch."""
     forkId: str | None
-    """The nearest ancestor with several children; null if there is none."""
+    """The id of the nearest ancestor with several children; null if there is none."""
     messageCount: int
-    """Messages from the fork, exclusive, to the tip."""
+    """The number of messages after the fork up to the tip."""
     preview: str
     """The last message, on one line."""
     lastActivity: str
-    """ISO 8601."""
+    """When the last entry was written, in ISO 8601."""
     isActive: bool
-    """The leaf is on this branch."""
+    """True if the leaf is on this branch."""
 
 
 class Branch(_Branch, total=False):
-    """The way from a fork, or from the root, to a tip."""
+    """The entries from a fork, or from the root, to a tip."""
 
     label: str
-    """The label nearest to the tip, on this branch."""
+    """The label nearest to the tip on this branch."""
 
 
 class _BranchParams(TypedDict):
     entryId: str | None
-    """The new leaf; null, before the first entry, only with a summary."""
+    """The id of the new leaf; null, the empty position, is allowed only with a `summary`."""
 
 
 class BranchParams(_BranchParams, total=False):
-    """Moves the leaf to an entry, optionally leaving a summary of what is left behind."""
+    """The params of `branch`. No client is asked."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     summary: GivenSummary | None
-    """Appended there as a branch_summary, as given."""
+    """A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class _BranchResult(TypedDict):
     oldLeafId: str | None
-    """The leaf before; null: before the first entry."""
+    """The leaf before; null at the empty position."""
     newLeafId: str | None
-    """The leaf afterwards; null: before the first entry."""
+    """The leaf after; null at the empty position."""
     durability: Durability
-    """`none` if the leaf stood there already."""
+    """How safe the write is at the time of the response; `none` if the leaf was there already."""
 
 
 class BranchResult(_BranchResult, total=False):
     """The result of `branch`."""
 
     summaryEntry: Entry
-    """The branch_summary, if `summary` was given."""
+    """The branch_summary entry. Present if `summary` was given."""
     fromHook: bool
-    """True, there if `summary` was given."""
+    """True. Present if `summary` was given."""
 
 
 class _BranchSummaryEntry(TypedDict):
     type: Literal["branch_summary"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     fromId: str
-    """The leaf that was left; `root` if there was none."""
+    """The id of the leaf that was left; `root` at the empty position."""
     summary: str
     """The text of the summary."""
 
 
 class BranchSummaryEntry(_BranchSummaryEntry, total=False):
-    """A summary of a branch that was left."""
+    """A summary of a branch that the leaf has left."""
 
     details: Any
-    """Of whoever made the summary, such as the files it is about."""
+    """Any JSON from the author of the summary, such as the files that it is about."""
     usage: Usage
-    """Tokens the summary took."""
+    """The tokens that the summary cost."""
     fromHook: bool
-    """The summary came from a client."""
+    """True if a client or a hook wrote the summary."""
     merge: bool
-    """Made by `merge_branch`: the branch was not left, but taken in."""
+    """True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in."""
 
 
 class _BranchSummaryMessage(TypedDict):
     role: Literal["branchSummary"]
-    """Tells what this is."""
+    """The role."""
     summary: str
     """The text of the summary."""
 
 
 class BranchSummaryMessage(_BranchSummaryMessage, total=False):
-    """The summary of a branch that was left."""
+    """The summary of a branch that the leaf has left."""
 
     fromId: str | None
-    """The leaf that was left; `root` if there was none."""
+    """The id of the leaf that was left; `root` at the empty position."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class CancelRequestParams(TypedDict):
-    """Cancels a request that waits; a notification, or a request."""
+    """The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation answers `cancelled: true`, and any other request fails with `cancelled`. If the operation is already committed, its result stands."""
 
     requestId: RequestId
-    """The id of the request; an unknown one is ignored."""
+    """The id of the request to cancel; an unknown one is ignored."""
 
 
 class _CherryPickParams(TypedDict):
     entryIds: list[str]
-    """What to copy, in this order."""
+    """The ids of the messages to copy, in the order of the copies. At least one."""
 
 
 class CherryPickParams(_CherryPickParams, total=False):
-    """Appends copies of messages of other branches at the leaf, tool calls only with their results."""
+    """The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class CherryPickResult(TypedDict):
     """The result of `cherry_pick`."""
 
     entryIds: list[str]
-    """The copies."""
+    """The ids of the copies, in order."""
     leafId: str
-    """The leaf afterwards: the last copy."""
+    """The leaf after the append: the last copy."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class ClientCapabilities(TypedDict, total=False):
-    """What the client can do and wants. Members unknown to the daemon are ignored."""
+    """What the client can do and wants. Unknown members are ignored."""
 
     answers: Answers | None
-    """The events that this client will answer, and that therefore wait for it."""
+    """The events that the client answers; the daemon waits for its answers. Default: none."""
     optOut: list[str] | None
-    """Notifications that the client does not want, by name."""
+    """The names of notifications that the client does not want. Default: none."""
     summaryDeltas: dict[str, Any] | None
-    """Declared: send `summary_delta`."""
+    """Given as an empty object: the daemon sends `summary_delta`. Default: absent."""
     progress: dict[str, Any] | None
-    """Declared: send `progress`."""
+    """Given as an empty object: the daemon sends `progress`. Default: absent."""
     maxFrameBytes: int | None
-    """Bytes of the longest frame the client can take."""
+    """The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`."""
 
 
 class _ClientInfo(TypedDict):
     name: str
-    """The name of the program."""
+    """The name of the program. `event_resolved` names the client by it."""
 
 
 class ClientInfo(_ClientInfo, total=False):
-    """Who the client is."""
+    """The name and version of a client."""
 
     version: str | None
-    """The version of the program."""
+    """The version of the program. Default: none."""
 
 
 class CloseSessionParams(TypedDict, total=False):
-    """Closes a session; a waiting navigation is aborted."""
+    """The params of `close_session`. A navigation that waits is aborted."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class CompactParams(TypedDict, total=False):
-    """Replaces the older part of the context by a summary, by appending a compaction entry."""
+    """The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     customInstructions: str | None
-    """What the summary shall dwell on."""
+    """What the summary shall focus on. Default: none."""
     replaceInstructions: bool | None
-    """`customInstructions` replace the usual structure of a summary."""
+    """Whether `customInstructions` replace the usual structure of a summary. Default: false."""
     keepRecentTokens: int | None
-    """Tokens to keep, estimated; 20000 if left out."""
+    """The estimated number of tokens that stay in the context. Default: 20000."""
     answerTimeoutMs: int | None
-    """Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`."""
+    """How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000."""
     onNoAnswer: OnNoAnswer | None
-    """What silence means; `proceed` if left out."""
+    """What happens if a client does not answer in time. Default: `proceed`."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class _CompactResult(TypedDict):
     cancelled: bool
-    """Nothing was changed, for the `reason` given."""
+    """True if nothing changed; `reason` says why."""
     durability: Durability
-    """What the write was given; `none` if cancelled."""
+    """How safe the write is at the time of the response; `none` if `cancelled`."""
 
 
 class CompactResult(_CompactResult, total=False):
     """The result of `compact`."""
 
     reason: CancelReason
-    """Why nothing changed."""
+    """Why nothing changed. Present if `cancelled`."""
     by: str
-    """The hook that failed, if that is the reason."""
+    """The name of the hook that failed. Present if `reason` is `hookFailed`."""
     compactionEntry: Entry
-    """The new entry; left out if cancelled."""
+    """The new entry. Absent if `cancelled`."""
 
 
 class _CompactionEntry(TypedDict):
     type: Literal["compaction"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     summary: str
     """The text of the summary."""
     firstKeptEntryId: str
-    """The first entry that stays in the context; the entry's own id if none does."""
+    """The id of the first entry that stays in the context; the id of this entry if none stays."""
     tokensBefore: int
-    """Tokens of the context before, estimated."""
+    """The estimated number of tokens of the context before the compaction."""
 
 
 class CompactionEntry(_CompactionEntry, total=False):
-    """A summary in place of what stands before `firstKeptEntryId` on the path."""
+    """A compaction: its summary replaces everything on the path before `firstKeptEntryId`."""
 
     details: Any
-    """Of whoever made the summary, such as the files it is about."""
+    """Any JSON from the author of the summary, such as the files that it is about."""
     usage: Usage
-    """Tokens the summary took."""
+    """The tokens that the summary cost."""
     systemMessage: dict[str, Any]
-    """Stands before the summary in the context."""
+    """A system message that precedes the summary in the context."""
     fromHook: bool
-    """The summary came from a client."""
+    """True if a client or a hook wrote the summary."""
 
 
 class _CompactionPreparation(TypedDict):
     firstKeptEntryId: str
-    """The first entry that stays in the context."""
+    """The id of the first entry that stays in the context."""
     isSplitTurn: bool
-    """The cut is inside a turn."""
+    """True if the cut is inside a turn."""
     previousCompactions: list[str]
-    """The compactions on the path, newest first."""
+    """The ids of the compactions on the path, newest first."""
     tokensBefore: int
-    """Tokens of the context so far, estimated."""
+    """The estimated number of tokens of the context before the compaction."""
     fileOps: FileOps
-    """The files it is about."""
+    """The files that the summarized part touched."""
 
 
 class CompactionPreparation(_CompactionPreparation, total=False):
-    """What a compaction summarizes and keeps."""
+    """The parts of the context that a compaction summarizes and keeps."""
 
     entriesToSummarize: list[Entry]
-    """In file order, context edits applied; without the prefix of a split turn."""
+    """The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not among them."""
     entryIds: list[str]
-    """Instead of `entriesToSummarize`, where those are too large."""
+    """The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large."""
     turnPrefix: list[Entry]
-    """The part of a split turn that is summarized separately."""
+    """The first part of a turn that the cut splits; it is summarized separately."""
     turnPrefixIds: list[str]
-    """Instead of `turnPrefix`, where the entries are too large."""
+    """The ids of that part. Present instead of `turnPrefix` if the entries are too large."""
     truncated: bool
-    """True if ids stand for entries."""
+    """True if ids replace entries."""
     previousSummary: str
-    """The summary of the compaction before, which is updated."""
+    """The summary of the previous compaction on the path, which the new summary updates."""
     model: Model
-    """The model at the leaf."""
+    """The model at the leaf. Absent if nothing on the path names one."""
     customInstructions: str
-    """What the summary shall dwell on."""
+    """What the summary shall focus on."""
     replaceInstructions: bool
-    """`customInstructions` replace the usual structure of a summary."""
+    """Whether `customInstructions` replace the usual structure of a summary."""
 
 
 class _CompactionSummaryMessage(TypedDict):
     role: Literal["compactionSummary"]
-    """Tells what this is."""
+    """The role."""
     summary: str
     """The text of the summary."""
 
@@ -776,476 +776,476 @@ class CompactionSummaryMessage(_CompactionSummaryMessage, total=False):
     """The summary of the older part of the context."""
 
     tokensBefore: float | None
-    """Tokens of the context before, estimated."""
+    """The estimated number of tokens of the context before the compaction."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class ContextEditEntry(TypedDict):
     """Changes what the context shows of an earlier entry."""
 
     type: Literal["context_edit"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     targetId: str
-    """The entry it is about."""
+    """The id of the entry whose content changes."""
     replacement: Replacement | None
-    """Null leaves the target out of the context."""
+    """The new content; null removes the entry from the context."""
 
 
 class Cost(TypedDict, total=False):
-    """A price, in dollars."""
+    """A cost in dollars."""
 
     input: float | None
-    """Of the tokens sent."""
+    """The cost of the tokens sent."""
     output: float | None
-    """Of the tokens received."""
+    """The cost of the tokens received."""
     cacheRead: float | None
-    """Of the tokens read from the cache."""
+    """The cost of the tokens read from the cache."""
     cacheWrite: float | None
-    """Of the tokens written to the cache."""
+    """The cost of the tokens written to the cache."""
     total: float | None
-    """In all."""
+    """The total cost."""
 
 
 class CreateSessionParams(TypedDict, total=False):
-    """Makes a new session and opens it."""
+    """The params of `create_session`."""
 
     cwd: str | None
-    """The working directory the session belongs to; the daemon's own if left out."""
+    """The working directory of the session. Default: that of the daemon."""
     sessionId: str | None
-    """The id of the new session; made by the daemon if left out."""
+    """The id of the new session. Default: the daemon chooses one."""
     name: str | None
-    """Its name, written at once as the first entry; blank is none."""
+    """The name of the session, appended at once as the first entry; a blank one is none. Default: none."""
     parentSession: str | None
-    """The session it comes from, as its header shall say. Never opened."""
+    """The session that this one comes from, for the header. The daemon does not open it. Default: none."""
     ephemeral: bool | None
-    """Never written to disk; nor are its forks."""
+    """Whether to keep the session and its forks in memory only. Default: false."""
     write: FirstWrite | None
-    """When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`."""
+    """When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`."""
     durability: DurabilityPolicy | None
-    """What its appends are given, and those of its forks; the daemon's `--durability` if left out."""
+    """When appends are synced, in this session and its forks. Default: the daemon's `--durability`."""
 
 
 class CreateSessionResult(TypedDict):
     """The result of `create_session`."""
 
     session: Session
-    """The new session, open."""
+    """The new session, which is open."""
     durability: Durability
-    """`none` if nothing was written yet."""
+    """How safe the write is at the time of the response; `none` if nothing is written yet."""
 
 
 class _CustomEntry(TypedDict):
     type: Literal["custom"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     customType: str
-    """What it is, in the plugin's own terms."""
+    """The type, in the plugin's own terms."""
 
 
 class CustomEntry(_CustomEntry, total=False):
-    """State of a plugin; not in the context."""
+    """State of a plugin. It is not part of the context."""
 
     data: Any
-    """Anything."""
+    """Any JSON."""
 
 
 class _CustomMessage(TypedDict):
     role: Literal["custom"]
-    """Tells what this is."""
+    """The role."""
     content: Content
-    """What is said."""
+    """A text, or content blocks."""
 
 
 class CustomMessage(_CustomMessage, total=False):
     """A message of a plugin."""
 
     customType: str | None
-    """What it is, in the plugin's own terms."""
+    """The type, in the plugin's own terms."""
     display: bool | None
-    """Show it to the user."""
+    """Whether to show the message to the user."""
     details: Any
-    """Anything; not sent to the model."""
+    """Any JSON. The model does not see it."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class _CustomMessageEntry(TypedDict):
     type: Literal["custom_message"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     customType: str
-    """What it is, in the plugin's own terms."""
+    """The type, in the plugin's own terms."""
     content: Content
-    """The text, or content blocks."""
+    """A text, or content blocks."""
     display: bool
-    """Show it to the user."""
+    """Whether to show the message to the user."""
 
 
 class CustomMessageEntry(_CustomMessageEntry, total=False):
-    """A message of a plugin, in the context."""
+    """A message of a plugin. It is part of the context."""
 
     details: Any
-    """Anything."""
+    """Any JSON."""
 
 
 class DeleteSessionParams(TypedDict):
-    """Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open."""
+    """The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open."""
 
     sessionId: str
-    """The session, open or not. Always to be named."""
+    """The id of the session, open or not. It is always required."""
 
 
 class DeleteSessionResult(TypedDict):
     """The result of `delete_session`."""
 
     trashedPath: str | None
-    """Where the file is now; null if the session had none."""
+    """The path of the file in the trash; null if the session had no file."""
 
 
 class Diagnostic(TypedDict):
-    """Something wrong in a session file, and where."""
+    """Damage in a session file, and its place."""
 
     kind: DiagnosticKind
-    """What is wrong."""
+    """The kind of damage."""
     line: int
-    """From 1."""
+    """The number of the line, from 1."""
     offset: int
-    """Bytes from the start of the file."""
+    """The offset in bytes from the start of the file."""
     length: int
-    """Bytes."""
+    """The length in bytes."""
 
 
 class Diagnostics(TypedDict):
-    """Something wrong was found in a session file that is open."""
+    """The params of `diagnostics`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     diagnostics: list[Diagnostic]
-    """What was found."""
+    """The kinds and places of the damage."""
 
 
 class DryRun(TypedDict):
-    """What a navigation would summarize."""
+    """The preparation of a navigation that does not happen."""
 
     preparation: TreePreparation
-    """As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes` has no room for."""
+    """The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the client's `maxFrameBytes`."""
 
 
 class EndTurnParams(TypedDict, total=False):
-    """The client's agent has stopped: queued messages are appended."""
+    """The params of `end_turn`. Messages that were queued during the turn are appended."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class _EntriesAppended(TypedDict):
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     origin: Origin
-    """Who appended."""
+    """Who appended the entries."""
     entryIds: list[str]
-    """In file order."""
+    """The ids of the entries, in file order."""
     leafId: str | None
-    """This daemon's leaf; null: before the first entry."""
+    """The leaf of this daemon; null at the empty position."""
     fileLeafId: str | None
-    """Where opening the file now would stand."""
+    """The leaf that opening the file now would have; null at the empty position."""
 
 
 class EntriesAppended(_EntriesAppended, total=False):
-    """Entries have been appended, or another process has moved the position in the file."""
+    """The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in the file."""
 
     entries: list[Entry]
-    """Of `other`, while they fit."""
+    """The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`."""
 
 
 class EntryInvalidDetails(TypedDict):
-    """Of `entryInvalid`."""
+    """The `details` of `entryInvalid`."""
 
     index: int
-    """Of the entry among those to append, from 0."""
+    """The index of the wrong entry among those to append, from 0."""
     field: str
-    """The path of the member."""
+    """The path of the wrong member."""
 
 
 class EntryNotFoundDetails(TypedDict):
-    """Of `entryNotFound`."""
+    """The `details` of `entryNotFound`."""
 
     entryId: str
-    """The id that names no entry."""
+    """The id that no entry has."""
 
 
 class _ErrorData(TypedDict):
     kind: ErrorKind
-    """The cause."""
+    """The cause of the error."""
     retryable: bool
-    """The same request may succeed later, unchanged."""
+    """True if the same request may succeed later, unchanged."""
 
 
 class ErrorData(_ErrorData, total=False):
-    """What programs need to know about a failure."""
+    """The members of an error for programs."""
 
     retryAfterMs: int
-    """Milliseconds after which a retry makes sense."""
+    """How many milliseconds to wait before a retry."""
     details: dict[str, Any]
-    """By kind; see the definitions that end in `Details`."""
+    """More about the error; each kind has its own definition, whose name ends in `Details`."""
 
 
 class ErrorObject(TypedDict):
     """The error object of a response."""
 
     code: int
-    """For people and JSON-RPC libraries; programs look at `data.kind`."""
+    """The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead."""
     message: str
-    """For people."""
+    """A sentence for people. It may change."""
     data: ErrorData
-    """For programs."""
+    """The members for programs."""
 
 
 class EventAnswer(TypedDict, total=False):
-    """A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused."""
+    """The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that gives it counts. A member that does not belong to the event is refused."""
 
     cancel: bool | None
-    """True: it shall not happen."""
+    """True cancels the operation that the event is about. Default: false."""
     summary: GivenSummary | None
-    """To `session_before_tree`: the summary, if one is wanted."""
+    """Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none."""
     customInstructions: str | None
-    """To `session_before_tree` and `session_before_compact`: in place of the instructions given."""
+    """Answers `session_before_tree` and `session_before_compact`: replaces the instructions of the request. Default: those of the request."""
     replaceInstructions: bool | None
-    """To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary."""
+    """Answers `session_before_tree` and `session_before_compact`: whether `customInstructions` replace the usual structure of a summary. Default: as in the request."""
     label: str | None
-    """To `session_before_tree`: in place of the label given; blank is none."""
+    """Answers `session_before_tree`: replaces the label of the request; a blank one is none. Default: that of the request."""
     compaction: GivenCompaction | None
-    """To `session_before_compact`: the compaction."""
+    """Answers `session_before_compact`: the compaction. Default: none."""
     context: list[str] | None
-    """To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order."""
+    """Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none."""
 
 
 class _EventResolved(TypedDict):
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     eventId: str
-    """Names the question in `answer_event`."""
+    """The id of the question."""
     event: BeforeEvent
-    """What was asked."""
+    """The event that asked."""
     outcome: EventOutcome
-    """How it ended."""
+    """How the question ended."""
 
 
 class EventResolved(_EventResolved, total=False):
-    """A question is over: prompts for it can be dismissed."""
+    """The params of `event_resolved`. Clients can dismiss their prompts for the question."""
 
     navigationId: str
-    """The navigation that asked, if it was one."""
+    """The id of the navigation that asked. Present if a navigation asked."""
     by: str
-    """The client or the hook whose answer, or failure, decided."""
+    """The name of the client or hook whose answer or failure decided."""
 
 
 class EventsLost(TypedDict):
-    """Notifications were dropped because the client did not read; both numbers belong to them."""
+    """The params of `events_lost`. It has no `seq`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     fromSeq: int
-    """The first one lost."""
+    """The number of the first notification that was dropped."""
     toSeq: int
-    """The last one lost."""
+    """The number of the last notification that was dropped."""
 
 
 class FileOps(TypedDict):
     """The files that the summarized part touched, sorted."""
 
     readFiles: list[str]
-    """Read, but not modified."""
+    """The paths of files that were read and not modified."""
     modifiedFiles: list[str]
-    """Written or edited."""
+    """The paths of files that were written or edited."""
 
 
 class _FlatTree(TypedDict):
     nodes: list[TreeNode]
     """The rows."""
     leafId: str | None
-    """Null: before the first entry."""
+    """The leaf; null at the empty position."""
     rootIds: list[str]
-    """The visible roots."""
+    """The ids of the visible roots."""
     total: int
-    """Rows over all pages."""
+    """The number of rows of all pages."""
     hidden: int
-    """Entries in scope that filter or query removed."""
+    """The number of entries that filter and query removed."""
     offset: int
-    """Rows before this page."""
+    """The number of rows before this page."""
     revision: str
-    """Changes with any append, label or move."""
+    """The revision of the tree, which changes with every append, label and move."""
     seq: int
-    """The number of the last notification of this session to this connection."""
+    """The number of the last notification about this session to this connection."""
 
 
 class FlatTree(_FlatTree, total=False):
-    """A page of the tree."""
+    """The result of `get_tree`: a page of rows, or the nested tree."""
 
     nextCursor: str
-    """There are more rows: `cursor` of the next page."""
+    """The `cursor` of the next page. Absent on the last page."""
 
 
 class ForkMessage(TypedDict):
     """A user message."""
 
     entryId: str
-    """The entry of the message."""
+    """The id of the message's entry."""
     text: str
-    """Its text."""
+    """The text of the message."""
     onActivePath: bool
-    """Between the root and the leaf, both included."""
+    """True if the entry is on the path from the root to the leaf."""
 
 
 class ForkSessionParams(TypedDict, total=False):
-    """Copies the path to an entry, or the whole tree, into a new session and opens that."""
+    """The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     scope: ForkScope | None
-    """`branch` if left out."""
+    """Which part of the session to copy. Default: `branch`."""
     cwd: str | None
-    """The working directory of the new session; the source's if left out."""
+    """The working directory of the new session. Default: that of the source."""
     entryId: str | None
-    """Where to fork; the leaf if left out."""
+    """The id of the entry at which to fork. Default: the leaf."""
     position: ForkPosition | None
-    """`before` for a user message, `at` for anything else if left out."""
+    """Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`."""
     closeToolCalls: bool | None
-    """Close unanswered tool calls with aborted results; else they are refused."""
+    """Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false."""
 
 
 class _ForkSessionResult(TypedDict):
     cancelled: bool
-    """Nothing was made, for the `reason` given."""
+    """True if no session was created; `reason` says why."""
     durability: Durability
-    """`none` if nothing was written."""
+    """How safe the write is at the time of the response; `none` if nothing was written."""
 
 
 class ForkSessionResult(_ForkSessionResult, total=False):
     """The result of `fork_session`."""
 
     session: Session
-    """The new session, open; left out if cancelled."""
+    """The new session, which is open. Absent if `cancelled`."""
     editorText: str
-    """The text of the user message that was forked before, for the editor."""
+    """The text of the user message before which the fork ends, for an editor."""
     editorImages: list[ContentBlock]
-    """Its images."""
+    """The images of that message."""
     reason: CancelReason
-    """Why nothing was made."""
+    """Why no session was created. Present if `cancelled`."""
     by: str
-    """The hook that failed, if that is the reason."""
+    """The name of the hook that failed. Present if `reason` is `hookFailed`."""
 
 
 class _GetChildrenParams(TypedDict):
     entryId: str | None
-    """Null: the roots."""
+    """The id of the parent; null means the roots."""
 
 
 class GetChildrenParams(_GetChildrenParams, total=False):
-    """The children of an entry, in file order."""
+    """The params of `get_children`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class GetChildrenResult(TypedDict):
     """The result of `get_children`."""
 
     entries: list[Entry]
-    """In file order."""
+    """The children in file order."""
 
 
 class GetContextParams(TypedDict, total=False):
-    """What a model sees at a position."""
+    """The params of `get_context`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     leafId: str | None
-    """The position; the leaf if left out, null: before the first entry."""
+    """The id of the position; null means the empty position. Default: the leaf."""
     format: ContextFormat | None
-    """`agent` if left out."""
+    """The form of the context. Default: `agent`."""
 
 
 class _GetContextResult(TypedDict):
     thinkingLevel: str
-    """`off` if none was ever set."""
+    """The thinking level; `off` if nothing on the path sets one."""
     model: Model | None
-    """Null if neither a model change nor an assistant message tells."""
+    """The model; null if nothing on the path names one."""
     entryIds: list[str]
-    """The entry that each message comes from, or the id of each entry."""
+    """The id of each message's entry, or of each entry, in the same order."""
 
 
 class GetContextResult(_GetContextResult, total=False):
     """The result of `get_context`."""
 
     messages: list[Message]
-    """In order; left out with `format:"entries"`."""
+    """The messages in order. Absent with `format: "entries"`."""
     entries: list[Entry]
-    """In order; only with `format:"entries"`."""
+    """The entries in order. Present with `format: "entries"`."""
 
 
 class GetEntriesParams(TypedDict, total=False):
-    """All entries in file order, page by page."""
+    """The params of `get_entries`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     since: str | None
-    """Only entries after this one."""
+    """The id of an entry; the page begins after it. Default: the first entry."""
     limit: int | None
-    """Most entries of a page."""
+    """The most entries of the page. Default: no limit."""
     maxBytes: int | None
-    """Most bytes of a page; one entry is always delivered."""
+    """The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`."""
 
 
 class _GetEntriesResult(TypedDict):
     entries: list[Entry]
-    """In file order."""
+    """The entries in file order."""
     leafId: str | None
-    """Null: before the first entry."""
+    """The leaf; null at the empty position."""
     seq: int
-    """The number of the last notification of this session to this connection."""
+    """The number of the last notification about this session to this connection."""
 
 
 class GetEntriesResult(_GetEntriesResult, total=False):
     """The result of `get_entries`."""
 
     nextCursor: str
-    """There are more entries: `since` of the next page."""
+    """The `since` of the next page. Absent on the last page."""
 
 
 class _GetEntryParams(TypedDict):
     entryId: str
-    """The entry."""
+    """The id of the entry."""
 
 
 class GetEntryParams(_GetEntryParams, total=False):
-    """One entry."""
+    """The params of `get_entry`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class _GetEntryResult(TypedDict):
@@ -1257,152 +1257,152 @@ class GetEntryResult(_GetEntryResult, total=False):
     """The result of `get_entry`."""
 
     flags: list[str]
-    """What is odd about the entry: `orphan`, `duplicateId`, `recovered`…"""
+    """What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others."""
 
 
 class GetForkMessagesParams(TypedDict, total=False):
-    """The user messages of all branches, for choosing where to fork."""
+    """The params of `get_fork_messages`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class GetForkMessagesResult(TypedDict):
     """The result of `get_fork_messages`."""
 
     messages: list[ForkMessage]
-    """In file order, without empty ones."""
+    """The user messages in file order, without empty ones."""
 
 
 class _GetLabelParams(TypedDict):
     entryId: str
-    """The entry."""
+    """The id of the entry."""
 
 
 class GetLabelParams(_GetLabelParams, total=False):
-    """The label of an entry."""
+    """The params of `get_label`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class GetLabelResult(TypedDict, total=False):
     """The result of `get_label`."""
 
     label: str
-    """Left out if the entry has none."""
+    """The label. Absent if the entry has none."""
     labelTimestamp: str
-    """When it was set, ISO 8601."""
+    """When the label was set, in ISO 8601."""
 
 
 class GetLeafParams(TypedDict, total=False):
-    """Where the session stands."""
+    """The params of `get_leaf`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class _GetLeafResult(TypedDict):
     leafId: str | None
-    """Null: before the first entry."""
+    """The leaf; null at the empty position."""
     seq: int
-    """The number of the last notification of this session to this connection."""
+    """The number of the last notification about this session to this connection."""
 
 
 class GetLeafResult(_GetLeafResult, total=False):
     """The result of `get_leaf`."""
 
     entry: Entry
-    """The leaf, if there is one."""
+    """The entry of the leaf. Absent at the empty position."""
 
 
 class GetNavigationLogParams(TypedDict, total=False):
-    """The moves of the leaf, newest first."""
+    """The params of `get_navigation_log`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     limit: int | None
-    """Most moves."""
+    """The most moves to return. Default: all."""
 
 
 class GetNavigationLogResult(TypedDict):
     """The result of `get_navigation_log`."""
 
     moves: list[Move]
-    """Newest first."""
+    """The moves, newest first."""
 
 
 class GetPathParams(TypedDict, total=False):
-    """The entries from the root to an entry."""
+    """The params of `get_path`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     entryId: str | None
-    """The last entry of the path; the leaf if left out."""
+    """The id of the last entry of the path. Default: the leaf."""
 
 
 class GetPathResult(TypedDict):
     """The result of `get_path`."""
 
     entries: list[Entry]
-    """Root first; empty if the session stands before its first entry."""
+    """The entries of the path, the root first; empty at the empty position."""
 
 
 class GetStatsParams(TypedDict, total=False):
-    """Numbers about the whole session."""
+    """The params of `get_stats`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class GetStatsResult(TypedDict):
     """The result of `get_stats`."""
 
     messages: dict[str, int]
-    """Messages by role."""
+    """The number of messages by role."""
     toolCalls: int
-    """Calls in assistant messages."""
+    """The number of tool calls in assistant messages."""
     tokens: Tokens
-    """Tokens used."""
+    """The tokens used."""
     cost: float
-    """In the currency of the usage records."""
+    """The cost, in the currency of the usage records."""
     contextTokens: int
-    """Tokens of the context at the leaf, estimated where no usage tells."""
+    """The number of tokens of the context at the leaf, estimated where no usage record has it."""
 
 
 class GetTreeParams(TypedDict, total=False):
-    """The tree, filtered, in depth-first order, page by page."""
+    """The params of `get_tree`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     format: TreeFormat | None
-    """`flat` if left out."""
+    """The form of `nodes`. Default: `flat`."""
     rootId: str | None
-    """Only this entry and what is below it."""
+    """The id of an entry: only it and its descendants are shown. Default: the whole tree."""
     maxDepth: int | None
-    """Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out."""
+    """The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256."""
     filter: TreeFilter | None
-    """`default` if left out."""
+    """Which entries to show. Default: `default`."""
     query: str | None
-    """Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool)."""
+    """Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none."""
     mode: SearchMode | None
-    """How `query` is understood; `words` if left out."""
+    """How to understand `query`. Default: `words`."""
     order: TreeOrder | None
-    """`time` if left out."""
+    """The order of siblings. Default: `time`."""
     fold: list[str] | None
-    """Entries whose descendants are left out."""
+    """The ids of entries whose descendants are not shown. Default: none."""
     render: TreeRender | None
-    """Draw a `prefix` for each row."""
+    """The characters of each row's `prefix`. Default: rows have no `prefix`."""
     limit: int | None
-    """Most rows of a page."""
+    """The most rows of the page. Default: no limit."""
     maxBytes: int | None
-    """Most bytes of a page; one row is always delivered."""
+    """The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`."""
     cursor: str | None
-    """`nextCursor` of the page before; fails with `treeChanged` once the tree is another."""
+    """The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none."""
     offset: int | None
-    """Rows to pass over."""
+    """The number of rows to skip. Default: 0."""
     around: str | None
-    """The page shall contain this entry."""
+    """The id of an entry that the page shall contain. Default: none."""
 
 
 class _GivenCompaction(TypedDict):
@@ -1414,13 +1414,13 @@ class GivenCompaction(_GivenCompaction, total=False):
     """A compaction that a client made itself."""
 
     firstKeptEntryId: str | None
-    """An entry on the path to the leaf; null keeps nothing; as prepared if left out."""
+    """The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing. Default: as prepared."""
     tokensBefore: int | None
-    """Tokens of the context before; as prepared if left out."""
+    """The number of tokens of the context before. Default: as prepared."""
     details: Any
-    """Anything; stored byte for byte."""
+    """Any JSON; its bytes are stored unchanged. Default: none."""
     usage: Usage | None
-    """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
+    """The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none."""
 
 
 class _GivenSummary(TypedDict):
@@ -1432,215 +1432,215 @@ class GivenSummary(_GivenSummary, total=False):
     """A summary that a client made itself."""
 
     details: Any
-    """Anything; stored byte for byte."""
+    """Any JSON; its bytes are stored unchanged. Default: none."""
     usage: Usage | None
-    """Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`."""
+    """The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none."""
 
 
 class ImageBlock(TypedDict):
     """An image."""
 
     type: Literal["image"]
-    """Tells what this is."""
+    """The type."""
     data: str
     """The bytes, as base64."""
     mimeType: str
-    """Such as `image/png`."""
+    """The media type, such as `image/png`."""
 
 
 class _InitializeParams(TypedDict):
     protocolVersion: int
-    """1. To any other version the daemon answers with its own."""
+    """The version of the protocol that the client speaks: 1. The daemon answers any other version with its own."""
 
 
 class InitializeParams(_InitializeParams, total=False):
-    """Introduces the client. Optional; members unknown to the daemon are ignored."""
+    """The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored."""
 
     clientInfo: ClientInfo | None
-    """Who the client is."""
+    """The name and version of the client. Default: none."""
     processId: int | None
-    """The process whose death ends the daemon."""
+    """The id of a process; when it dies, the daemon ends. Default: none."""
     capabilities: ClientCapabilities | None
-    """What the client can do and wants."""
+    """What the client can do and wants. Default: nothing."""
 
 
 class InitializeResult(TypedDict):
     """The result of `initialize`."""
 
     protocolVersion: int
-    """The version the daemon speaks."""
+    """The version of the protocol that the daemon speaks."""
     serverInfo: ServerInfo
-    """What the daemon is."""
+    """The name and version of the daemon."""
     instanceId: str
-    """Another for every start of the daemon."""
+    """An id that differs for every start of the daemon."""
     schemaHash: str
-    """`sha256:` and the hash of `treelined.v1.json`."""
+    """`sha256:` and the hash of `treelined.v1.json`, in hexadecimal digits."""
     capabilities: ServerCapabilities
     """What the daemon can do."""
     limits: Limits
-    """What the daemon bears."""
+    """The limits of the daemon."""
 
 
 class InvalidParamsDetails(TypedDict):
-    """Of `invalidParams`."""
+    """The `details` of `invalidParams`."""
 
     field: str
-    """The path of the member, such as `summary.details`; empty for the params as a whole."""
+    """The path of the wrong member, such as `summary.details`; empty for the params as a whole."""
     reason: str
-    """For people."""
+    """A sentence for people."""
 
 
 class _LabelEntry(TypedDict):
     type: Literal["label"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     targetId: str
-    """The entry it is for."""
+    """The id of the labelled entry."""
 
 
 class LabelEntry(_LabelEntry, total=False):
-    """A label for an entry; the latest one counts."""
+    """A label for an entry. The latest label of an entry counts."""
 
     label: str | None
-    """Left out, null or empty: no label."""
+    """The label. If it is absent, null or empty, the entry has no label."""
 
 
 class LeafMovedDetails(TypedDict):
-    """Of `leafMoved`."""
+    """The `details` of `leafMoved`."""
 
     expectedLeafId: str | None
-    """Null: before the first entry."""
+    """The leaf that the request expected; null at the empty position."""
     leafId: str | None
-    """Null: before the first entry."""
+    """The actual leaf; null at the empty position."""
     entries: list[Entry]
-    """What stands between, and what others have appended below the leaf meanwhile: the newest, as far as they are few and small."""
+    """The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB."""
 
 
 class Limits(TypedDict):
-    """What the daemon bears."""
+    """The limits of the daemon."""
 
     maxFrameBytes: int
-    """Bytes of the longest request."""
+    """The most bytes of one message that the daemon reads."""
     maxAnswerMs: int
-    """Milliseconds for which a question can stay open."""
+    """How many milliseconds a question can stay open."""
     maxQueuedBytes: int
-    """Bytes of unread output above which the daemon stops reading."""
+    """How many bytes of unread output make the daemon stop reading."""
 
 
 class ListBranchesParams(TypedDict, total=False):
-    """One row for each tip of the tree."""
+    """The params of `list_branches`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
 
 
 class ListBranchesResult(TypedDict):
     """The result of `list_branches`."""
 
     branches: list[Branch]
-    """The active one is among them."""
+    """The branches, the active one among them."""
 
 
 class ListSessionsParams(TypedDict, total=False):
-    """Lists the sessions of the session directory."""
+    """The params of `list_sessions`."""
 
     cwd: str | None
-    """Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved."""
+    """Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions."""
     named: bool | None
-    """True: only sessions with a name; false: only those without."""
+    """True: only sessions with a name; false: only those without. Default: both."""
     query: str | None
-    """All of these words occur in name, first message, working directory or id."""
+    """Words that all occur in the name, the first message, the working directory or the id. Default: none."""
     sort: SessionSort | None
-    """`recent` if left out."""
+    """The order of the rows. Default: `recent`."""
     limit: int | None
-    """Most rows of a page."""
+    """The most rows of the page. Default: no limit."""
     cursor: str | None
-    """`nextCursor` of the page before."""
+    """The `nextCursor` of the previous page. Default: the first page."""
 
 
 class _ListSessionsResult(TypedDict):
     sessions: list[SessionRow]
-    """The rows of this page."""
+    """The rows of the page."""
 
 
 class ListSessionsResult(_ListSessionsResult, total=False):
     """The result of `list_sessions`."""
 
     nextCursor: str
-    """There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`."""
+    """The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`."""
 
 
 class ListTrashParams(TypedDict, total=False):
-    """Lists the deleted sessions, the last one first."""
+    """The params of `list_trash`. The session that was deleted last comes first."""
 
     cwd: str | None
-    """Only sessions of this working directory; all if left out."""
+    """Only sessions of this working directory. Default: all sessions."""
     limit: int | None
-    """Most rows of a page."""
+    """The most rows of the page. Default: no limit."""
     cursor: str | None
-    """`nextCursor` of the page before."""
+    """The `nextCursor` of the previous page. Default: the first page."""
 
 
 class _ListTrashResult(TypedDict):
     sessions: list[TrashedRow]
-    """The rows of this page."""
+    """The rows of the page."""
 
 
 class ListTrashResult(_ListTrashResult, total=False):
     """The result of `list_trash`."""
 
     nextCursor: str
-    """There are more rows: `cursor` of the next page."""
+    """The `cursor` of the next page. Absent on the last page."""
 
 
 class LspCancelRequestParams(TypedDict):
-    """`$/cancel_request` as language servers spell it."""
+    """The params of `$/cancelRequest`. It does the same as `$/cancel_request`."""
 
     id: RequestId
-    """The id of the request; an unknown one is ignored."""
+    """The id of the request to cancel; an unknown one is ignored."""
 
 
 class Match(TypedDict):
-    """Where an entry holds what was looked for."""
+    """Where a query matches in an entry."""
 
     snippet: str
     """A part of the entry's text on one line, at most 200 characters."""
     ranges: list[list[int]]
-    """Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16."""
+    """The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16."""
 
 
 class _MergeBranchParams(TypedDict):
     tipId: str
-    """The last entry of the other branch."""
+    """The id of the last entry of the other branch."""
 
 
 class MergeBranchParams(_MergeBranchParams, total=False):
-    """Appends a summary of another branch at the leaf."""
+    """The params of `merge_branch`. The summary covers the entries of the other branch after the common ancestor."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     customInstructions: str | None
-    """What the summary shall dwell on."""
+    """What the summary shall focus on. Default: none."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class MessageEntry(TypedDict):
     """A message of the conversation."""
 
     type: Literal["message"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     message: Message
     """The message."""
 
@@ -1649,26 +1649,26 @@ class Model(TypedDict):
     """A model, as the conversation names it."""
 
     provider: str
-    """Who serves it."""
+    """The provider that serves the model."""
     modelId: str
-    """The provider's name for it."""
+    """The provider's name for the model."""
 
 
 class ModelChangeEntry(TypedDict):
-    """The model from here on."""
+    """Sets the model for what follows."""
 
     type: Literal["model_change"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     provider: str
-    """Who serves it."""
+    """The provider that serves the model."""
     modelId: str
-    """The provider's name for it."""
+    """The provider's name for the model."""
 
 
 Move = TypedDict(
@@ -1679,253 +1679,253 @@ Move = TypedDict(
 
 class _NavigateTreeParams(TypedDict):
     targetId: str
-    """Where to go. A user message goes to its parent and comes back for editing."""
+    """The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor."""
 
 
 class NavigateTreeParams(_NavigateTreeParams, total=False):
-    """Goes to another place of the tree: asks the clients, summarizes what is left behind, moves."""
+    """The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     summarize: bool | None
-    """Leave a summary of the branch that is left; false if left out."""
+    """Whether to summarize the branch that the leaf leaves. Default: false."""
     customInstructions: str | None
-    """What the summary shall dwell on."""
+    """What the summary shall focus on. Default: none."""
     replaceInstructions: bool | None
-    """`customInstructions` replace the usual structure of a summary."""
+    """Whether `customInstructions` replace the usual structure of a summary. Default: false."""
     label: str | None
-    """Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none."""
+    """A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none."""
     navigationId: str | None
-    """Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out."""
+    """The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one."""
     answerTimeoutMs: int | None
-    """Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`."""
+    """How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000."""
     onNoAnswer: OnNoAnswer | None
-    """What silence means; `proceed` if left out."""
+    """What happens if a client does not answer in time. Default: `proceed`."""
     rewind: bool | None
-    """Go back before a user message or custom_message even if it is the leaf."""
+    """Whether to go back before a user message or custom_message even if it is the leaf. Default: false."""
     dryRun: bool | None
-    """Only tell what would be summarized."""
+    """Whether to only return the preparation. Default: false."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class _Navigation(TypedDict):
     cancelled: bool
-    """Nothing was changed, for the `reason` given."""
+    """True if nothing changed; `reason` says why."""
     oldLeafId: str | None
-    """Null: before the first entry."""
+    """The leaf before; null at the empty position."""
     newLeafId: str | None
-    """Null: before the first entry."""
+    """The leaf after; null at the empty position."""
     durability: Durability
-    """`none` if nothing was written."""
+    """How safe the write is at the time of the response; `none` if nothing was written."""
 
 
 class Navigation(_Navigation, total=False):
     """How a navigation ended."""
 
     reason: NavigationReason
-    """Why nothing changed, or no summary was made."""
+    """Why nothing changed, or why no summary was written."""
     by: str
-    """The hook that failed, if that is the reason."""
+    """The name of the hook that failed. Present if `reason` is `hookFailed`."""
     editorText: str
-    """The text of the user message that was gone to, for the editor."""
+    """The text of the target, a user message or custom_message, for an editor."""
     editorImages: list[ContentBlock]
-    """Its images."""
+    """The images of that message."""
     summaryEntry: Entry
-    """The branch_summary, if one was made."""
+    """The branch_summary entry that was appended."""
     labelEntry: Entry
-    """The label, if one was asked for."""
+    """The label entry that was appended."""
     fromHook: bool
-    """Whether a client wrote the summary; there if one was made."""
+    """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
 
 
 class _NestedNode(TypedDict):
     entry: Entry
     """The entry."""
     children: list[NestedNode]
-    """In the order asked for."""
+    """The children, in the `order` of the request."""
 
 
 class NestedNode(_NestedNode, total=False):
     """A node of the nested form."""
 
     label: str
-    """The label in force."""
+    """The current label of the entry."""
     labelTimestamp: str
-    """When the label was set, ISO 8601."""
+    """When the label was set, in ISO 8601."""
 
 
 class _NestedTree(TypedDict):
     nodes: list[NestedNode]
     """The rows."""
     leafId: str | None
-    """Null: before the first entry."""
+    """The leaf; null at the empty position."""
     rootIds: list[str]
-    """The visible roots."""
+    """The ids of the visible roots."""
     total: int
-    """Rows over all pages."""
+    """The number of rows of all pages."""
     hidden: int
-    """Entries in scope that filter or query removed."""
+    """The number of entries that filter and query removed."""
     offset: int
-    """Rows before this page."""
+    """The number of rows before this page."""
     revision: str
-    """Changes with any append, label or move."""
+    """The revision of the tree, which changes with every append, label and move."""
     seq: int
-    """The number of the last notification of this session to this connection."""
+    """The number of the last notification about this session to this connection."""
 
 
 class NestedTree(_NestedTree, total=False):
-    """A page of the tree."""
+    """The result of `get_tree`: a page of rows, or the nested tree."""
 
     nextCursor: str
-    """There are more rows: `cursor` of the next page."""
+    """The `cursor` of the next page. Absent on the last page."""
 
 
 class _NewBranchSummaryEntry(TypedDict):
     type: Literal["branch_summary"]
-    """Tells what this is."""
+    """The type."""
     fromId: str
-    """The leaf that was left; `root` if there was none."""
+    """The id of the leaf that was left; `root` at the empty position."""
     summary: str
     """The text of the summary."""
 
 
 class NewBranchSummaryEntry(_NewBranchSummaryEntry, total=False):
-    """A summary of a branch that was left."""
+    """A summary of a branch that the leaf has left."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     details: Any
-    """Of whoever made the summary, such as the files it is about."""
+    """Any JSON from the author of the summary, such as the files that it is about."""
     usage: Usage | None
-    """Tokens the summary took."""
+    """The tokens that the summary cost."""
     fromHook: bool | None
-    """The summary came from a client."""
+    """True if a client or a hook wrote the summary."""
     merge: bool | None
-    """Made by `merge_branch`: the branch was not left, but taken in."""
+    """True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in."""
 
 
 class _NewCompactionEntry(TypedDict):
     type: Literal["compaction"]
-    """Tells what this is."""
+    """The type."""
     summary: str
     """The text of the summary."""
     firstKeptEntryId: str | None
-    """The first entry that stays in the context; null if none does."""
+    """The id of the first entry that stays in the context; null if none stays."""
     tokensBefore: int
-    """Tokens of the context before, estimated."""
+    """The estimated number of tokens of the context before the compaction."""
 
 
 class NewCompactionEntry(_NewCompactionEntry, total=False):
-    """A summary in place of what stands before `firstKeptEntryId` on the path."""
+    """A compaction: its summary replaces everything on the path before `firstKeptEntryId`."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     details: Any
-    """Of whoever made the summary, such as the files it is about."""
+    """Any JSON from the author of the summary, such as the files that it is about."""
     usage: Usage | None
-    """Tokens the summary took."""
+    """The tokens that the summary cost."""
     systemMessage: dict[str, Any] | None
-    """Stands before the summary in the context."""
+    """A system message that precedes the summary in the context."""
     fromHook: bool | None
-    """The summary came from a client."""
+    """True if a client or a hook wrote the summary."""
 
 
 class _NewContextEditEntry(TypedDict):
     type: Literal["context_edit"]
-    """Tells what this is."""
+    """The type."""
     targetId: str
-    """The entry it is about."""
+    """The id of the entry whose content changes."""
     replacement: Replacement | None
-    """Null leaves the target out of the context."""
+    """The new content; null removes the entry from the context."""
 
 
 class NewContextEditEntry(_NewContextEditEntry, total=False):
     """Changes what the context shows of an earlier entry."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
 
 
 class _NewCustomEntry(TypedDict):
     type: Literal["custom"]
-    """Tells what this is."""
+    """The type."""
     customType: str
-    """What it is, in the plugin's own terms."""
+    """The type, in the plugin's own terms."""
 
 
 class NewCustomEntry(_NewCustomEntry, total=False):
-    """State of a plugin; not in the context."""
+    """State of a plugin. It is not part of the context."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     data: Any
-    """Anything."""
+    """Any JSON."""
 
 
 class _NewCustomMessageEntry(TypedDict):
     type: Literal["custom_message"]
-    """Tells what this is."""
+    """The type."""
     customType: str
-    """What it is, in the plugin's own terms."""
+    """The type, in the plugin's own terms."""
     content: Content
-    """The text, or content blocks."""
+    """A text, or content blocks."""
     display: bool
-    """Show it to the user."""
+    """Whether to show the message to the user."""
 
 
 class NewCustomMessageEntry(_NewCustomMessageEntry, total=False):
-    """A message of a plugin, in the context."""
+    """A message of a plugin. It is part of the context."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     details: Any
-    """Anything."""
+    """Any JSON."""
 
 
 class _NewLabelEntry(TypedDict):
     type: Literal["label"]
-    """Tells what this is."""
+    """The type."""
     targetId: str
-    """The entry it is for."""
+    """The id of the labelled entry."""
 
 
 class NewLabelEntry(_NewLabelEntry, total=False):
-    """A label for an entry; the latest one counts."""
+    """A label for an entry. The latest label of an entry counts."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     label: str | None
-    """Left out, null or empty: no label."""
+    """The label. If it is absent, null or empty, the entry has no label."""
 
 
 class _NewMessageEntry(TypedDict):
     type: Literal["message"]
-    """Tells what this is."""
+    """The type."""
     message: Message
     """The message."""
 
@@ -1934,335 +1934,335 @@ class NewMessageEntry(_NewMessageEntry, total=False):
     """A message of the conversation."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
 
 
 class _NewModelChangeEntry(TypedDict):
     type: Literal["model_change"]
-    """Tells what this is."""
+    """The type."""
     provider: str
-    """Who serves it."""
+    """The provider that serves the model."""
     modelId: str
-    """The provider's name for it."""
+    """The provider's name for the model."""
 
 
 class NewModelChangeEntry(_NewModelChangeEntry, total=False):
-    """The model from here on."""
+    """Sets the model for what follows."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
 
 
 class _NewOtherEntry(TypedDict):
     type: Literal["any other type"]
-    """Any other type."""
+    """The type."""
 
 
 class NewOtherEntry(_NewOtherEntry, total=False):
-    """An entry of a type that is none of the others."""
+    """An entry of any other type."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
 
 
 class _NewSessionInfoEntry(TypedDict):
     type: Literal["session_info"]
-    """Tells what this is."""
+    """The type."""
 
 
 class NewSessionInfoEntry(_NewSessionInfoEntry, total=False):
-    """The name of the session; the latest one counts."""
+    """The name of the session. The latest name counts."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     name: str | None
-    """Left out, null or empty: no name."""
+    """The name. If it is absent, null or empty, the session has no name."""
 
 
 class _NewThinkingLevelChangeEntry(TypedDict):
     type: Literal["thinking_level_change"]
-    """Tells what this is."""
+    """The type."""
     thinkingLevel: str
     """The level, such as `off` or `high`."""
 
 
 class NewThinkingLevelChangeEntry(_NewThinkingLevelChangeEntry, total=False):
-    """The thinking level from here on."""
+    """Sets the thinking level for what follows."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
 
 
 class _NewUsageEntry(TypedDict):
     type: Literal["usage"]
-    """Tells what this is."""
+    """The type."""
     kind: str
-    """What they were used for."""
+    """The purpose that the tokens were used for."""
     provider: str
-    """Who served the model."""
+    """The provider that served the model."""
     model: str
-    """The provider's name for it."""
+    """The provider's name for the model."""
     usage: Usage
-    """The numbers."""
+    """The tokens and their cost."""
 
 
 class NewUsageEntry(_NewUsageEntry, total=False):
-    """Tokens used outside the conversation."""
+    """Tokens that were used outside the conversation."""
 
     id: str
-    """Made by the daemon if left out."""
+    """The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     parentId: str | None
-    """The entry before it in the batch if left out, for the first one the leaf; null: a root."""
+    """The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf."""
     timestamp: str
-    """ISO 8601; now if left out."""
+    """When the entry was written, in ISO 8601. Default: now."""
     note: str | None
-    """For people."""
+    """A note for people."""
 
 
 class OpenSessionParams(TypedDict, total=False):
-    """Opens a session by its id or by the path of its file: one of the two."""
+    """The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is."""
 
     sessionId: str | None
-    """A session of the session directory."""
+    """The id of a session in the session directory. Default: none, with `path`."""
     path: str | None
-    """A session file, wherever it is."""
+    """The path of a session file, inside the session directory or not. Default: none, with `sessionId`."""
     mode: OpenMode | None
-    """`write` if left out. With `read` all mutations are refused and the leaf follows the file."""
+    """Whether the session may be changed. Default: `write`."""
     durability: DurabilityPolicy | None
-    """What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has."""
+    """When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`."""
 
 
 class OpenSessionResult(TypedDict):
     """The result of `open_session`."""
 
     session: Session
-    """The session, open."""
+    """The session, which is open."""
     diagnostics: list[Diagnostic]
-    """What was found wrong in the file."""
+    """The damage that was found in the file."""
 
 
 class OtherBlock(TypedDict):
     """Any other type."""
 
     type: Literal["any other type"]
-    """None of the known ones."""
+    """Any other value."""
 
 
 class OtherEntry(TypedDict):
-    """An entry of a type that is none of the others."""
+    """An entry of any other type."""
 
     type: Literal["any other type"]
-    """Any other type."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
 
 
 class OtherMessage(TypedDict):
     """Any other role."""
 
     role: Literal["any other type"]
-    """None of the known ones."""
+    """Any other value."""
 
 
 class PartialWriteDetails(TypedDict):
-    """Of `storageFull` and `storageIo`, if a part landed."""
+    """The `details` of `storageFull` and `storageIo`, if a part of the entries was written."""
 
     writtenIds: list[str]
-    """The entries that were written."""
+    """The ids of the entries that were written."""
 
 
 class PopParams(TypedDict, total=False):
-    """Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise."""
+    """The params of `pop`. It works as `navigate_tree` with `rewind`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     entryId: str | None
-    """Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out."""
+    """The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf."""
     summarize: bool | None
-    """Leave a summary of what is left; true if left out."""
+    """Whether to summarize the branch that the leaf leaves. Default: true."""
     customInstructions: str | None
-    """What the summary shall dwell on."""
+    """What the summary shall focus on. Default: none."""
     replaceInstructions: bool | None
-    """`customInstructions` replace the usual structure of a summary."""
+    """Whether `customInstructions` replace the usual structure of a summary. Default: false."""
     label: str | None
-    """Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none."""
+    """A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none."""
     navigationId: str | None
-    """Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out."""
+    """The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one."""
     answerTimeoutMs: int | None
-    """Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`."""
+    """How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000."""
     onNoAnswer: OnNoAnswer | None
-    """What silence means; `proceed` if left out."""
+    """What happens if a client does not answer in time. Default: `proceed`."""
     dryRun: bool | None
-    """Only tell what would be summarized."""
+    """Whether to only return the preparation. Default: false."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class PrepareCompactionParams(TypedDict, total=False):
-    """What a compaction would summarize and keep."""
+    """The params of `prepare_compaction`. The method changes nothing and asks no client."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     customInstructions: str | None
-    """What the summary shall dwell on."""
+    """What the summary shall focus on. Default: none."""
     keepRecentTokens: int | None
-    """Tokens to keep, estimated; 20000 if left out."""
+    """The estimated number of tokens that stay in the context. Default: 20000."""
 
 
 class PrepareCompactionResult(TypedDict):
     """The result of `prepare_compaction`."""
 
     preparation: CompactionPreparation
-    """As `session_before_compact` would carry it."""
+    """The preparation that `session_before_compact` would carry."""
 
 
 class _Progress(TypedDict):
     token: RequestId
-    """The id of the navigation or of the request."""
+    """The id of the navigation, or of the request for a compaction."""
     progress: float
-    """Grows."""
+    """The number of characters written so far."""
 
 
 class Progress(_Progress, total=False):
-    """Long work goes on."""
+    """The params of `progress`. It has neither `sessionId` nor `seq`."""
 
     total: float
-    """What `progress` will end at."""
+    """The number that `progress` will reach. Absent if it is not known."""
     message: str
-    """For people."""
+    """A sentence for people."""
 
 
 class RedoNavigationParams(TypedDict, total=False):
-    """Takes the last undo back."""
+    """The params of `redo_navigation`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class RedoNavigationResult(TypedDict):
     """The result of `redo_navigation`."""
 
     oldLeafId: str | None
-    """The leaf before; null: before the first entry."""
+    """The leaf before; null at the empty position."""
     newLeafId: str | None
-    """The leaf afterwards; null: before the first entry."""
+    """The leaf after; null at the empty position."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class Replacement(TypedDict):
-    """What a context_edit shows instead."""
+    """The content that a context edit shows instead."""
 
     content: Content
-    """In place of the content of the target."""
+    """The content that replaces that of the target."""
 
 
 class _RestoreSessionParams(TypedDict):
     sessionId: str
-    """A session in the trash."""
+    """The id of a session in the trash."""
 
 
 class RestoreSessionParams(_RestoreSessionParams, total=False):
-    """Moves a deleted session back to the session directory. It is not opened."""
+    """The params of `restore_session`. The session is not opened."""
 
     trashedPath: str | None
-    """Which file, where several in the trash have this id; the last one deleted if left out."""
+    """The path of the file in the trash, if several have this id. Default: the one that was deleted last."""
 
 
 class RestoreSessionResult(TypedDict):
     """The result of `restore_session`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     path: str
-    """Where its file is now."""
+    """The path of its file."""
 
 
 class RowDiagnostic(TypedDict):
     """Why a session of a list cannot be opened."""
 
     kind: str
-    """The kind of the error that opening it would answer, such as `headerMissing`."""
+    """The kind of the error that opening would answer, such as `headerMissing`."""
     message: str
-    """For people."""
+    """A sentence for people."""
 
 
 class _SendMessageParams(TypedDict):
     customType: str
-    """Who the message is from or what it is, in the sender's own terms."""
+    """The type of the message, in the plugin's own terms."""
     content: Content
-    """A text or content blocks; stored byte for byte."""
+    """A text, or content blocks. Its bytes are stored unchanged."""
     display: bool
-    """Show it to the user."""
+    """Whether to show the message to the user."""
 
 
 class SendMessageParams(_SendMessageParams, total=False):
-    """Appends a custom_message, during a turn when it ends."""
+    """The params of `send_message`. It appends a custom_message entry."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     details: Any
-    """Anything; stored byte for byte."""
+    """Any JSON; its bytes are stored unchanged. Default: none."""
     triggerTurn: bool | None
-    """Ask for a turn if none is running; false if left out. A message that is queued never does."""
+    """Whether to ask for a turn if none is running. A queued message never does. Default: false."""
     entryId: str | None
-    """The id of the new entry; makes retries safe."""
+    """The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class _SendMessageResult(TypedDict):
     disposition: Disposition
-    """What became of it."""
+    """What happened to the message."""
     durability: Durability
-    """`none` while it is queued."""
+    """How safe the write is at the time of the response; `none` while the message is queued."""
 
 
 class SendMessageResult(_SendMessageResult, total=False):
     """The result of `send_message`."""
 
     entryId: str
-    """The entry, as far as it has an id yet."""
+    """The id of the message's entry. Absent for a queued message without a chosen id."""
 
 
 class ServerCapabilities(TypedDict):
     """What the daemon can do."""
 
     summarizer: str | None
-    """`outline`, `llm` or `command`; null if none is configured."""
+    """The configured summarizer: `outline`, `llm` or `command`; null if there is none."""
 
 
 class ServerInfo(TypedDict):
-    """What the daemon is."""
+    """The name and version of the daemon."""
 
     name: str
-    """`treelined`."""
+    """The name of the program: `treelined`."""
     version: str
     """The version of the program."""
 
@@ -2271,90 +2271,90 @@ class _Session(TypedDict):
     sessionId: str
     """The id of the session."""
     version: int
-    """Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file."""
+    """The version of the file format in the header; 1 if the header has none. Below 3, the first write migrates the file."""
     header: dict[str, Any]
-    """The header as it is stored, or will be, with all its members. Untrusted."""
+    """The header as it is or will be stored, with all its members. Untrusted."""
     cwd: str
     """The working directory in the header. Untrusted text."""
     leafId: str | None
-    """Null: before the first entry."""
+    """The leaf; null at the empty position."""
     seq: int
-    """The number of the last notification of this session to this connection."""
+    """The number of the last notification about this session to this connection."""
     entryCount: int
-    """Entries, the header and leaf records not counted."""
+    """The number of entries, without the header and leaf records."""
     readOnly: bool
-    """Mutations are refused."""
+    """True if changes are refused."""
     multiWriter: bool
-    """Several processes can safely append. False where the file system does not keep locks."""
+    """True if several processes can append safely. False on a file system that does not keep locks."""
 
 
 class Session(_Session, total=False):
     """An open session."""
 
     path: str
-    """The session file; left out for ephemeral sessions."""
+    """The path of the session file. Absent for an ephemeral session."""
     created: str
-    """The time in the header, ISO 8601; left out if the header has none."""
+    """The time in the header, in ISO 8601. Absent if the header has none."""
     name: str
-    """Left out if it has none."""
+    """The name. Absent if the session has none."""
     parentSession: str
-    """The session it comes from, as its header says. Untrusted text."""
+    """The session that this one comes from, as the header says. Untrusted text."""
 
 
 class _SessionBeforeCompact(TypedDict):
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     eventId: str
-    """Names the question in `answer_event`."""
+    """The id of the question, for `answer_event`."""
     timeoutMs: int
-    """Milliseconds to answer in; 0: nothing waits for this client."""
+    """How many milliseconds the daemon waits for this client; 0 if it does not wait."""
     preparation: CompactionPreparation
-    """What is about to be summarized and kept."""
+    """The parts of the context that the compaction summarizes and keeps."""
     reason: CompactionReason
-    """Why."""
+    """Why the session is compacted."""
 
 
 class SessionBeforeCompact(_SessionBeforeCompact, total=False):
-    """A compaction is about to happen. Answered by `answer_event`."""
+    """The params of `session_before_compact`. Clients answer with `answer_event`."""
 
     model: Model
     """The model at the leaf, as in `preparation`."""
 
 
 class SessionBeforeFork(TypedDict):
-    """A fork is about to be made. Answered by `answer_event`, with `cancel` only."""
+    """The params of `session_before_fork`. Clients answer with `answer_event`, with no other member than `cancel`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     eventId: str
-    """Names the question in `answer_event`."""
+    """The id of the question, for `answer_event`."""
     timeoutMs: int
-    """Milliseconds to answer in; 0: nothing waits for this client."""
+    """How many milliseconds the daemon waits for this client; 0 if it does not wait."""
     entryId: str
-    """Where to fork."""
+    """The id of the entry at which to fork."""
     position: ForkPosition
-    """Without or with the entry."""
+    """Whether the fork ends before the entry or with it."""
 
 
 class SessionBeforeTree(TypedDict):
-    """A navigation is about to happen. Answered by `answer_event`."""
+    """The params of `session_before_tree`. Clients answer with `answer_event`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     eventId: str
-    """Names the question in `answer_event`."""
+    """The id of the question, for `answer_event`."""
     navigationId: str
-    """The navigation."""
+    """The id of the navigation."""
     timeoutMs: int
-    """Milliseconds to answer in; 0: nothing waits for this client."""
+    """How many milliseconds the daemon waits for this client; 0 if it does not wait."""
     preparation: TreePreparation
-    """What is about to be left and summarized."""
+    """The branch that the navigation is about to leave."""
 
 
 class _SessionBusyDetails(TypedDict):
@@ -2363,111 +2363,111 @@ class _SessionBusyDetails(TypedDict):
 
 
 class SessionBusyDetails(_SessionBusyDetails, total=False):
-    """Of `sessionBusy`."""
+    """The `details` of `sessionBusy`."""
 
     navigationId: str
-    """Which navigation, if it is one."""
+    """The id of the navigation that is running."""
 
 
 class SessionClosed(TypedDict):
-    """A session is no longer open."""
+    """The params of `session_closed`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
 
 
 class SessionCompact(TypedDict):
-    """A compaction has happened."""
+    """The params of `session_compact`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     compactionEntry: Entry
-    """The new entry."""
+    """The compaction entry."""
     fromHook: bool
-    """Whether a client wrote the summary."""
+    """Whether a client or a hook wrote the summary."""
 
 
 class SessionCompactFailed(TypedDict):
-    """A compaction came to nothing, otherwise than by an answer to `session_before_compact`."""
+    """The params of `session_compact_failed`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     reason: CompactionReason
-    """Why it was tried."""
+    """Why the session was to be compacted."""
     error: ErrorObject
-    """As the request was answered."""
+    """The error of the response to the request."""
 
 
 class SessionFork(TypedDict):
-    """A fork was made of this session."""
+    """The params of `session_fork`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     newSessionId: str
-    """The fork."""
+    """The id of the new session."""
     entryId: str
-    """Where it was forked."""
+    """The id of the entry at which it was forked; empty for a session without entries."""
 
 
 class SessionInfoChanged(TypedDict):
-    """A session has another name."""
+    """The params of `session_info_changed`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     name: str | None
-    """Null: none."""
+    """The new name; null if the session has none."""
 
 
 class _SessionInfoEntry(TypedDict):
     type: Literal["session_info"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
 
 
 class SessionInfoEntry(_SessionInfoEntry, total=False):
-    """The name of the session; the latest one counts."""
+    """The name of the session. The latest name counts."""
 
     name: str | None
-    """Left out, null or empty: no name."""
+    """The name. If it is absent, null or empty, the session has no name."""
 
 
 class SessionOpened(TypedDict):
-    """A session is open."""
+    """The params of `session_opened`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
 
 
 class _SessionRow(TypedDict):
     sessionId: str
-    """Empty if the file does not tell."""
+    """The id of the session; empty if the file has none."""
     path: str
-    """The session file."""
+    """The path of the session file."""
     cwd: str
-    """Empty if the file does not tell."""
+    """The working directory; empty if the file has none."""
     created: str
-    """ISO 8601."""
+    """When the session was created, in ISO 8601."""
     modified: str
-    """When the last message of the user or the assistant was sent, else when the session was created; ISO 8601."""
+    """When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601."""
     messageCount: int
-    """Messages on all branches."""
+    """The number of messages on all branches."""
     firstMessage: str
     """The text of the first user message, shortened; empty if there is none."""
 
@@ -2476,105 +2476,105 @@ class SessionRow(_SessionRow, total=False):
     """A session in a list."""
 
     name: str
-    """Left out if it has none."""
+    """The name. Absent if the session has none."""
     parentSession: str
-    """The session it comes from, as its header says. Untrusted text."""
+    """The session that this one comes from, as the header says. Untrusted text."""
     diagnostic: RowDiagnostic
-    """Why the file cannot be opened."""
+    """Why the file cannot be opened. Absent if it can."""
 
 
 class _SessionTree(TypedDict):
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     newLeafId: str | None
-    """Null: before the first entry."""
+    """The leaf after; null at the empty position."""
     oldLeafId: str | None
-    """Null: before the first entry."""
+    """The leaf before; null at the empty position."""
     cause: MoveCause
-    """What moved it."""
+    """The operation that moved the leaf."""
 
 
 class SessionTree(_SessionTree, total=False):
-    """The leaf has moved otherwise than by appending."""
+    """The params of `session_tree`."""
 
     navigationId: str
-    """The navigation, if it was one."""
+    """The id of the navigation. Present if a navigation moved the leaf."""
     summaryEntry: Entry
-    """The branch_summary, if one was made."""
+    """The branch_summary entry that was appended."""
     labelEntry: Entry
-    """The label, if one was asked for."""
+    """The label entry that was appended."""
     fromHook: bool
-    """Whether a client wrote the summary; there if one was made."""
+    """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
 
 
 class _SetLeafParams(TypedDict):
     leafId: str | None
-    """Null: before the first entry."""
+    """The id of the new leaf; null moves to the empty position."""
 
 
 class SetLeafParams(_SetLeafParams, total=False):
-    """Moves the leaf, without asking anybody."""
+    """The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class SetLeafResult(TypedDict):
     """The result of `set_leaf`."""
 
     oldLeafId: str | None
-    """The leaf before; null: before the first entry."""
+    """The leaf before; null at the empty position."""
     newLeafId: str | None
-    """The leaf afterwards; null: before the first entry."""
+    """The leaf after; null at the empty position."""
     durability: Durability
-    """`none` if the leaf stood there already."""
+    """How safe the write is at the time of the response; `none` if the leaf was there already."""
 
 
 class _SetSessionNameParams(TypedDict):
     name: str
-    """Stored trimmed, line breaks and control characters as spaces; blank clears the name."""
+    """The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name."""
 
 
 class SetSessionNameParams(_SetSessionNameParams, total=False):
-    """Names a session by appending a session_info entry."""
+    """The params of `set_session_name`. The name is a new session_info entry at the leaf."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class SetSessionNameResult(TypedDict):
     """The result of `set_session_name`."""
 
     entryId: str
-    """The session_info entry."""
+    """The id of the session_info entry."""
     leafId: str
-    """The leaf afterwards: the entry."""
+    """The leaf after the append: the session_info entry."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class SummaryDelta(TypedDict):
-    """A piece of a summary that is being written."""
+    """The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     navigationId: str
-    """The navigation."""
+    """The id of the navigation."""
     index: int
-    """From 0, one more with every piece."""
+    """The number of the piece, from 0."""
     delta: str
-    """Text to put behind the pieces before."""
+    """The text that follows the pieces before."""
 
 
 class _SystemMessage(TypedDict):
     role: Literal["system"]
-    """Tells what this is."""
+    """The role."""
     content: Content
     """The instructions."""
 
@@ -2583,64 +2583,64 @@ class SystemMessage(_SystemMessage, total=False):
     """Instructions for the model."""
 
     sections: Any
-    """Parts of the instructions."""
+    """The parts of the instructions."""
     toolsAdded: Any
-    """Tools that the model has from here on."""
+    """The tools that the model has from then on."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class TextBlock(TypedDict):
     """A piece of text."""
 
     type: Literal["text"]
-    """Tells what this is."""
+    """The type."""
     text: str
     """The text."""
 
 
 class ThinkingBlock(TypedDict):
-    """What the model thought."""
+    """A piece of the model's thinking."""
 
     type: Literal["thinking"]
-    """Tells what this is."""
+    """The type."""
     thinking: str
     """The text."""
 
 
 class ThinkingLevelChangeEntry(TypedDict):
-    """The thinking level from here on."""
+    """Sets the thinking level for what follows."""
 
     type: Literal["thinking_level_change"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     thinkingLevel: str
     """The level, such as `off` or `high`."""
 
 
 class Tokens(TypedDict):
-    """Tokens that the conversation has used."""
+    """The tokens that the conversation has used."""
 
     input: int
-    """Sent, caches not counted."""
+    """Tokens sent to the model, without those of the cache."""
     output: int
-    """Received."""
+    """Tokens received from the model."""
     cacheRead: int
-    """Read from the cache."""
+    """Tokens read from the cache."""
     cacheWrite: int
-    """Written to the cache."""
+    """Tokens written to the cache."""
 
 
 class _ToolCallBlock(TypedDict):
     type: Literal["toolCall"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the conversation."""
+    """The id of the call, unique in the conversation."""
     name: str
     """The name of the tool."""
 
@@ -2649,203 +2649,203 @@ class ToolCallBlock(_ToolCallBlock, total=False):
     """A call of a tool."""
 
     arguments: Any
-    """What the tool is called with, usually an object."""
+    """The arguments of the call, usually an object."""
 
 
 class _ToolResultMessage(TypedDict):
     role: Literal["toolResult"]
-    """Tells what this is."""
+    """The role."""
     toolCallId: str
     """The `id` of the tool call that it answers."""
     content: list[ContentBlock]
-    """Text and images."""
+    """The text and images of the result."""
 
 
 class ToolResultMessage(_ToolResultMessage, total=False):
-    """What a tool returned."""
+    """The result of a tool call."""
 
     toolName: str | None
     """The name of the tool."""
     details: Any
-    """Anything; not sent to the model."""
+    """Any JSON. The model does not see it."""
     isError: bool | None
-    """The tool failed."""
+    """True if the tool failed."""
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 class _TrashedRow(TypedDict):
     sessionId: str
-    """Empty if the file does not tell."""
+    """The id of the session; empty if the file has none."""
     path: str
-    """The session file."""
+    """The path of the session file."""
     cwd: str
-    """Empty if the file does not tell."""
+    """The working directory; empty if the file has none."""
     created: str
-    """ISO 8601."""
+    """When the session was created, in ISO 8601."""
     modified: str
-    """When the last message of the user or the assistant was sent, else when the session was created; ISO 8601."""
+    """When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601."""
     messageCount: int
-    """Messages on all branches."""
+    """The number of messages on all branches."""
     firstMessage: str
     """The text of the first user message, shortened; empty if there is none."""
     trashedPath: str
-    """Where the file is now."""
+    """The path of the file in the trash."""
     deletedAt: str
-    """ISO 8601."""
+    """When the session was deleted, in ISO 8601."""
 
 
 class TrashedRow(_TrashedRow, total=False):
     """A deleted session."""
 
     name: str
-    """Left out if it has none."""
+    """The name. Absent if the session has none."""
     parentSession: str
-    """The session it comes from, as its header says. Untrusted text."""
+    """The session that this one comes from, as the header says. Untrusted text."""
     diagnostic: RowDiagnostic
-    """Why the file cannot be opened."""
+    """Why the file cannot be opened. Absent if it can."""
 
 
 class _TreeCall(TypedDict):
     name: str
-    """The tool's name."""
+    """The name of the tool."""
 
 
 class TreeCall(_TreeCall, total=False):
     """A call of a tool."""
 
     summary: str
-    """The argument that tells what it does, on one line, at most 120 characters."""
+    """The argument that says what the call does, on one line, at most 120 characters."""
 
 
 class TreeChangedDetails(TypedDict):
-    """Of `treeChanged`."""
+    """The `details` of `treeChanged`."""
 
     revision: str
-    """The current one."""
+    """The current revision of the tree."""
 
 
 class _TreeNode(TypedDict):
     id: str
-    """The entry."""
+    """The id of the entry."""
     parentId: str | None
-    """The nearest visible ancestor; null at a visible root."""
+    """The id of the nearest visible ancestor; null at a visible root."""
     type: str
-    """The entry's type."""
+    """The type of the entry."""
     preview: str
-    """One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`)."""
+    """The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`)."""
     timestamp: str
-    """ISO 8601, as stored."""
+    """When the entry was written, in ISO 8601, as stored."""
     childCount: int
-    """Visible children, those of a folded entry too."""
+    """The number of visible children, including those that are folded."""
     depth: int
-    """Visible ancestors."""
+    """The number of visible ancestors."""
     indent: int
-    """Columns of the tree: grows only where it branches."""
+    """The column in a drawing of the tree, which grows only where the tree branches."""
     onActivePath: bool
-    """Between the root and the leaf, both included."""
+    """True if the entry is on the path from the root to the leaf."""
     isLeaf: bool
-    """The nearest visible ancestor-or-self of the leaf."""
+    """True for the leaf, or for its nearest visible ancestor if the leaf is hidden."""
     isBranchPoint: bool
-    """Has several visible children."""
+    """True if the entry has several visible children."""
 
 
 class TreeNode(_TreeNode, total=False):
     """A row of the flat form."""
 
     role: str
-    """Of messages."""
+    """The role of the message. Present for messages."""
     label: str
-    """The label in force."""
+    """The current label of the entry."""
     labelTimestamp: str
-    """When the label was set, ISO 8601."""
+    """When the label was set, in ISO 8601."""
     tokens: int
-    """Of a compaction: the tokens before it."""
+    """The number of tokens before a compaction. Present for compactions."""
     toolName: str
-    """Of a tool result."""
+    """The name of the tool. Present for tool results."""
     toolCall: TreeCall
-    """Of a tool result: the call it answers."""
+    """The call that a tool result answers. Present for tool results."""
     match: Match
-    """With a `query`: where the entry holds it."""
+    """Where the query matches. Present with `query`."""
     isError: bool
-    """Left out if false."""
+    """True if the entry is an error, else absent."""
     prefix: str
-    """What to draw before the row, if `render` was given; at most 64 columns."""
+    """The lines to draw before the row, at most 64 columns. Present with `render`."""
     flags: list[str]
-    """What is odd about the entry: `orphan`, `duplicateId`, `recovered`…"""
+    """What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others."""
 
 
 class _TreePreparation(TypedDict):
     targetId: str
-    """Where the navigation goes."""
+    """The id of the target of the navigation."""
     oldLeafId: str | None
-    """Null: before the first entry."""
+    """The id of the leaf; null at the empty position."""
     commonAncestorId: str | None
-    """The deepest entry on both paths; null if there is none."""
+    """The id of the deepest entry on the paths of both the leaf and the target; null if there is none."""
     abandonedCount: int
-    """How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge."""
+    """The number of entries that the leaf leaves behind, of every type: from the common ancestor, exclusive, to the old leaf; in a merge, to the tip of the other branch."""
     userWantsSummary: bool
-    """A summary is wanted: an answer may bring one."""
+    """True if a summary is wanted: an answer may give one."""
 
 
 class TreePreparation(_TreePreparation, total=False):
-    """What a navigation is about to do."""
+    """The branch that a navigation is about to leave."""
 
     previousSummary: str
-    """The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`."""
+    """The summary of the nearest compaction on the branch. The model saw it first, then `keptEntries`, then `entriesToSummarize`. Absent without a compaction."""
     keptEntries: list[Entry]
-    """What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction."""
+    """The entries of the branch that this compaction kept, in file order, without earlier compactions and system messages. Absent without a compaction."""
     keptEntryIds: list[str]
-    """Instead of `keptEntries`, where the entries are too large."""
+    """The ids of the kept entries. Present instead of `keptEntries` if those are too large."""
     entriesToSummarize: list[Entry]
-    """The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order."""
+    """The entries to summarize, in file order: those after the common ancestor, or after the nearest compaction of the branch."""
     entryIds: list[str]
-    """Instead of `entriesToSummarize`, where the entries are too large."""
+    """The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large."""
     truncated: bool
-    """True if ids stand for the entries."""
+    """True if ids replace entries."""
     model: Model
-    """The model at the old leaf."""
+    """The model at the old leaf. Absent if nothing on the path names one."""
     customInstructions: str
-    """What the summary shall dwell on."""
+    """What the summary shall focus on."""
     replaceInstructions: bool
-    """`customInstructions` replace the usual structure of a summary."""
+    """Whether `customInstructions` replace the usual structure of a summary."""
     label: str
-    """The label asked for."""
+    """The label of the request."""
 
 
 class TurnRequested(TypedDict):
-    """A message asks for a turn."""
+    """The params of `turn_requested`."""
 
     sessionId: str
-    """The session."""
+    """The id of the session."""
     seq: int
-    """The number of this notification."""
+    """The number of this notification in the session."""
     entryId: str
-    """The message."""
+    """The id of the message's entry."""
 
 
 class UndoNavigationParams(TypedDict, total=False):
-    """Moves the leaf back to where the last move came from."""
+    """The params of `undo_navigation`."""
 
     sessionId: str | None
-    """The session; may be left out while exactly one is open."""
+    """The id of the session. Default: the session that is open, if exactly one is."""
     expectedLeafId: str | None
-    """Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check."""
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
 
 class UndoNavigationResult(TypedDict):
     """The result of `undo_navigation`."""
 
     oldLeafId: str | None
-    """The leaf before; null: before the first entry."""
+    """The leaf before; null at the empty position."""
     newLeafId: str | None
-    """The leaf afterwards; null: before the first entry."""
+    """The leaf after; null at the empty position."""
     durability: Durability
-    """What the write was given."""
+    """How safe the write is at the time of the response."""
 
 
 class Usage(TypedDict, total=False):
-    """What a model used, in tokens and money."""
+    """The tokens that a model used, and their cost."""
 
     input: float | None
     """Tokens sent, without those from the cache."""
@@ -2856,53 +2856,53 @@ class Usage(TypedDict, total=False):
     cacheWrite: float | None
     """Tokens written to the cache."""
     totalTokens: float | None
-    """All tokens."""
+    """The number of all tokens."""
     cost: Cost | None
-    """The price, in dollars."""
+    """The cost in dollars."""
 
 
 class _UsageEntry(TypedDict):
     type: Literal["usage"]
-    """Tells what this is."""
+    """The type."""
     id: str
-    """Unique in the session."""
+    """The id of the entry, unique in the session."""
     parentId: str | None
-    """The entry before it; null at a root."""
+    """The id of the parent; null at a root."""
     timestamp: str
-    """ISO 8601 with milliseconds, UTC."""
+    """When the entry was written, in ISO 8601 with milliseconds, UTC."""
     kind: str
-    """What they were used for."""
+    """The purpose that the tokens were used for."""
     provider: str
-    """Who served the model."""
+    """The provider that served the model."""
     model: str
-    """The provider's name for it."""
+    """The provider's name for the model."""
     usage: Usage
-    """The numbers."""
+    """The tokens and their cost."""
 
 
 class UsageEntry(_UsageEntry, total=False):
-    """Tokens used outside the conversation."""
+    """Tokens that were used outside the conversation."""
 
     note: str
-    """For people."""
+    """A note for people."""
 
 
 class _UserMessage(TypedDict):
     role: Literal["user"]
-    """Tells what this is."""
+    """The role."""
     content: Content
-    """What is said."""
+    """A text, or content blocks."""
 
 
 class UserMessage(_UserMessage, total=False):
-    """What the user says."""
+    """A message of the user."""
 
     timestamp: float | str | None
-    """Unix milliseconds."""
+    """When the message was sent, in Unix milliseconds."""
 
 
 ContentBlock = Union[TextBlock, ThinkingBlock, ImageBlock, ToolCallBlock, OtherBlock]
-"""A piece of content, by its type. Other members are kept."""
+"""A piece of content, by its type. Members that are not listed are kept."""
 
 Content = Union[str, list[ContentBlock]]
 """A text, or content blocks."""
@@ -2924,10 +2924,10 @@ Entry = Union[
 """An entry of the tree, by its type."""
 
 GetTreeResult = Union[FlatTree, NestedTree]
-"""A page of the tree."""
+"""The result of `get_tree`: a page of rows, or the nested tree."""
 
 MergeBranchResult = Navigation
-"""As of `navigate_tree`; the leaf has not left, it stands at what was appended."""
+"""The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended."""
 
 Message = Union[
     UserMessage,
@@ -2940,10 +2940,10 @@ Message = Union[
     SystemMessage,
     OtherMessage,
 ]
-"""A message, by its role. Other members are kept."""
+"""A message, by its role. Members that are not listed are kept."""
 
 NavigateTreeResult = Union[Navigation, DryRun]
-"""The end of a navigation or, for `dryRun`, its preparation."""
+"""The result of `navigate_tree`: the end of the navigation, or its preparation if `dryRun` is true."""
 
 NewEntry = Union[
     NewMessageEntry,
@@ -2959,10 +2959,10 @@ NewEntry = Union[
     NewUsageEntry,
     NewOtherEntry,
 ]
-"""An entry to append, by its type. Other members are kept, bytes and order."""
+"""An entry to append, by its type. Members that are not listed are stored too, with their bytes and order."""
 
 PopResult = NavigateTreeResult
-"""As of `navigate_tree`."""
+"""The result of `pop`, as that of `navigate_tree`."""
 
 TreeNodes = Union[list[TreeNode], list[NestedNode]]
-"""By `format`."""
+"""The rows of the flat form, or the nodes of the nested form."""

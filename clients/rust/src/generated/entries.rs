@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 pub enum EntryBody {
     /// A message of the conversation.
     Message(MessageEntry),
-    /// The thinking level from here on.
+    /// Sets the thinking level for what follows.
     ThinkingLevelChange(ThinkingLevelChangeEntry),
-    /// The model from here on.
+    /// Sets the model for what follows.
     ModelChange(ModelChangeEntry),
-    /// A summary in place of what stands before `firstKeptEntryId` on the path.
+    /// A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
     Compaction(CompactionEntry),
-    /// A summary of a branch that was left.
+    /// A summary of a branch that the leaf has left.
     BranchSummary(BranchSummaryEntry),
     /// Changes what the context shows of an earlier entry.
     ContextEdit(ContextEditEntry),
-    /// State of a plugin; not in the context.
+    /// State of a plugin. It is not part of the context.
     Custom(CustomEntry),
-    /// A message of a plugin, in the context.
+    /// A message of a plugin. It is part of the context.
     CustomMessage(CustomMessageEntry),
-    /// A label for an entry; the latest one counts.
+    /// A label for an entry. The latest label of an entry counts.
     Label(LabelEntry),
-    /// The name of the session; the latest one counts.
+    /// The name of the session. The latest name counts.
     SessionInfo(SessionInfoEntry),
-    /// Tokens used outside the conversation.
+    /// Tokens that were used outside the conversation.
     Usage(UsageEntry),
     /// An entry of a type that this client does not know.
     Other(Json),
@@ -60,104 +60,104 @@ impl EntryBody {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct MessageEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
     /// The message.
     pub message: Message,
 }
 
-/// The thinking level from here on.
+/// Sets the thinking level for what follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingLevelChangeEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
     /// The level, such as `off` or `high`.
     pub thinking_level: String,
 }
 
-/// The model from here on.
+/// Sets the model for what follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChangeEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// Who serves it.
+    /// The provider that serves the model.
     pub provider: String,
-    /// The provider's name for it.
+    /// The provider's name for the model.
     pub model_id: String,
 }
 
-/// A summary in place of what stands before `firstKeptEntryId` on the path.
+/// A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
     /// The text of the summary.
     pub summary: String,
-    /// The first entry that stays in the context; the entry's own id if none does.
+    /// The id of the first entry that stays in the context; the id of this entry if none stays.
     pub first_kept_entry_id: String,
-    /// Tokens of the context before, estimated.
+    /// The estimated number of tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// Of whoever made the summary, such as the files it is about.
+    /// Any JSON from the author of the summary, such as the files that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Tokens the summary took.
+    /// The tokens that the summary cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
-    /// Stands before the summary in the context.
+    /// A system message that precedes the summary in the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_message: Option<Json>,
-    /// The summary came from a client.
+    /// True if a client or a hook wrote the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
 
-/// A summary of a branch that was left.
+/// A summary of a branch that the leaf has left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// The leaf that was left; `root` if there was none.
+    /// The id of the leaf that was left; `root` at the empty position.
     pub from_id: String,
     /// The text of the summary.
     pub summary: String,
-    /// Of whoever made the summary, such as the files it is about.
+    /// Any JSON from the author of the summary, such as the files that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Tokens the summary took.
+    /// The tokens that the summary cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
-    /// The summary came from a client.
+    /// True if a client or a hook wrote the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// Made by `merge_branch`: the branch was not left, but taken in.
+    /// True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<bool>,
 }
@@ -167,121 +167,121 @@ pub struct BranchSummaryEntry {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEditEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// The entry it is about.
+    /// The id of the entry whose content changes.
     pub target_id: String,
-    /// Null leaves the target out of the context.
+    /// The new content; null removes the entry from the context.
     pub replacement: Option<Replacement>,
 }
 
-/// State of a plugin; not in the context.
+/// State of a plugin. It is not part of the context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CustomEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// What it is, in the plugin's own terms.
+    /// The type, in the plugin's own terms.
     pub custom_type: String,
-    /// Anything.
+    /// Any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
 }
 
-/// A message of a plugin, in the context.
+/// A message of a plugin. It is part of the context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessageEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// What it is, in the plugin's own terms.
+    /// The type, in the plugin's own terms.
     pub custom_type: String,
-    /// The text, or content blocks.
+    /// A text, or content blocks.
     pub content: Content,
-    /// Show it to the user.
+    /// Whether to show the message to the user.
     pub display: bool,
-    /// Anything.
+    /// Any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
 }
 
-/// A label for an entry; the latest one counts.
+/// A label for an entry. The latest label of an entry counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct LabelEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// The entry it is for.
+    /// The id of the labelled entry.
     pub target_id: String,
-    /// Left out, null or empty: no label.
+    /// The label. If it is absent, null or empty, the entry has no label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// The name of the session; the latest one counts.
+/// The name of the session. The latest name counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfoEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// Left out, null or empty: no name.
+    /// The name. If it is absent, null or empty, the session has no name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// Tokens used outside the conversation.
+/// Tokens that were used outside the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct UsageEntry {
-    /// Unique in the session.
+    /// The id of the entry, unique in the session.
     pub id: String,
-    /// The entry before it; null at a root.
+    /// The id of the parent; null at a root.
     pub parent_id: Option<String>,
-    /// ISO 8601 with milliseconds, UTC.
+    /// When the entry was written, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// What they were used for.
+    /// The purpose that the tokens were used for.
     pub kind: String,
-    /// Who served the model.
+    /// The provider that served the model.
     pub provider: String,
-    /// The provider's name for it.
+    /// The provider's name for the model.
     pub model: String,
-    /// The numbers.
+    /// The tokens and their cost.
     pub usage: Json,
-    /// For people.
+    /// A note for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What a context_edit shows instead.
+/// The content that a context edit shows instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Replacement {
-    /// In place of the content of the target.
+    /// The content that replaces that of the target.
     pub content: Content,
 }

@@ -5,7 +5,7 @@
 use crate::json::string_enum;
 
 string_enum! {
-    /// An event that clients are asked about.
+    /// An event that asks clients.
     pub enum BeforeEvent {
         SessionBeforeTree = "session_before_tree",
         SessionBeforeFork = "session_before_fork",
@@ -14,7 +14,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What keeps a session busy.
+    /// An operation that keeps a session busy.
     pub enum BusyBy {
         Turn = "turn",
         Compaction = "compaction",
@@ -23,11 +23,11 @@ string_enum! {
 }
 
 string_enum! {
-    /// Why what was asked about did not happen.
+    /// Why an operation did not happen.
     ///
     /// `cancelledByClient`: A client or a hook answered `cancel`.
-    /// `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
-    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
+    /// `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
     pub enum CancelReason {
         CancelledByClient = "cancelledByClient",
         NoAnswer = "noAnswer",
@@ -38,18 +38,18 @@ string_enum! {
 string_enum! {
     /// Why a session is compacted.
     ///
-    /// `manual`: By `compact`.
+    /// `manual`: A client sent `compact`.
     pub enum CompactionReason {
         Manual = "manual",
     }
 }
 
 string_enum! {
-    /// What a context is made of.
+    /// The form of a context.
     ///
-    /// `agent`: Messages as stored, and summaries and custom messages in roles of their own.
-    /// `llm`: Only system, user, assistant and toolResult.
-    /// `entries`: The stored entries that the context is made of, in the order of the context, instead of messages: the latest compaction first, then what it keeps, then what follows. Settings, labels and context edits are among them; the edits are not applied.
+    /// `agent`: Messages as stored; summaries and messages of plugins have roles of their own.
+    /// `llm`: Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
+    /// `entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
     pub enum ContextFormat {
         Agent = "agent",
         Llm = "llm",
@@ -58,17 +58,17 @@ string_enum! {
 }
 
 string_enum! {
-    /// The kind of damage.
+    /// The kind of damage in a session file.
     ///
     /// `tornTail`: The file ends inside a line.
-    /// `notAnObject`: JSON, but no entry.
-    /// `invalidUtf8`: The entry is kept and read with U+FFFD.
-    /// `gluedLines`: Several objects on one line; all are recovered.
-    /// `duplicateId`: Identical bytes are ignored; else the last line's body and the first one's place hold.
-    /// `orphanParent`: The parent is unknown; the entry is a root until it turns up.
-    /// `forwardParent`: The parent stands later in the file.
-    /// `cycle`: The parent link would close a cycle; the entry is a root.
-    /// `durabilityUnknown`: A sync failed after its appends had been answered.
+    /// `notAnObject`: The line is JSON, but not an entry.
+    /// `invalidUtf8`: The line has invalid UTF-8; the entry is kept and read with U+FFFD.
+    /// `gluedLines`: The line has several objects; all of them are recovered.
+    /// `duplicateId`: Several lines have the same id. Equal lines are ignored; otherwise the body of the last line and the place of the first count.
+    /// `orphanParent`: The parent is unknown; the entry is a root until the parent appears.
+    /// `forwardParent`: The parent comes later in the file.
+    /// `cycle`: The link to the parent would close a cycle; the entry is a root.
+    /// `durabilityUnknown`: A sync failed after the response to its appends.
     pub enum DiagnosticKind {
         InvalidJson = "invalidJson",
         NulBytes = "nulBytes",
@@ -89,10 +89,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// What became of a message.
+    /// What happened to a message.
     ///
-    /// `queued`: Until `end_turn`.
-    /// `turnRequested`: Appended, and `turn_requested` was sent.
+    /// `queued`: It waits for `end_turn`.
+    /// `turnRequested`: It was appended, and `turn_requested` was sent.
     pub enum Disposition {
         Appended = "appended",
         Queued = "queued",
@@ -101,12 +101,12 @@ string_enum! {
 }
 
 string_enum! {
-    /// How safe what was written is at the time of the answer.
+    /// How safe a write is at the time of the response.
     ///
-    /// `none`: Nothing was written.
-    /// `os`: Survives the death of the process.
-    /// `interval`: Reaches the disk within 50 ms.
-    /// `always`: Is on the disk.
+    /// `none`: Nothing was written, or the session is ephemeral.
+    /// `os`: The write survives the death of the daemon.
+    /// `interval`: The write also survives the death of the machine, at most 50 ms after the response.
+    /// `always`: The write is on the disk.
     pub enum Durability {
         None = "none",
         Os = "os",
@@ -116,11 +116,11 @@ string_enum! {
 }
 
 string_enum! {
-    /// When what is appended to a session is synced.
+    /// When the appends of a session are synced to the disk.
     ///
-    /// `os`: Left to the system.
-    /// `interval`: At most 50 ms after the answer.
-    /// `always`: Before the answer.
+    /// `os`: When the system decides.
+    /// `interval`: At most 50 ms after the response.
+    /// `always`: Before the response.
     pub enum DurabilityPolicy {
         Os = "os",
         Interval = "interval",
@@ -213,10 +213,10 @@ string_enum! {
     /// How a question ended.
     ///
     /// `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
-    /// `summary`: A client gave the summary.
-    /// `proceed`: All have answered.
-    /// `timeout`: Not all have answered in time.
-    /// `aborted`: What was asked about ended otherwise.
+    /// `summary`: A client or a hook gave the summary.
+    /// `proceed`: All clients and hooks answered.
+    /// `timeout`: Not all answered in time.
+    /// `aborted`: The operation ended for another reason.
     pub enum EventOutcome {
         Cancelled = "cancelled",
         Summary = "summary",
@@ -227,10 +227,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+    /// When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
     ///
-    /// `now`: Before the answer: the header, and the name if there is one, synced.
-    /// `first-entry`: With the first entry, which the name is if there is one.
+    /// `now`: Before the response: the header, and the name if there is one, synced.
+    /// `first-entry`: With the first entry; a name is the first entry.
     pub enum FirstWrite {
         Now = "now",
         FirstEntry = "first-entry",
@@ -240,7 +240,7 @@ string_enum! {
 string_enum! {
     /// Where a fork ends.
     ///
-    /// `before`: Without the entry, which must be a user message.
+    /// `before`: Before the entry, which must be a user message.
     /// `at`: With the entry.
     pub enum ForkPosition {
         Before = "before",
@@ -249,10 +249,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// What a fork copies.
+    /// The part of a session that a fork copies.
     ///
     /// `branch`: The path to an entry.
-    /// `tree`: All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor `closeToolCalls`.
+    /// `tree`: Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
     pub enum ForkScope {
         Branch = "branch",
         Tree = "tree",
@@ -260,7 +260,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What moved the leaf.
+    /// The operation that moved the leaf.
     pub enum MoveCause {
         SetLeaf = "set_leaf",
         Branch = "branch",
@@ -271,13 +271,13 @@ string_enum! {
 }
 
 string_enum! {
-    /// Why a navigation changed nothing, or made no summary.
+    /// Why a navigation changed nothing, or wrote no summary.
     ///
-    /// `alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
-    /// `cancelledByClient`: A client answered `cancel`.
-    /// `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
-    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
-    /// `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
+    /// `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
+    /// `cancelledByClient`: A client or a hook answered `cancel`.
+    /// `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+    /// `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
     /// `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
     pub enum NavigationReason {
         AlreadyThere = "alreadyThere",
@@ -290,7 +290,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What it means that nobody answered in time.
+    /// What happens if a client does not answer in time.
     pub enum OnNoAnswer {
         Proceed = "proceed",
         Cancel = "cancel",
@@ -298,7 +298,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What an opened session is for.
+    /// Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file.
     pub enum OpenMode {
         Write = "write",
         Read = "read",
@@ -306,7 +306,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Who appended.
+    /// Who appended entries.
     ///
     /// `self`: This daemon.
     /// `other`: Another process.
@@ -317,11 +317,11 @@ string_enum! {
 }
 
 string_enum! {
-    /// How a query is understood.
+    /// How to understand a query.
     ///
-    /// `words`: All words must occur in the entry, whatever their case; `"…"` is one word.
-    /// `literal`: The text must occur in one field of the entry as it stands.
-    /// `regex`: A regular expression must match in one field; `^` and `$` match at lines.
+    /// `words`: All words occur in the entry, whatever their case; `"…"` is one word.
+    /// `literal`: The text occurs in one field of the entry exactly.
+    /// `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
     pub enum SearchMode {
         Words = "words",
         Literal = "literal",
@@ -330,12 +330,12 @@ string_enum! {
 }
 
 string_enum! {
-    /// The order of a session list.
+    /// The order of a list of sessions.
     ///
-    /// `recent`: Last activity first.
-    /// `created`: Newest first.
-    /// `name`: By name, unnamed ones last.
-    /// `threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
+    /// `recent`: By the last activity, newest first.
+    /// `created`: By creation, newest first.
+    /// `name`: By name; unnamed sessions come last.
+    /// `threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
     pub enum SessionSort {
         Recent = "recent",
         Created = "created",
@@ -345,11 +345,11 @@ string_enum! {
 }
 
 string_enum! {
-    /// Which entries are shown.
+    /// Which entries to show.
     ///
-    /// `default`: The conversation: no labels, settings or other bookkeeping.
-    /// `no-tools`: `default` without tool results.
-    /// `user-only`: User messages and displayed custom_messages.
+    /// `default`: The conversation, without labels, settings and other bookkeeping.
+    /// `no-tools`: As `default`, without tool results.
+    /// `user-only`: User messages, and messages of plugins that are shown to the user.
     /// `labeled-only`: Entries with a label.
     /// `all`: Every entry.
     pub enum TreeFilter {
@@ -362,10 +362,10 @@ string_enum! {
 }
 
 string_enum! {
-    /// The shape of `nodes`.
+    /// The form of `nodes`.
     ///
     /// `flat`: Rows in depth-first pre-order.
-    /// `nested`: Objects in objects; for shallow trees.
+    /// `nested`: Objects inside objects, for trees that are not deep.
     pub enum TreeFormat {
         Flat = "flat",
         Nested = "nested",
@@ -375,8 +375,8 @@ string_enum! {
 string_enum! {
     /// The order of siblings.
     ///
-    /// `time`: Oldest first.
-    /// `active-first`: The active path first, then oldest first.
+    /// `time`: The oldest first.
+    /// `active-first`: The active path first, then the oldest.
     pub enum TreeOrder {
         Time = "time",
         ActiveFirst = "active-first",
@@ -384,7 +384,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// The characters a `prefix` is drawn with.
+    /// The characters of a `prefix`.
     pub enum TreeRender {
         Unicode = "unicode",
         Ascii = "ascii",

@@ -10,11 +10,10 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6";
+    "sha256:ab13253cfd3e02e928fb9f01dcd5c2aec6214f221ba0dcae53343d492eabc4ec";
 
 impl Client {
-    /// Returns the OpenRPC document of this daemon. Asks for the OpenRPC document of exactly this
-    /// daemon. `rpc.discover`
+    /// Returns the OpenRPC document of this daemon. `rpc.discover`
     ///
     /// Errors: `invalidParams`.
     pub fn discover(&self) -> Call<DiscoverParams, DiscoverResult> {
@@ -22,8 +21,7 @@ impl Client {
         self.call("rpc.discover", params)
     }
 
-    /// Ends the daemon after it has answered every request that it has read. Ends the daemon as the
-    /// end of its input does. `shutdown`
+    /// Ends the daemon after it has answered every request that it has read. `shutdown`
     ///
     /// Errors: `invalidParams`.
     pub fn shutdown(&self) -> Call<ShutdownParams, ShutdownResult> {
@@ -31,7 +29,7 @@ impl Client {
         self.call("shutdown", params)
     }
 
-    /// Creates a session and opens it. Makes a new session and opens it. `create_session`
+    /// Creates a session and opens it. `create_session`
     ///
     /// Errors: `invalidParams`, `sessionLocked`, `sessionExists`, `storageFull`, `storageIo`,
     /// `pathDenied`, `durabilityUnknown`.
@@ -48,7 +46,8 @@ impl Client {
         self.call("create_session", params)
     }
 
-    /// Opens a session by its id or by the path of its file: one of the two. `open_session`
+    /// Opens a session by its id or by the path of its file. Exactly one of `sessionId` and `path`
+    /// is given. A session that is open already is returned as it is. `open_session`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionExists`, `storageIo`,
     /// `pathDenied`, `cancelled`.
@@ -62,8 +61,7 @@ impl Client {
         self.call("open_session", params)
     }
 
-    /// Closes a session; its file stays. Closes a session; a waiting navigation is aborted.
-    /// `close_session`
+    /// Closes a session; its file stays. A navigation that waits is aborted. `close_session`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
     pub fn close_session(&self) -> Call<CloseSessionParams, CloseSessionResult> {
@@ -73,8 +71,7 @@ impl Client {
         self.call("close_session", params)
     }
 
-    /// Lists the sessions of the session directory, page by page. Lists the sessions of the session
-    /// directory. `list_sessions`
+    /// Lists the sessions of the session directory, page by page. `list_sessions`
     ///
     /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn list_sessions(&self) -> Call<ListSessionsParams, ListSessionsResult> {
@@ -89,11 +86,11 @@ impl Client {
         self.call("list_sessions", params)
     }
 
-    /// Moves the file of a session to the trash folder of the session directory, with the originals
-    /// that migrations have kept and the quarantine of repairs. If that fails an open session stays
-    /// open. `delete_session`
+    /// Moves the file of a session to the trash folder of the session directory. The originals that
+    /// migrations have kept and the quarantine of repairs move too. If the move fails, an open
+    /// session stays open. `delete_session`
     ///
-    /// - `session_id`: The session, open or not. Always to be named.
+    /// - `session_id`: The id of the session, open or not. It is always required.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `storageFull`, `storageIo`, `pathDenied`,
@@ -108,7 +105,7 @@ impl Client {
         self.call("delete_session", params)
     }
 
-    /// Lists the sessions in the trash folder. Lists the deleted sessions, the last one first.
+    /// Lists the sessions in the trash folder. The session that was deleted last comes first.
     /// `list_trash`
     ///
     /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
@@ -121,10 +118,10 @@ impl Client {
         self.call("list_trash", params)
     }
 
-    /// Moves a deleted session from the trash folder back to the session directory. Moves a deleted
-    /// session back to the session directory. It is not opened. `restore_session`
+    /// Moves a deleted session from the trash folder back to the session directory. The session is
+    /// not opened. `restore_session`
     ///
-    /// - `session_id`: A session in the trash.
+    /// - `session_id`: The id of a session in the trash.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `sessionExists`, `storageFull`,
     /// `storageIo`, `pathDenied`, `cancelled`.
@@ -139,10 +136,10 @@ impl Client {
         self.call("restore_session", params)
     }
 
-    /// Gives a session a name, or clears its name. Names a session by appending a session_info
-    /// entry. `set_session_name`
+    /// Gives a session a name, or clears its name. The name is a new session_info entry at the
+    /// leaf. `set_session_name`
     ///
-    /// - `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+    /// - `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
@@ -159,12 +156,12 @@ impl Client {
         self.call("set_session_name", params)
     }
 
-    /// Copies the path to an entry into a new session and opens that session. Copies the path to an
-    /// entry, or the whole tree, into a new session and opens that. `fork_session`
+    /// Copies the path to an entry into a new session and opens that session. The source stays as
+    /// it is. Ids of entries are kept in the copy. `fork_session`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`,
-    /// `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionDeleted`,
+    /// `sessionReplaced`, `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`,
+    /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
         let params = ForkSessionParams {
             session_id: self.session_id(),
@@ -177,8 +174,8 @@ impl Client {
         self.call("fork_session", params)
     }
 
-    /// Lists the user messages of all branches, from which a client can offer forks. The user
-    /// messages of all branches, for choosing where to fork. `get_fork_messages`
+    /// Lists the user messages of all branches, from which a client can offer forks.
+    /// `get_fork_messages`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `storageIo`, `pathDenied`, `cancelled`.
@@ -189,10 +186,11 @@ impl Client {
         self.call("get_fork_messages", params)
     }
 
-    /// Appends one message at the leaf or below another entry. Appends one message at the leaf, or
-    /// elsewhere. `append_message`
+    /// Appends one message at the leaf or below another entry. After the append the leaf is the new
+    /// entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
+    /// `append_message`
     ///
-    /// - `message`: Stored byte for byte.
+    /// - `message`: The message, with a `role`. Its bytes are stored unchanged.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
@@ -212,10 +210,10 @@ impl Client {
         self.call("append_message", params)
     }
 
-    /// Appends several entries in one write: all of them or none. Appends several entries, all or
-    /// none. `append_entries`
+    /// Appends several entries in one write: all of them or none. Either all entries are appended,
+    /// in one write, or none. `append_entries`
     ///
-    /// - `entries`: In order; each stored with its members byte for byte.
+    /// - `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
@@ -233,10 +231,10 @@ impl Client {
         self.call("append_entries", params)
     }
 
-    /// Labels an entry, or clears its label. Labels an entry by appending a label entry.
-    /// `append_label`
+    /// Labels an entry, or clears its label. The label is a new entry at the leaf; it names the
+    /// entry that it labels. `append_label`
     ///
-    /// - `target_id`: The entry to label.
+    /// - `target_id`: The id of the entry to label.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
@@ -256,10 +254,11 @@ impl Client {
         self.call("append_label", params)
     }
 
-    /// Appends copies of messages from other branches at the leaf. Appends copies of messages of
-    /// other branches at the leaf, tool calls only with their results. `cherry_pick`
+    /// Appends copies of messages from other branches at the leaf. The copies are appended at the
+    /// leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together
+    /// with all of their results. `cherry_pick`
     ///
-    /// - `entry_ids`: What to copy, in this order.
+    /// - `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `entryNotFound`,
@@ -277,9 +276,10 @@ impl Client {
         self.call("cherry_pick", params)
     }
 
-    /// Appends a summary of another branch at the leaf. `merge_branch`
+    /// Appends a summary of another branch at the leaf. The summary covers the entries of the other
+    /// branch after the common ancestor. `merge_branch`
     ///
-    /// - `tip_id`: The last entry of the other branch.
+    /// - `tip_id`: The id of the last entry of the other branch.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -299,11 +299,11 @@ impl Client {
     }
 
     /// Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
-    /// Appends a custom_message, during a turn when it ends. `send_message`
+    /// It appends a custom_message entry. `send_message`
     ///
-    /// - `custom_type`: Who the message is from or what it is, in the sender's own terms.
-    /// - `content`: A text or content blocks; stored byte for byte.
-    /// - `display`: Show it to the user.
+    /// - `custom_type`: The type of the message, in the plugin's own terms.
+    /// - `content`: A text, or content blocks. Its bytes are stored unchanged.
+    /// - `display`: Whether to show the message to the user.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
@@ -328,10 +328,10 @@ impl Client {
         self.call("send_message", params)
     }
 
-    /// Moves the leaf to an entry or to the empty position, without asking any client. Moves the
-    /// leaf, without asking anybody. `set_leaf`
+    /// Moves the leaf to an entry or to the empty position, without asking any client. If the leaf
+    /// is there already, nothing is written and nothing is announced. `set_leaf`
     ///
-    /// - `leaf_id`: Null: before the first entry.
+    /// - `leaf_id`: The id of the new leaf; null moves to the empty position.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -347,10 +347,9 @@ impl Client {
     }
 
     /// Moves the leaf to an entry, and records a summary of the branch left behind if the client
-    /// gives one. Moves the leaf to an entry, optionally leaving a summary of what is left behind.
-    /// `branch`
+    /// gives one. No client is asked. `branch`
     ///
-    /// - `entry_id`: The new leaf; null, before the first entry, only with a summary.
+    /// - `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -367,10 +366,11 @@ impl Client {
     }
 
     /// Moves the leaf to another place of the tree, asks clients first, and summarizes the branch
-    /// left behind if wanted. Goes to another place of the tree: asks the clients, summarizes what
-    /// is left behind, moves. `navigate_tree`
+    /// left behind if wanted. The daemon asks with `session_before_tree`, has a summary written if
+    /// one is wanted, then moves the leaf in one write. Later requests run while it waits; if they
+    /// move the leaf, it fails with `leafMoved`. `navigate_tree`
     ///
-    /// - `target_id`: Where to go. A user message goes to its parent and comes back for editing.
+    /// - `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -397,8 +397,8 @@ impl Client {
         self.call("navigate_tree", params)
     }
 
-    /// Aborts a running navigation or compaction. Ends a running navigation; leaf and file stay as
-    /// they were. `abort_navigation`
+    /// Aborts a running navigation or compaction. Leaf and file stay as they were before the
+    /// navigation. `abort_navigation`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`.
     pub fn abort_navigation(&self) -> Call<AbortNavigationParams, AbortNavigationResult> {
@@ -409,8 +409,7 @@ impl Client {
         self.call("abort_navigation", params)
     }
 
-    /// Moves the leaf back to where it was before the last move. Moves the leaf back to where the
-    /// last move came from. `undo_navigation`
+    /// Moves the leaf back to where it was before the last move. `undo_navigation`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -424,7 +423,7 @@ impl Client {
         self.call("undo_navigation", params)
     }
 
-    /// Reverses the last undo. Takes the last undo back. `redo_navigation`
+    /// Reverses the last undo. `redo_navigation`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -438,8 +437,7 @@ impl Client {
         self.call("redo_navigation", params)
     }
 
-    /// Lists the moves of the leaf, newest first. The moves of the leaf, newest first.
-    /// `get_navigation_log`
+    /// Lists the moves of the leaf, newest first. `get_navigation_log`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`.
     pub fn get_navigation_log(&self) -> Call<GetNavigationLogParams, GetNavigationLogResult> {
@@ -451,8 +449,7 @@ impl Client {
     }
 
     /// Moves the leaf back to before a user message, by default the last one, and summarizes what
-    /// follows it. Goes back to an entry as `navigate_tree` does, with a summary unless told
-    /// otherwise. `pop`
+    /// follows it. It works as `navigate_tree` with `rewind`. `pop`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -476,7 +473,7 @@ impl Client {
         self.call("pop", params)
     }
 
-    /// Returns the leaf and its entry. Where the session stands. `get_leaf`
+    /// Returns the leaf and its entry. `get_leaf`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `storageIo`, `pathDenied`, `cancelled`.
@@ -487,8 +484,7 @@ impl Client {
         self.call("get_leaf", params)
     }
 
-    /// Returns the tree as rows for a list, or nested, filtered and page by page. The tree,
-    /// filtered, in depth-first order, page by page. `get_tree`
+    /// Returns the tree as rows for a list, or nested, filtered and page by page. `get_tree`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `treeChanged`, `nestingTooDeep`, `storageIo`, `pathDenied`, `cancelled`.
@@ -513,8 +509,7 @@ impl Client {
         self.call("get_tree", params)
     }
 
-    /// Lists the branches of the tree, one row for each tip. One row for each tip of the tree.
-    /// `list_branches`
+    /// Lists the branches of the tree, one row for each tip. `list_branches`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `storageIo`, `pathDenied`, `cancelled`.
@@ -525,8 +520,7 @@ impl Client {
         self.call("list_branches", params)
     }
 
-    /// Returns the entries of all branches in file order, page by page. All entries in file order,
-    /// page by page. `get_entries`
+    /// Returns the entries of all branches in file order, page by page. `get_entries`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
@@ -540,9 +534,9 @@ impl Client {
         self.call("get_entries", params)
     }
 
-    /// Returns one entry. One entry. `get_entry`
+    /// Returns one entry. `get_entry`
     ///
-    /// - `entry_id`: The entry.
+    /// - `entry_id`: The id of the entry.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
@@ -554,10 +548,9 @@ impl Client {
         self.call("get_entry", params)
     }
 
-    /// Returns the children of an entry, or the roots. The children of an entry, in file order.
-    /// `get_children`
+    /// Returns the children of an entry, or the roots. `get_children`
     ///
-    /// - `entry_id`: Null: the roots.
+    /// - `entry_id`: The id of the parent; null means the roots.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
@@ -572,8 +565,7 @@ impl Client {
         self.call("get_children", params)
     }
 
-    /// Returns the entries from the root to an entry. The entries from the root to an entry.
-    /// `get_path`
+    /// Returns the entries from the root to an entry. `get_path`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
@@ -585,9 +577,9 @@ impl Client {
         self.call("get_path", params)
     }
 
-    /// Returns the label of an entry. The label of an entry. `get_label`
+    /// Returns the label of an entry. `get_label`
     ///
-    /// - `entry_id`: The entry.
+    /// - `entry_id`: The id of the entry.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `entryNotFound`.
     pub fn get_label(&self, entry_id: impl Into<String>) -> Call<GetLabelParams, GetLabelResult> {
@@ -598,8 +590,7 @@ impl Client {
         self.call("get_label", params)
     }
 
-    /// Returns the messages that a model sees at the leaf or at another position. What a model sees
-    /// at a position. `get_context`
+    /// Returns the messages that a model sees at the leaf or at another position. `get_context`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
@@ -612,8 +603,7 @@ impl Client {
         self.call("get_context", params)
     }
 
-    /// Returns counts, tokens and cost of the whole session. Numbers about the whole session.
-    /// `get_stats`
+    /// Returns counts, tokens and cost of the whole session. `get_stats`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `storageIo`, `pathDenied`, `cancelled`.
@@ -624,8 +614,8 @@ impl Client {
         self.call("get_stats", params)
     }
 
-    /// Returns what a compaction would summarize and keep, and changes nothing. What a compaction
-    /// would summarize and keep. `prepare_compaction`
+    /// Returns what a compaction would summarize and keep, and changes nothing. The method changes
+    /// nothing and asks no client. `prepare_compaction`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
     /// `nothingToCompact`, `storageIo`, `pathDenied`, `cancelled`.
@@ -638,8 +628,9 @@ impl Client {
         self.call("prepare_compaction", params)
     }
 
-    /// Replaces the older part of the context by a summary, by appending a compaction entry.
-    /// `compact`
+    /// Replaces the older part of the context by a summary. The daemon asks with
+    /// `session_before_compact`, has the summary written, and appends a compaction entry. Later
+    /// requests run while it waits; if they move the leaf, it fails with `leafMoved`. `compact`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
@@ -660,8 +651,8 @@ impl Client {
     }
 
     /// Declares that the client's agent starts a turn; until it ends, the leaf moves only by
-    /// appending. The client's agent begins to run: the leaf only moves by appending until
-    /// `end_turn`. `begin_turn`
+    /// appending. Until `end_turn`, operations that move the leaf without appending fail with
+    /// `sessionBusy`. `begin_turn`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
     pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {
@@ -672,7 +663,7 @@ impl Client {
     }
 
     /// Declares that the client's agent has ended its turn, and appends the messages queued
-    /// meanwhile. The client's agent has stopped: queued messages are appended. `end_turn`
+    /// meanwhile. Messages that were queued during the turn are appended. `end_turn`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
     /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
@@ -684,10 +675,10 @@ impl Client {
         self.call("end_turn", params)
     }
 
-    /// Answers a question of the daemon, or asks for more time to answer it. Answers a *before*
-    /// event, or asks for more time: `result` or `extendMs`. `answer_event`
+    /// Answers a question of the daemon, or asks for more time to answer it. Exactly one of
+    /// `result` and `extendMs` is given. `answer_event`
     ///
-    /// - `event_id`: As in the event.
+    /// - `event_id`: The id of the question, from the event.
     ///
     /// Errors: `invalidParams`, `entryInvalid`, `eventNotPending`.
     pub fn answer_event(

@@ -6,672 +6,672 @@ use super::{enums::*, types::*};
 use crate::{Content, Json, Message};
 use serde::Serialize;
 
-/// Ends a running navigation; leaf and file stay as they were.
+/// The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbortNavigationParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Only this one; whichever runs if left out.
+    /// The id of the navigation to abort. Default: whichever runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
 }
 
-/// Answers a *before* event, or asks for more time: `result` or `extendMs`.
+/// The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerEventParams {
-    /// As in the event.
+    /// The id of the question, from the event.
     pub event_id: String,
-    /// The answer; an empty one is no opinion.
+    /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<EventAnswer>,
-    /// Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+    /// Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extend_ms: Option<u64>,
 }
 
-/// Appends several entries, all or none.
+/// The params of `append_entries`. Either all entries are appended, in one write, or none.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendEntriesParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// In order; each stored with its members byte for byte.
+    /// The entries, in order. The bytes of their members are stored unchanged. At least one.
     pub entries: Vec<Json>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Labels an entry by appending a label entry.
+/// The params of `append_label`. The label is a new entry at the leaf; it names the entry that it labels.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendLabelParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The entry to label.
+    /// The id of the entry to label.
     pub target_id: String,
-    /// Stored trimmed and on one line. Left out, null or blank clears the label.
+    /// The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<Option<String>>,
-    /// The id of the new entry; makes retries safe.
+    /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Appends one message at the leaf, or elsewhere.
+/// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendMessageParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Stored byte for byte.
+    /// The message, with a `role`. Its bytes are stored unchanged.
     pub message: Message,
-    /// The id of the new entry; makes retries safe.
+    /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// Appends there instead of at the leaf; null appends a root.
+    /// The parent of the new entry; null makes the entry a root. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<Option<String>>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
+/// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeginTurnParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Moves the leaf to an entry, optionally leaving a summary of what is left behind.
+/// The params of `branch`. No client is asked.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The new leaf; null, before the first entry, only with a summary.
+    /// The id of the new leaf; null, the empty position, is allowed only with a `summary`.
     pub entry_id: Option<String>,
-    /// Appended there as a branch_summary, as given.
+    /// A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Appends copies of messages of other branches at the leaf, tool calls only with their results.
+/// The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CherryPickParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What to copy, in this order.
+    /// The ids of the messages to copy, in the order of the copies. At least one.
     pub entry_ids: Vec<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Closes a session; a waiting navigation is aborted.
+/// The params of `close_session`. A navigation that waits is aborted.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CloseSessionParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Replaces the older part of the context by a summary, by appending a compaction entry.
+/// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Tokens to keep, estimated; 20000 if left out.
+    /// The estimated number of tokens that stay in the context. Default: 20000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_recent_tokens: Option<u64>,
-    /// Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+    /// How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_timeout_ms: Option<u64>,
-    /// What silence means; `proceed` if left out.
+    /// What happens if a client does not answer in time. Default: `proceed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Makes a new session and opens it.
+/// The params of `create_session`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSessionParams {
-    /// The working directory the session belongs to; the daemon's own if left out.
+    /// The working directory of the session. Default: that of the daemon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The id of the new session; made by the daemon if left out.
+    /// The id of the new session. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Its name, written at once as the first entry; blank is none.
+    /// The name of the session, appended at once as the first entry; a blank one is none. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The session it comes from, as its header shall say. Never opened.
+    /// The session that this one comes from, for the header. The daemon does not open it. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// Never written to disk; nor are its forks.
+    /// Whether to keep the session and its forks in memory only. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ephemeral: Option<bool>,
-    /// When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    /// When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<FirstWrite>,
-    /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+    /// When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
+/// The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteSessionParams {
-    /// The session, open or not. Always to be named.
+    /// The id of the session, open or not. It is always required.
     pub session_id: String,
 }
 
-/// Asks for the OpenRPC document of exactly this daemon.
+/// The params of `rpc.discover`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoverParams {}
 
-/// The client's agent has stopped: queued messages are appended.
+/// The params of `end_turn`. Messages that were queued during the turn are appended.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndTurnParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Copies the path to an entry, or the whole tree, into a new session and opens that.
+/// The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkSessionParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// `branch` if left out.
+    /// Which part of the session to copy. Default: `branch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ForkScope>,
-    /// The working directory of the new session; the source's if left out.
+    /// The working directory of the new session. Default: that of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Where to fork; the leaf if left out.
+    /// The id of the entry at which to fork. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// `before` for a user message, `at` for anything else if left out.
+    /// Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<ForkPosition>,
-    /// Close unanswered tool calls with aborted results; else they are refused.
+    /// Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_tool_calls: Option<bool>,
 }
 
-/// The children of an entry, in file order.
+/// The params of `get_children`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetChildrenParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Null: the roots.
+    /// The id of the parent; null means the roots.
     pub entry_id: Option<String>,
 }
 
-/// What a model sees at a position.
+/// The params of `get_context`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetContextParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The position; the leaf if left out, null: before the first entry.
+    /// The id of the position; null means the empty position. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf_id: Option<Option<String>>,
-    /// `agent` if left out.
+    /// The form of the context. Default: `agent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<ContextFormat>,
 }
 
-/// All entries in file order, page by page.
+/// The params of `get_entries`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetEntriesParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Only entries after this one.
+    /// The id of an entry; the page begins after it. Default: the first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Most entries of a page.
+    /// The most entries of the page. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Most bytes of a page; one entry is always delivered.
+    /// The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
 
-/// One entry.
+/// The params of `get_entry`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetEntryParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The entry.
+    /// The id of the entry.
     pub entry_id: String,
 }
 
-/// The user messages of all branches, for choosing where to fork.
+/// The params of `get_fork_messages`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetForkMessagesParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// The label of an entry.
+/// The params of `get_label`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetLabelParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The entry.
+    /// The id of the entry.
     pub entry_id: String,
 }
 
-/// Where the session stands.
+/// The params of `get_leaf`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetLeafParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// The moves of the leaf, newest first.
+/// The params of `get_navigation_log`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetNavigationLogParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Most moves.
+    /// The most moves to return. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// The entries from the root to an entry.
+/// The params of `get_path`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPathParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The last entry of the path; the leaf if left out.
+    /// The id of the last entry of the path. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
 }
 
-/// Numbers about the whole session.
+/// The params of `get_stats`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetStatsParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// The tree, filtered, in depth-first order, page by page.
+/// The params of `get_tree`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTreeParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// `flat` if left out.
+    /// The form of `nodes`. Default: `flat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<TreeFormat>,
-    /// Only this entry and what is below it.
+    /// The id of an entry: only it and its descendants are shown. Default: the whole tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root_id: Option<String>,
-    /// Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+    /// The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u64>,
-    /// `default` if left out.
+    /// Which entries to show. Default: `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<TreeFilter>,
-    /// Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+    /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// How `query` is understood; `words` if left out.
+    /// How to understand `query`. Default: `words`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<SearchMode>,
-    /// `time` if left out.
+    /// The order of siblings. Default: `time`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<TreeOrder>,
-    /// Entries whose descendants are left out.
+    /// The ids of entries whose descendants are not shown. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fold: Option<Vec<String>>,
-    /// Draw a `prefix` for each row.
+    /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub render: Option<TreeRender>,
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Most bytes of a page; one row is always delivered.
+    /// The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+    /// The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Rows to pass over.
+    /// The number of rows to skip. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// The page shall contain this entry.
+    /// The id of an entry that the page shall contain. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<String>,
 }
 
-/// One row for each tip of the tree.
+/// The params of `list_branches`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListBranchesParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Lists the sessions of the session directory.
+/// The params of `list_sessions`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListSessionsParams {
-    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+    /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// True: only sessions with a name; false: only those without.
+    /// True: only sessions with a name; false: only those without. Default: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named: Option<bool>,
-    /// All of these words occur in name, first message, working directory or id.
+    /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// `recent` if left out.
+    /// The order of the rows. Default: `recent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sort: Option<SessionSort>,
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// Lists the deleted sessions, the last one first.
+/// The params of `list_trash`. The session that was deleted last comes first.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTrashParams {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// Appends a summary of another branch at the leaf.
+/// The params of `merge_branch`. The summary covers the entries of the other branch after the common ancestor.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeBranchParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The last entry of the other branch.
+    /// The id of the last entry of the other branch.
     pub tip_id: String,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+/// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NavigateTreeParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Where to go. A user message goes to its parent and comes back for editing.
+    /// The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
     pub target_id: String,
-    /// Leave a summary of the branch that is left; false if left out.
+    /// Whether to summarize the branch that the leaf leaves. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarize: Option<bool>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    /// A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    /// The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
-    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_timeout_ms: Option<u64>,
-    /// What silence means; `proceed` if left out.
+    /// What happens if a client does not answer in time. Default: `proceed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
-    /// Go back before a user message or custom_message even if it is the leaf.
+    /// Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewind: Option<bool>,
-    /// Only tell what would be summarized.
+    /// Whether to only return the preparation. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Opens a session by its id or by the path of its file: one of the two.
+/// The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenSessionParams {
-    /// A session of the session directory.
+    /// The id of a session in the session directory. Default: none, with `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// A session file, wherever it is.
+    /// The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+    /// Whether the session may be changed. Default: `write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<OpenMode>,
-    /// What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+    /// When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityPolicy>,
 }
 
-/// Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
+/// The params of `pop`. It works as `navigate_tree` with `rewind`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PopParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
+    /// The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// Leave a summary of what is left; true if left out.
+    /// Whether to summarize the branch that the leaf leaves. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarize: Option<bool>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    /// A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    /// The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
-    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_timeout_ms: Option<u64>,
-    /// What silence means; `proceed` if left out.
+    /// What happens if a client does not answer in time. Default: `proceed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
-    /// Only tell what would be summarized.
+    /// Whether to only return the preparation. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// What a compaction would summarize and keep.
+/// The params of `prepare_compaction`. The method changes nothing and asks no client.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrepareCompactionParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// Tokens to keep, estimated; 20000 if left out.
+    /// The estimated number of tokens that stay in the context. Default: 20000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_recent_tokens: Option<u64>,
 }
 
-/// Takes the last undo back.
+/// The params of `redo_navigation`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RedoNavigationParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Moves a deleted session back to the session directory. It is not opened.
+/// The params of `restore_session`. The session is not opened.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreSessionParams {
-    /// A session in the trash.
+    /// The id of a session in the trash.
     pub session_id: String,
-    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trashed_path: Option<String>,
 }
 
-/// Appends a custom_message, during a turn when it ends.
+/// The params of `send_message`. It appends a custom_message entry.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Who the message is from or what it is, in the sender's own terms.
+    /// The type of the message, in the plugin's own terms.
     pub custom_type: String,
-    /// A text or content blocks; stored byte for byte.
+    /// A text, or content blocks. Its bytes are stored unchanged.
     pub content: Content,
-    /// Show it to the user.
+    /// Whether to show the message to the user.
     pub display: bool,
-    /// Anything; stored byte for byte.
+    /// Any JSON; its bytes are stored unchanged. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
+    /// Whether to ask for a turn if none is running. A queued message never does. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_turn: Option<bool>,
-    /// The id of the new entry; makes retries safe.
+    /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Moves the leaf, without asking anybody.
+/// The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetLeafParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Null: before the first entry.
+    /// The id of the new leaf; null moves to the empty position.
     pub leaf_id: Option<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Names a session by appending a session_info entry.
+/// The params of `set_session_name`. The name is a new session_info entry at the leaf.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetSessionNameParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+    /// The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
     pub name: String,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// Ends the daemon as the end of its input does.
+/// The params of `shutdown`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShutdownParams {}
 
-/// Moves the leaf back to where the last move came from.
+/// The params of `undo_navigation`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoNavigationParams {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct AbortNavigationResult {
-    /// False if none was running, or it is already committed.
+    /// False if no such navigation was running, or if it is already committed.
     pub aborted: bool,
 }
 
@@ -21,9 +21,9 @@ pub struct AbortNavigationResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerEventResult {
-    /// It came in time.
+    /// True: the answer came in time.
     pub accepted: bool,
-    /// Milliseconds left, after `extendMs`.
+    /// How many milliseconds are left. Present after `extendMs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
@@ -33,11 +33,11 @@ pub struct AnswerEventResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct AppendEntriesResult {
-    /// In the order of `entries`.
+    /// The ids of the new entries, in the order of `entries`.
     pub entry_ids: Vec<String>,
-    /// The leaf afterwards: the last entry.
+    /// The leaf after the append: the last of the new entries.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -46,11 +46,11 @@ pub struct AppendEntriesResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct AppendLabelResult {
-    /// The label entry.
+    /// The id of the label entry.
     pub entry_id: String,
-    /// The leaf afterwards: the label entry.
+    /// The leaf after the append: the label entry.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -59,11 +59,11 @@ pub struct AppendLabelResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct AppendMessageResult {
-    /// The new entry.
+    /// The id of the new entry.
     pub entry_id: String,
-    /// The leaf afterwards: the entry.
+    /// The leaf after the append: the new entry.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -78,21 +78,21 @@ pub struct BeginTurnResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct BranchResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// The branch_summary, if `summary` was given.
+    /// The branch_summary entry. Present if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,
-    /// True, there if `summary` was given.
+    /// True. Present if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// `none` if the leaf stood there already.
+    /// How safe the write is at the time of the response; `none` if the leaf was there already.
     pub durability: Durability,
 }
 
-/// The result of `$/cancel_request`.
+/// An empty object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
@@ -103,11 +103,11 @@ pub struct CancelRequestResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CherryPickResult {
-    /// The copies.
+    /// The ids of the copies, in order.
     pub entry_ids: Vec<String>,
-    /// The leaf afterwards: the last copy.
+    /// The leaf after the append: the last copy.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -122,18 +122,18 @@ pub struct CloseSessionResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CompactResult {
-    /// Nothing was changed, for the `reason` given.
+    /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
-    /// Why nothing changed.
+    /// Why nothing changed. Present if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<CancelReason>,
-    /// The hook that failed, if that is the reason.
+    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The new entry; left out if cancelled.
+    /// The new entry. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction_entry: Option<Entry>,
-    /// What the write was given; `none` if cancelled.
+    /// How safe the write is at the time of the response; `none` if `cancelled`.
     pub durability: Durability,
 }
 
@@ -142,9 +142,9 @@ pub struct CompactResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSessionResult {
-    /// The new session, open.
+    /// The new session, which is open.
     pub session: Session,
-    /// `none` if nothing was written yet.
+    /// How safe the write is at the time of the response; `none` if nothing is written yet.
     pub durability: Durability,
 }
 
@@ -153,7 +153,7 @@ pub struct CreateSessionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteSessionResult {
-    /// Where the file is now; null if the session had none.
+    /// The path of the file in the trash; null if the session had no file.
     pub trashed_path: Option<String>,
 }
 
@@ -171,24 +171,24 @@ pub struct EndTurnResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ForkSessionResult {
-    /// The new session, open; left out if cancelled.
+    /// The new session, which is open. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
-    /// The text of the user message that was forked before, for the editor.
+    /// The text of the user message before which the fork ends, for an editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
-    /// Its images.
+    /// The images of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_images: Option<Vec<Json>>,
-    /// Nothing was made, for the `reason` given.
+    /// True if no session was created; `reason` says why.
     pub cancelled: bool,
-    /// Why nothing was made.
+    /// Why no session was created. Present if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<CancelReason>,
-    /// The hook that failed, if that is the reason.
+    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// `none` if nothing was written.
+    /// How safe the write is at the time of the response; `none` if nothing was written.
     pub durability: Durability,
 }
 
@@ -197,7 +197,7 @@ pub struct ForkSessionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetChildrenResult {
-    /// In file order.
+    /// The children in file order.
     pub entries: Vec<Entry>,
 }
 
@@ -206,17 +206,17 @@ pub struct GetChildrenResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetContextResult {
-    /// In order; left out with `format:"entries"`.
+    /// The messages in order. Absent with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// In order; only with `format:"entries"`.
+    /// The entries in order. Present with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<Vec<Entry>>,
-    /// `off` if none was ever set.
+    /// The thinking level; `off` if nothing on the path sets one.
     pub thinking_level: String,
-    /// Null if neither a model change nor an assistant message tells.
+    /// The model; null if nothing on the path names one.
     pub model: Option<Model>,
-    /// The entry that each message comes from, or the id of each entry.
+    /// The id of each message's entry, or of each entry, in the same order.
     pub entry_ids: Vec<String>,
 }
 
@@ -225,13 +225,13 @@ pub struct GetContextResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetEntriesResult {
-    /// In file order.
+    /// The entries in file order.
     pub entries: Vec<Entry>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// There are more entries: `since` of the next page.
+    /// The `since` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -243,7 +243,7 @@ pub struct GetEntriesResult {
 pub struct GetEntryResult {
     /// The entry.
     pub entry: Entry,
-    /// What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
+    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
 }
@@ -253,7 +253,7 @@ pub struct GetEntryResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetForkMessagesResult {
-    /// In file order, without empty ones.
+    /// The user messages in file order, without empty ones.
     pub messages: Vec<ForkMessage>,
 }
 
@@ -262,10 +262,10 @@ pub struct GetForkMessagesResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetLabelResult {
-    /// Left out if the entry has none.
+    /// The label. Absent if the entry has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When it was set, ISO 8601.
+    /// When the label was set, in ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_timestamp: Option<String>,
 }
@@ -275,11 +275,11 @@ pub struct GetLabelResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetLeafResult {
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// The leaf, if there is one.
+    /// The entry of the leaf. Absent at the empty position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
 }
@@ -289,7 +289,7 @@ pub struct GetLeafResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetNavigationLogResult {
-    /// Newest first.
+    /// The moves, newest first.
     pub moves: Vec<Move>,
 }
 
@@ -298,7 +298,7 @@ pub struct GetNavigationLogResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetPathResult {
-    /// Root first; empty if the session stands before its first entry.
+    /// The entries of the path, the root first; empty at the empty position.
     pub entries: Vec<Entry>,
 }
 
@@ -307,15 +307,15 @@ pub struct GetPathResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetStatsResult {
-    /// Messages by role.
+    /// The number of messages by role.
     pub messages: BTreeMap<String, u64>,
-    /// Calls in assistant messages.
+    /// The number of tool calls in assistant messages.
     pub tool_calls: u64,
-    /// Tokens used.
+    /// The tokens used.
     pub tokens: Tokens,
-    /// In the currency of the usage records.
+    /// The cost, in the currency of the usage records.
     pub cost: f64,
-    /// Tokens of the context at the leaf, estimated where no usage tells.
+    /// The number of tokens of the context at the leaf, estimated where no usage record has it.
     pub context_tokens: u64,
 }
 
@@ -324,17 +324,17 @@ pub struct GetStatsResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
-    /// The version the daemon speaks.
+    /// The version of the protocol that the daemon speaks.
     pub protocol_version: u64,
-    /// What the daemon is.
+    /// The name and version of the daemon.
     pub server_info: ServerInfo,
-    /// Another for every start of the daemon.
+    /// An id that differs for every start of the daemon.
     pub instance_id: String,
-    /// `sha256:` and the hash of `treelined.v1.json`.
+    /// `sha256:` and the hash of `treelined.v1.json`, in hexadecimal digits.
     pub schema_hash: String,
     /// What the daemon can do.
     pub capabilities: ServerCapabilities,
-    /// What the daemon bears.
+    /// The limits of the daemon.
     pub limits: Limits,
 }
 
@@ -343,7 +343,7 @@ pub struct InitializeResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ListBranchesResult {
-    /// The active one is among them.
+    /// The branches, the active one among them.
     pub branches: Vec<Branch>,
 }
 
@@ -352,9 +352,9 @@ pub struct ListBranchesResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ListSessionsResult {
-    /// The rows of this page.
+    /// The rows of the page.
     pub sessions: Vec<SessionRow>,
-    /// There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`.
+    /// The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -364,14 +364,14 @@ pub struct ListSessionsResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ListTrashResult {
-    /// The rows of this page.
+    /// The rows of the page.
     pub sessions: Vec<TrashedRow>,
-    /// There are more rows: `cursor` of the next page.
+    /// The `cursor` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+/// The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
 pub type MergeBranchResult = Navigation;
 
 /// The result of `open_session`.
@@ -379,9 +379,9 @@ pub type MergeBranchResult = Navigation;
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct OpenSessionResult {
-    /// The session, open.
+    /// The session, which is open.
     pub session: Session,
-    /// What was found wrong in the file.
+    /// The damage that was found in the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -390,7 +390,7 @@ pub struct OpenSessionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct PrepareCompactionResult {
-    /// As `session_before_compact` would carry it.
+    /// The preparation that `session_before_compact` would carry.
     pub preparation: CompactionPreparation,
 }
 
@@ -399,11 +399,11 @@ pub struct PrepareCompactionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct RedoNavigationResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -412,9 +412,9 @@ pub struct RedoNavigationResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreSessionResult {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// Where its file is now.
+    /// The path of its file.
     pub path: String,
 }
 
@@ -423,12 +423,12 @@ pub struct RestoreSessionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageResult {
-    /// What became of it.
+    /// What happened to the message.
     pub disposition: Disposition,
-    /// The entry, as far as it has an id yet.
+    /// The id of the message's entry. Absent for a queued message without a chosen id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// `none` while it is queued.
+    /// How safe the write is at the time of the response; `none` while the message is queued.
     pub durability: Durability,
 }
 
@@ -437,11 +437,11 @@ pub struct SendMessageResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SetLeafResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// `none` if the leaf stood there already.
+    /// How safe the write is at the time of the response; `none` if the leaf was there already.
     pub durability: Durability,
 }
 
@@ -450,11 +450,11 @@ pub struct SetLeafResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SetSessionNameResult {
-    /// The session_info entry.
+    /// The id of the session_info entry.
     pub entry_id: String,
-    /// The leaf afterwards: the entry.
+    /// The leaf after the append: the session_info entry.
     pub leaf_id: String,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
 
@@ -469,10 +469,10 @@ pub struct ShutdownResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct UndoNavigationResult {
-    /// The leaf before; null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The leaf afterwards; null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// What the write was given.
+    /// How safe the write is at the time of the response.
     pub durability: Durability,
 }

@@ -6,43 +6,43 @@ use super::{enums::*, params::*, types::*};
 use crate::{Call, Json};
 
 impl<R> Call<CreateSessionParams, R> {
-    /// The working directory the session belongs to; the daemon's own if left out.
+    /// The working directory of the session. Default: that of the daemon.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
         self
     }
 
-    /// The id of the new session; made by the daemon if left out.
+    /// The id of the new session. Default: the daemon chooses one.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Its name, written at once as the first entry; blank is none.
+    /// The name of the session, appended at once as the first entry; a blank one is none. Default: none.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.params.name = Some(name.into());
         self
     }
 
-    /// The session it comes from, as its header shall say. Never opened.
+    /// The session that this one comes from, for the header. The daemon does not open it. Default: none.
     pub fn parent_session(mut self, parent_session: impl Into<String>) -> Self {
         self.params.parent_session = Some(parent_session.into());
         self
     }
 
-    /// Never written to disk; nor are its forks.
+    /// Whether to keep the session and its forks in memory only. Default: false.
     pub fn ephemeral(mut self, ephemeral: bool) -> Self {
         self.params.ephemeral = Some(ephemeral);
         self
     }
 
-    /// When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+    /// When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
     pub fn write(mut self, write: FirstWrite) -> Self {
         self.params.write = Some(write);
         self
     }
 
-    /// What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+    /// When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
     pub fn durability(mut self, durability: DurabilityPolicy) -> Self {
         self.params.durability = Some(durability);
         self
@@ -50,25 +50,25 @@ impl<R> Call<CreateSessionParams, R> {
 }
 
 impl<R> Call<OpenSessionParams, R> {
-    /// A session of the session directory.
+    /// The id of a session in the session directory. Default: none, with `path`.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// A session file, wherever it is.
+    /// The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.params.path = Some(path.into());
         self
     }
 
-    /// `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+    /// Whether the session may be changed. Default: `write`.
     pub fn mode(mut self, mode: OpenMode) -> Self {
         self.params.mode = Some(mode);
         self
     }
 
-    /// What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+    /// When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
     pub fn durability(mut self, durability: DurabilityPolicy) -> Self {
         self.params.durability = Some(durability);
         self
@@ -76,7 +76,7 @@ impl<R> Call<OpenSessionParams, R> {
 }
 
 impl<R> Call<CloseSessionParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -84,37 +84,37 @@ impl<R> Call<CloseSessionParams, R> {
 }
 
 impl<R> Call<ListSessionsParams, R> {
-    /// Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+    /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
         self
     }
 
-    /// True: only sessions with a name; false: only those without.
+    /// True: only sessions with a name; false: only those without. Default: both.
     pub fn named(mut self, named: bool) -> Self {
         self.params.named = Some(named);
         self
     }
 
-    /// All of these words occur in name, first message, working directory or id.
+    /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
         self
     }
 
-    /// `recent` if left out.
+    /// The order of the rows. Default: `recent`.
     pub fn sort(mut self, sort: SessionSort) -> Self {
         self.params.sort = Some(sort);
         self
     }
 
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
         self
     }
 
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. Default: the first page.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.params.cursor = Some(cursor.into());
         self
@@ -122,19 +122,19 @@ impl<R> Call<ListSessionsParams, R> {
 }
 
 impl<R> Call<ListTrashParams, R> {
-    /// Only sessions of this working directory; all if left out.
+    /// Only sessions of this working directory. Default: all sessions.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
         self
     }
 
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
         self
     }
 
-    /// `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page. Default: the first page.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.params.cursor = Some(cursor.into());
         self
@@ -142,7 +142,7 @@ impl<R> Call<ListTrashParams, R> {
 }
 
 impl<R> Call<RestoreSessionParams, R> {
-    /// Which file, where several in the trash have this id; the last one deleted if left out.
+    /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
     pub fn trashed_path(mut self, trashed_path: impl Into<String>) -> Self {
         self.params.trashed_path = Some(trashed_path.into());
         self
@@ -150,13 +150,13 @@ impl<R> Call<RestoreSessionParams, R> {
 }
 
 impl<R> Call<SetSessionNameParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -164,37 +164,37 @@ impl<R> Call<SetSessionNameParams, R> {
 }
 
 impl<R> Call<ForkSessionParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// `branch` if left out.
+    /// Which part of the session to copy. Default: `branch`.
     pub fn scope(mut self, scope: ForkScope) -> Self {
         self.params.scope = Some(scope);
         self
     }
 
-    /// The working directory of the new session; the source's if left out.
+    /// The working directory of the new session. Default: that of the source.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.params.cwd = Some(cwd.into());
         self
     }
 
-    /// Where to fork; the leaf if left out.
+    /// The id of the entry at which to fork. Default: the leaf.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
     }
 
-    /// `before` for a user message, `at` for anything else if left out.
+    /// Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
     pub fn position(mut self, position: ForkPosition) -> Self {
         self.params.position = Some(position);
         self
     }
 
-    /// Close unanswered tool calls with aborted results; else they are refused.
+    /// Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
     pub fn close_tool_calls(mut self, close_tool_calls: bool) -> Self {
         self.params.close_tool_calls = Some(close_tool_calls);
         self
@@ -202,7 +202,7 @@ impl<R> Call<ForkSessionParams, R> {
 }
 
 impl<R> Call<GetForkMessagesParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -210,25 +210,25 @@ impl<R> Call<GetForkMessagesParams, R> {
 }
 
 impl<R> Call<AppendMessageParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// The id of the new entry; makes retries safe.
+    /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
     }
 
-    /// Appends there instead of at the leaf; null appends a root.
+    /// The parent of the new entry; null makes the entry a root. Default: the leaf.
     pub fn parent_id(mut self, parent_id: Option<&str>) -> Self {
         self.params.parent_id = Some(parent_id.map(str::to_owned));
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -236,13 +236,13 @@ impl<R> Call<AppendMessageParams, R> {
 }
 
 impl<R> Call<AppendEntriesParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -250,25 +250,25 @@ impl<R> Call<AppendEntriesParams, R> {
 }
 
 impl<R> Call<AppendLabelParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Stored trimmed and on one line. Left out, null or blank clears the label.
+    /// The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
     pub fn label(mut self, label: Option<&str>) -> Self {
         self.params.label = Some(label.map(str::to_owned));
         self
     }
 
-    /// The id of the new entry; makes retries safe.
+    /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -276,13 +276,13 @@ impl<R> Call<AppendLabelParams, R> {
 }
 
 impl<R> Call<CherryPickParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -290,19 +290,19 @@ impl<R> Call<CherryPickParams, R> {
 }
 
 impl<R> Call<MergeBranchParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -310,31 +310,31 @@ impl<R> Call<MergeBranchParams, R> {
 }
 
 impl<R> Call<SendMessageParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Anything; stored byte for byte.
+    /// Any JSON; its bytes are stored unchanged. Default: none.
     pub fn details(mut self, details: impl Into<Json>) -> Self {
         self.params.details = Some(details.into());
         self
     }
 
-    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
+    /// Whether to ask for a turn if none is running. A queued message never does. Default: false.
     pub fn trigger_turn(mut self, trigger_turn: bool) -> Self {
         self.params.trigger_turn = Some(trigger_turn);
         self
     }
 
-    /// The id of the new entry; makes retries safe.
+    /// The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -342,13 +342,13 @@ impl<R> Call<SendMessageParams, R> {
 }
 
 impl<R> Call<SetLeafParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -356,19 +356,19 @@ impl<R> Call<SetLeafParams, R> {
 }
 
 impl<R> Call<BranchParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Appended there as a branch_summary, as given.
+    /// A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
     pub fn summary(mut self, summary: impl Into<GivenSummary>) -> Self {
         self.params.summary = Some(summary.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -376,61 +376,61 @@ impl<R> Call<BranchParams, R> {
 }
 
 impl<R> Call<NavigateTreeParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Leave a summary of the branch that is left; false if left out.
+    /// Whether to summarize the branch that the leaf leaves. Default: false.
     pub fn summarize(mut self, summarize: bool) -> Self {
         self.params.summarize = Some(summarize);
         self
     }
 
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
     }
 
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
     pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
         self.params.replace_instructions = Some(replace_instructions);
         self
     }
 
-    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    /// A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.params.label = Some(label.into());
         self
     }
 
-    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    /// The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
     pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
         self.params.navigation_id = Some(navigation_id.into());
         self
     }
 
-    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
     pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
         self.params.answer_timeout_ms = Some(answer_timeout_ms);
         self
     }
 
-    /// What silence means; `proceed` if left out.
+    /// What happens if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
         self
     }
 
-    /// Go back before a user message or custom_message even if it is the leaf.
+    /// Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
     pub fn rewind(mut self, rewind: bool) -> Self {
         self.params.rewind = Some(rewind);
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -438,13 +438,13 @@ impl<R> Call<NavigateTreeParams, R> {
 }
 
 impl<R> Call<AbortNavigationParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Only this one; whichever runs if left out.
+    /// The id of the navigation to abort. Default: whichever runs.
     pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
         self.params.navigation_id = Some(navigation_id.into());
         self
@@ -452,13 +452,13 @@ impl<R> Call<AbortNavigationParams, R> {
 }
 
 impl<R> Call<UndoNavigationParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -466,13 +466,13 @@ impl<R> Call<UndoNavigationParams, R> {
 }
 
 impl<R> Call<RedoNavigationParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -480,13 +480,13 @@ impl<R> Call<RedoNavigationParams, R> {
 }
 
 impl<R> Call<GetNavigationLogParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Most moves.
+    /// The most moves to return. Default: all.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
         self
@@ -494,61 +494,61 @@ impl<R> Call<GetNavigationLogParams, R> {
 }
 
 impl<R> Call<PopParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
+    /// The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
     }
 
-    /// Leave a summary of what is left; true if left out.
+    /// Whether to summarize the branch that the leaf leaves. Default: true.
     pub fn summarize(mut self, summarize: bool) -> Self {
         self.params.summarize = Some(summarize);
         self
     }
 
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
     }
 
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
     pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
         self.params.replace_instructions = Some(replace_instructions);
         self
     }
 
-    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    /// A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.params.label = Some(label.into());
         self
     }
 
-    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    /// The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
     pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
         self.params.navigation_id = Some(navigation_id.into());
         self
     }
 
-    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
     pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
         self.params.answer_timeout_ms = Some(answer_timeout_ms);
         self
     }
 
-    /// What silence means; `proceed` if left out.
+    /// What happens if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -556,7 +556,7 @@ impl<R> Call<PopParams, R> {
 }
 
 impl<R> Call<GetLeafParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -564,85 +564,85 @@ impl<R> Call<GetLeafParams, R> {
 }
 
 impl<R> Call<GetTreeParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Only this entry and what is below it.
+    /// The id of an entry: only it and its descendants are shown. Default: the whole tree.
     pub fn root_id(mut self, root_id: impl Into<String>) -> Self {
         self.params.root_id = Some(root_id.into());
         self
     }
 
-    /// Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+    /// The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
     pub fn max_depth(mut self, max_depth: u64) -> Self {
         self.params.max_depth = Some(max_depth);
         self
     }
 
-    /// `default` if left out.
+    /// Which entries to show. Default: `default`.
     pub fn filter(mut self, filter: TreeFilter) -> Self {
         self.params.filter = Some(filter);
         self
     }
 
-    /// Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+    /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
         self
     }
 
-    /// How `query` is understood; `words` if left out.
+    /// How to understand `query`. Default: `words`.
     pub fn mode(mut self, mode: SearchMode) -> Self {
         self.params.mode = Some(mode);
         self
     }
 
-    /// `time` if left out.
+    /// The order of siblings. Default: `time`.
     pub fn order(mut self, order: TreeOrder) -> Self {
         self.params.order = Some(order);
         self
     }
 
-    /// Entries whose descendants are left out.
+    /// The ids of entries whose descendants are not shown. Default: none.
     pub fn fold(mut self, fold: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.params.fold = Some(fold.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Draw a `prefix` for each row.
+    /// The characters of each row's `prefix`. Default: rows have no `prefix`.
     pub fn render(mut self, render: TreeRender) -> Self {
         self.params.render = Some(render);
         self
     }
 
-    /// Most rows of a page.
+    /// The most rows of the page. Default: no limit.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
         self
     }
 
-    /// Most bytes of a page; one row is always delivered.
+    /// The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
     pub fn max_bytes(mut self, max_bytes: u64) -> Self {
         self.params.max_bytes = Some(max_bytes);
         self
     }
 
-    /// `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+    /// The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
     pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
         self.params.cursor = Some(cursor.into());
         self
     }
 
-    /// Rows to pass over.
+    /// The number of rows to skip. Default: 0.
     pub fn offset(mut self, offset: u64) -> Self {
         self.params.offset = Some(offset);
         self
     }
 
-    /// The page shall contain this entry.
+    /// The id of an entry that the page shall contain. Default: none.
     pub fn around(mut self, around: impl Into<String>) -> Self {
         self.params.around = Some(around.into());
         self
@@ -650,7 +650,7 @@ impl<R> Call<GetTreeParams, R> {
 }
 
 impl<R> Call<ListBranchesParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -658,25 +658,25 @@ impl<R> Call<ListBranchesParams, R> {
 }
 
 impl<R> Call<GetEntriesParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Only entries after this one.
+    /// The id of an entry; the page begins after it. Default: the first entry.
     pub fn since(mut self, since: impl Into<String>) -> Self {
         self.params.since = Some(since.into());
         self
     }
 
-    /// Most entries of a page.
+    /// The most entries of the page. Default: no limit.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);
         self
     }
 
-    /// Most bytes of a page; one entry is always delivered.
+    /// The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
     pub fn max_bytes(mut self, max_bytes: u64) -> Self {
         self.params.max_bytes = Some(max_bytes);
         self
@@ -684,7 +684,7 @@ impl<R> Call<GetEntriesParams, R> {
 }
 
 impl<R> Call<GetEntryParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -692,7 +692,7 @@ impl<R> Call<GetEntryParams, R> {
 }
 
 impl<R> Call<GetChildrenParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -700,13 +700,13 @@ impl<R> Call<GetChildrenParams, R> {
 }
 
 impl<R> Call<GetPathParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// The last entry of the path; the leaf if left out.
+    /// The id of the last entry of the path. Default: the leaf.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
@@ -714,7 +714,7 @@ impl<R> Call<GetPathParams, R> {
 }
 
 impl<R> Call<GetLabelParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -722,19 +722,19 @@ impl<R> Call<GetLabelParams, R> {
 }
 
 impl<R> Call<GetContextParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// The position; the leaf if left out, null: before the first entry.
+    /// The id of the position; null means the empty position. Default: the leaf.
     pub fn leaf_id(mut self, leaf_id: Option<&str>) -> Self {
         self.params.leaf_id = Some(leaf_id.map(str::to_owned));
         self
     }
 
-    /// `agent` if left out.
+    /// The form of the context. Default: `agent`.
     pub fn format(mut self, format: ContextFormat) -> Self {
         self.params.format = Some(format);
         self
@@ -742,7 +742,7 @@ impl<R> Call<GetContextParams, R> {
 }
 
 impl<R> Call<GetStatsParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -750,19 +750,19 @@ impl<R> Call<GetStatsParams, R> {
 }
 
 impl<R> Call<PrepareCompactionParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
     }
 
-    /// Tokens to keep, estimated; 20000 if left out.
+    /// The estimated number of tokens that stay in the context. Default: 20000.
     pub fn keep_recent_tokens(mut self, keep_recent_tokens: u64) -> Self {
         self.params.keep_recent_tokens = Some(keep_recent_tokens);
         self
@@ -770,43 +770,43 @@ impl<R> Call<PrepareCompactionParams, R> {
 }
 
 impl<R> Call<CompactParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
     }
 
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
     pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
         self.params.replace_instructions = Some(replace_instructions);
         self
     }
 
-    /// Tokens to keep, estimated; 20000 if left out.
+    /// The estimated number of tokens that stay in the context. Default: 20000.
     pub fn keep_recent_tokens(mut self, keep_recent_tokens: u64) -> Self {
         self.params.keep_recent_tokens = Some(keep_recent_tokens);
         self
     }
 
-    /// Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+    /// How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
     pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
         self.params.answer_timeout_ms = Some(answer_timeout_ms);
         self
     }
 
-    /// What silence means; `proceed` if left out.
+    /// What happens if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
         self
     }
 
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
         self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
@@ -814,7 +814,7 @@ impl<R> Call<CompactParams, R> {
 }
 
 impl<R> Call<BeginTurnParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -822,7 +822,7 @@ impl<R> Call<BeginTurnParams, R> {
 }
 
 impl<R> Call<EndTurnParams, R> {
-    /// The session; may be left out while exactly one is open.
+    /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
         self
@@ -830,13 +830,13 @@ impl<R> Call<EndTurnParams, R> {
 }
 
 impl<R> Call<AnswerEventParams, R> {
-    /// The answer; an empty one is no opinion.
+    /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
     pub fn result(mut self, result: EventAnswer) -> Self {
         self.params.result = Some(result);
         self
     }
 
-    /// Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+    /// Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
     pub fn extend_ms(mut self, extend_ms: u64) -> Self {
         self.params.extend_ms = Some(extend_ms);
         self

@@ -6,155 +6,155 @@ use super::enums::*;
 use crate::{Entry, Json, RequestId};
 use serde::{Deserialize, Serialize};
 
-/// The way from a fork, or from the root, to a tip.
+/// The entries from a fork, or from the root, to a tip.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Branch {
-    /// The last entry of the branch.
+    /// The id of the last entry of the branch.
     pub tip_id: String,
-    /// The nearest ancestor with several children; null if there is none.
+    /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
-    /// The label nearest to the tip, on this branch.
+    /// The label nearest to the tip on this branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Messages from the fork, exclusive, to the tip.
+    /// The number of messages after the fork up to the tip.
     pub message_count: u64,
     /// The last message, on one line.
     pub preview: String,
-    /// ISO 8601.
+    /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
-    /// The leaf is on this branch.
+    /// True if the leaf is on this branch.
     pub is_active: bool,
 }
 
-/// What a compaction summarizes and keeps.
+/// The parts of the context that a compaction summarizes and keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionPreparation {
-    /// The first entry that stays in the context.
+    /// The id of the first entry that stays in the context.
     pub first_kept_entry_id: String,
-    /// In file order, context edits applied; without the prefix of a split turn.
+    /// The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries_to_summarize: Option<Vec<Entry>>,
-    /// Instead of `entriesToSummarize`, where those are too large.
+    /// The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<String>>,
-    /// The part of a split turn that is summarized separately.
+    /// The first part of a turn that the cut splits; it is summarized separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_prefix: Option<Vec<Entry>>,
-    /// Instead of `turnPrefix`, where the entries are too large.
+    /// The ids of that part. Present instead of `turnPrefix` if the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_prefix_ids: Option<Vec<String>>,
-    /// True if ids stand for entries.
+    /// True if ids replace entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// The cut is inside a turn.
+    /// True if the cut is inside a turn.
     pub is_split_turn: bool,
-    /// The summary of the compaction before, which is updated.
+    /// The summary of the previous compaction on the path, which the new summary updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_summary: Option<String>,
-    /// The compactions on the path, newest first.
+    /// The ids of the compactions on the path, newest first.
     pub previous_compactions: Vec<String>,
-    /// The model at the leaf.
+    /// The model at the leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// Tokens of the context so far, estimated.
+    /// The estimated number of tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// The files it is about.
+    /// The files that the summarized part touched.
     pub file_ops: FileOps,
 }
 
-/// Something wrong in a session file, and where.
+/// Damage in a session file, and its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// What is wrong.
+    /// The kind of damage.
     pub kind: DiagnosticKind,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// Bytes from the start of the file.
+    /// The offset in bytes from the start of the file.
     pub offset: u64,
-    /// Bytes.
+    /// The length in bytes.
     pub length: u64,
 }
 
-/// Something wrong was found in a session file that is open.
+/// The params of `diagnostics`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostics {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// What was found.
+    /// The kinds and places of the damage.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Entries have been appended, or another process has moved the position in the file.
+/// The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EntriesAppended {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Who appended.
+    /// Who appended the entries.
     pub origin: Origin,
-    /// In file order.
+    /// The ids of the entries, in file order.
     pub entry_ids: Vec<String>,
-    /// This daemon's leaf; null: before the first entry.
+    /// The leaf of this daemon; null at the empty position.
     pub leaf_id: Option<String>,
-    /// Where opening the file now would stand.
+    /// The leaf that opening the file now would have; null at the empty position.
     pub file_leaf_id: Option<String>,
-    /// Of `other`, while they fit.
+    /// The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<Vec<Entry>>,
 }
 
-/// Of `entryInvalid`.
+/// The `details` of `entryInvalid`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EntryInvalidDetails {
-    /// Of the entry among those to append, from 0.
+    /// The index of the wrong entry among those to append, from 0.
     pub index: u64,
-    /// The path of the member.
+    /// The path of the wrong member.
     pub field: String,
 }
 
-/// Of `entryNotFound`.
+/// The `details` of `entryNotFound`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EntryNotFoundDetails {
-    /// The id that names no entry.
+    /// The id that no entry has.
     pub entry_id: String,
 }
 
-/// What programs need to know about a failure.
+/// The members of an error for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
-    /// The cause.
+    /// The cause of the error.
     pub kind: ErrorKind,
-    /// The same request may succeed later, unchanged.
+    /// True if the same request may succeed later, unchanged.
     pub retryable: bool,
-    /// Milliseconds after which a retry makes sense.
+    /// How many milliseconds to wait before a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// By kind; see the definitions that end in `Details`.
+    /// More about the error; each kind has its own definition, whose name ends in `Details`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
 }
@@ -164,74 +164,74 @@ pub struct ErrorData {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorObject {
-    /// For people and JSON-RPC libraries; programs look at `data.kind`.
+    /// The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead.
     pub code: i64,
-    /// For people.
+    /// A sentence for people. It may change.
     pub message: String,
-    /// For programs.
+    /// The members for programs.
     pub data: ErrorData,
 }
 
-/// A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused.
+/// The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that gives it counts. A member that does not belong to the event is refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventAnswer {
-    /// True: it shall not happen.
+    /// True cancels the operation that the event is about. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<bool>,
-    /// To `session_before_tree`: the summary, if one is wanted.
+    /// Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
-    /// To `session_before_tree` and `session_before_compact`: in place of the instructions given.
+    /// Answers `session_before_tree` and `session_before_compact`: replaces the instructions of the request. Default: those of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
+    /// Answers `session_before_tree` and `session_before_compact`: whether `customInstructions` replace the usual structure of a summary. Default: as in the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// To `session_before_tree`: in place of the label given; blank is none.
+    /// Answers `session_before_tree`: replaces the label of the request; a blank one is none. Default: that of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// To `session_before_compact`: the compaction.
+    /// Answers `session_before_compact`: the compaction. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<GivenCompaction>,
-    /// To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order.
+    /// Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<String>>,
 }
 
-/// A question is over: prompts for it can be dismissed.
+/// The params of `event_resolved`. Clients can dismiss their prompts for the question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EventResolved {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question.
     pub event_id: String,
-    /// What was asked.
+    /// The event that asked.
     pub event: BeforeEvent,
-    /// The navigation that asked, if it was one.
+    /// The id of the navigation that asked. Present if a navigation asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
-    /// How it ended.
+    /// How the question ended.
     pub outcome: EventOutcome,
-    /// The client or the hook whose answer, or failure, decided.
+    /// The name of the client or hook whose answer or failure decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// Notifications were dropped because the client did not read; both numbers belong to them.
+/// The params of `events_lost`. It has no `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EventsLost {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The first one lost.
+    /// The number of the first notification that was dropped.
     pub from_seq: u64,
-    /// The last one lost.
+    /// The number of the last notification that was dropped.
     pub to_seq: u64,
 }
 
@@ -240,34 +240,34 @@ pub struct EventsLost {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct FileOps {
-    /// Read, but not modified.
+    /// The paths of files that were read and not modified.
     pub read_files: Vec<String>,
-    /// Written or edited.
+    /// The paths of files that were written or edited.
     pub modified_files: Vec<String>,
 }
 
-/// A page of the tree.
+/// The result of `get_tree`: a page of rows, or the nested tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct FlatTree {
     /// The rows of this page.
     pub nodes: Vec<TreeNode>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The visible roots.
+    /// The ids of the visible roots.
     pub root_ids: Vec<String>,
-    /// Rows over all pages.
+    /// The number of rows of all pages.
     pub total: u64,
-    /// Entries in scope that filter or query removed.
+    /// The number of entries that filter and query removed.
     pub hidden: u64,
-    /// Rows before this page.
+    /// The number of rows before this page.
     pub offset: u64,
-    /// Changes with any append, label or move.
+    /// The revision of the tree, which changes with every append, label and move.
     pub revision: String,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// There are more rows: `cursor` of the next page.
+    /// The `cursor` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -277,11 +277,11 @@ pub struct FlatTree {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ForkMessage {
-    /// The entry of the message.
+    /// The id of the message's entry.
     pub entry_id: String,
-    /// Its text.
+    /// The text of the message.
     pub text: String,
-    /// Between the root and the leaf, both included.
+    /// True if the entry is on the path from the root to the leaf.
     pub on_active_path: bool,
 }
 
@@ -291,16 +291,16 @@ pub struct ForkMessage {
 pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
-    /// An entry on the path to the leaf; null keeps nothing; as prepared if left out.
+    /// The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing. Default: as prepared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_kept_entry_id: Option<String>,
-    /// Tokens of the context before; as prepared if left out.
+    /// The number of tokens of the context before. Default: as prepared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_before: Option<u64>,
-    /// Anything; stored byte for byte.
+    /// Any JSON; its bytes are stored unchanged. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+    /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
 }
@@ -311,59 +311,59 @@ pub struct GivenCompaction {
 pub struct GivenSummary {
     /// The text of the summary.
     pub summary: String,
-    /// Anything; stored byte for byte.
+    /// Any JSON; its bytes are stored unchanged. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+    /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
 }
 
-/// Of `invalidParams`.
+/// The `details` of `invalidParams`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidParamsDetails {
-    /// The path of the member, such as `summary.details`; empty for the params as a whole.
+    /// The path of the wrong member, such as `summary.details`; empty for the params as a whole.
     pub field: String,
-    /// For people.
+    /// A sentence for people.
     pub reason: String,
 }
 
-/// Of `leafMoved`.
+/// The `details` of `leafMoved`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct LeafMovedDetails {
-    /// Null: before the first entry.
+    /// The leaf that the request expected; null at the empty position.
     pub expected_leaf_id: Option<String>,
-    /// Null: before the first entry.
+    /// The actual leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// What stands between, and what others have appended below the leaf meanwhile: the newest, as far as they are few and small.
+    /// The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
     pub entries: Vec<Entry>,
 }
 
-/// What the daemon bears.
+/// The limits of the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Bytes of the longest request.
+    /// The most bytes of one message that the daemon reads.
     pub max_frame_bytes: u64,
-    /// Milliseconds for which a question can stay open.
+    /// How many milliseconds a question can stay open.
     pub max_answer_ms: u64,
-    /// Bytes of unread output above which the daemon stops reading.
+    /// How many bytes of unread output make the daemon stop reading.
     pub max_queued_bytes: u64,
 }
 
-/// Where an entry holds what was looked for.
+/// Where a query matches in an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Match {
     /// A part of the entry's text on one line, at most 200 characters.
     pub snippet: String,
-    /// Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+    /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
     pub ranges: Vec<Vec<u64>>,
 }
 
@@ -372,9 +372,9 @@ pub struct Match {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// Who serves it.
+    /// The provider that serves the model.
     pub provider: String,
-    /// The provider's name for it.
+    /// The provider's name for the model.
     pub model_id: String,
 }
 
@@ -383,13 +383,13 @@ pub struct Model {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Move {
-    /// When, ISO 8601.
+    /// When the leaf moved, in ISO 8601.
     pub at: String,
-    /// Null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub from: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub to: Option<String>,
-    /// What moved it.
+    /// The operation that moved the leaf.
     pub cause: MoveCause,
 }
 
@@ -398,34 +398,34 @@ pub struct Move {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Navigation {
-    /// Nothing was changed, for the `reason` given.
+    /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
-    /// Why nothing changed, or no summary was made.
+    /// Why nothing changed, or why no summary was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
-    /// The hook that failed, if that is the reason.
+    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The text of the user message that was gone to, for the editor.
+    /// The text of the target, a user message or custom_message, for an editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,
-    /// Its images.
+    /// The images of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_images: Option<Vec<Json>>,
-    /// Null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// The branch_summary, if one was made.
+    /// The branch_summary entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,
-    /// The label, if one was asked for.
+    /// The label entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_entry: Option<Entry>,
-    /// Whether a client wrote the summary; there if one was made.
+    /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// `none` if nothing was written.
+    /// How safe the write is at the time of the response; `none` if nothing was written.
     pub durability: Durability,
 }
 
@@ -436,64 +436,64 @@ pub struct Navigation {
 pub struct NestedNode {
     /// The entry.
     pub entry: Entry,
-    /// In the order asked for.
+    /// The children, in the `order` of the request.
     pub children: Vec<NestedNode>,
-    /// The label in force.
+    /// The current label of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When the label was set, ISO 8601.
+    /// When the label was set, in ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_timestamp: Option<String>,
 }
 
-/// A page of the tree.
+/// The result of `get_tree`: a page of rows, or the nested tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct NestedTree {
     /// The rows of this page.
     pub nodes: Vec<NestedNode>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The visible roots.
+    /// The ids of the visible roots.
     pub root_ids: Vec<String>,
-    /// Rows over all pages.
+    /// The number of rows of all pages.
     pub total: u64,
-    /// Entries in scope that filter or query removed.
+    /// The number of entries that filter and query removed.
     pub hidden: u64,
-    /// Rows before this page.
+    /// The number of rows before this page.
     pub offset: u64,
-    /// Changes with any append, label or move.
+    /// The revision of the tree, which changes with every append, label and move.
     pub revision: String,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// There are more rows: `cursor` of the next page.
+    /// The `cursor` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// Of `storageFull` and `storageIo`, if a part landed.
+/// The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct PartialWriteDetails {
-    /// The entries that were written.
+    /// The ids of the entries that were written.
     pub written_ids: Vec<String>,
 }
 
-/// Long work goes on.
+/// The params of `progress`. It has neither `sessionId` nor `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// The id of the navigation or of the request.
+    /// The id of the navigation, or of the request for a compaction.
     pub token: RequestId,
-    /// Grows.
+    /// The number of characters written so far.
     pub progress: f64,
-    /// What `progress` will end at.
+    /// The number that `progress` will reach. Absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// For people.
+    /// A sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -503,9 +503,9 @@ pub struct Progress {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct RowDiagnostic {
-    /// The kind of the error that opening it would answer, such as `headerMissing`.
+    /// The kind of the error that opening would answer, such as `headerMissing`.
     pub kind: String,
-    /// For people.
+    /// A sentence for people.
     pub message: String,
 }
 
@@ -514,16 +514,16 @@ pub struct RowDiagnostic {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCapabilities {
-    /// `outline`, `llm` or `command`; null if none is configured.
+    /// The configured summarizer: `outline`, `llm` or `command`; null if there is none.
     pub summarizer: Option<String>,
 }
 
-/// What the daemon is.
+/// The name and version of the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// `treelined`.
+    /// The name of the program: `treelined`.
     pub name: String,
     /// The version of the program.
     pub version: String,
@@ -536,185 +536,185 @@ pub struct ServerInfo {
 pub struct Session {
     /// The id of the session.
     pub session_id: String,
-    /// The session file; left out for ephemeral sessions.
+    /// The path of the session file. Absent for an ephemeral session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+    /// The version of the file format in the header; 1 if the header has none. Below 3, the first write migrates the file.
     pub version: u64,
-    /// The time in the header, ISO 8601; left out if the header has none.
+    /// The time in the header, in ISO 8601. Absent if the header has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
-    /// The header as it is stored, or will be, with all its members. Untrusted.
+    /// The header as it is or will be stored, with all its members. Untrusted.
     pub header: Json,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
-    /// Left out if it has none.
+    /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The number of the last notification of this session to this connection.
+    /// The number of the last notification about this session to this connection.
     pub seq: u64,
-    /// Entries, the header and leaf records not counted.
+    /// The number of entries, without the header and leaf records.
     pub entry_count: u64,
-    /// Mutations are refused.
+    /// True if changes are refused.
     pub read_only: bool,
-    /// Several processes can safely append. False where the file system does not keep locks.
+    /// True if several processes can append safely. False on a file system that does not keep locks.
     pub multi_writer: bool,
-    /// The session it comes from, as its header says. Untrusted text.
+    /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
 }
 
-/// A compaction is about to happen. Answered by `answer_event`.
+/// The params of `session_before_compact`. Clients answer with `answer_event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBeforeCompact {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question, for `answer_event`.
     pub event_id: String,
-    /// Milliseconds to answer in; 0: nothing waits for this client.
+    /// How many milliseconds the daemon waits for this client; 0 if it does not wait.
     pub timeout_ms: u64,
-    /// What is about to be summarized and kept.
+    /// The parts of the context that the compaction summarizes and keeps.
     pub preparation: CompactionPreparation,
     /// The model at the leaf, as in `preparation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// Why.
+    /// Why the session is compacted.
     pub reason: CompactionReason,
 }
 
-/// A fork is about to be made. Answered by `answer_event`, with `cancel` only.
+/// The params of `session_before_fork`. Clients answer with `answer_event`, with no other member than `cancel`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBeforeFork {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question, for `answer_event`.
     pub event_id: String,
-    /// Milliseconds to answer in; 0: nothing waits for this client.
+    /// How many milliseconds the daemon waits for this client; 0 if it does not wait.
     pub timeout_ms: u64,
-    /// Where to fork.
+    /// The id of the entry at which to fork.
     pub entry_id: String,
-    /// Without or with the entry.
+    /// Whether the fork ends before the entry or with it.
     pub position: ForkPosition,
 }
 
-/// A navigation is about to happen. Answered by `answer_event`.
+/// The params of `session_before_tree`. Clients answer with `answer_event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBeforeTree {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Names the question in `answer_event`.
+    /// The id of the question, for `answer_event`.
     pub event_id: String,
-    /// The navigation.
+    /// The id of the navigation.
     pub navigation_id: String,
-    /// Milliseconds to answer in; 0: nothing waits for this client.
+    /// How many milliseconds the daemon waits for this client; 0 if it does not wait.
     pub timeout_ms: u64,
-    /// What is about to be left and summarized.
+    /// The branch that the navigation is about to leave.
     pub preparation: TreePreparation,
 }
 
-/// Of `sessionBusy`.
+/// The `details` of `sessionBusy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBusyDetails {
     /// What is running.
     pub by: BusyBy,
-    /// Which navigation, if it is one.
+    /// The id of the navigation that is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
 }
 
-/// A session is no longer open.
+/// The params of `session_closed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionClosed {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
 }
 
-/// A compaction has happened.
+/// The params of `session_compact`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCompact {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// The new entry.
+    /// The compaction entry.
     pub compaction_entry: Entry,
-    /// Whether a client wrote the summary.
+    /// Whether a client or a hook wrote the summary.
     pub from_hook: bool,
 }
 
-/// A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
+/// The params of `session_compact_failed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCompactFailed {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Why it was tried.
+    /// Why the session was to be compacted.
     pub reason: CompactionReason,
-    /// As the request was answered.
+    /// The error of the response to the request.
     pub error: ErrorObject,
 }
 
-/// A fork was made of this session.
+/// The params of `session_fork`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionFork {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// The fork.
+    /// The id of the new session.
     pub new_session_id: String,
-    /// Where it was forked.
+    /// The id of the entry at which it was forked; empty for a session without entries.
     pub entry_id: String,
 }
 
-/// A session has another name.
+/// The params of `session_info_changed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfoChanged {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Null: none.
+    /// The new name; null if the session has none.
     pub name: Option<String>,
 }
 
-/// A session is open.
+/// The params of `session_opened`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionOpened {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
 }
 
@@ -723,87 +723,87 @@ pub struct SessionOpened {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    /// Empty if the file does not tell.
+    /// The id of the session; empty if the file has none.
     pub session_id: String,
-    /// The session file.
+    /// The path of the session file.
     pub path: String,
-    /// Empty if the file does not tell.
+    /// The working directory; empty if the file has none.
     pub cwd: String,
-    /// Left out if it has none.
+    /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// ISO 8601.
+    /// When the session was created, in ISO 8601.
     pub created: String,
-    /// When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+    /// When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
     pub modified: String,
-    /// Messages on all branches.
+    /// The number of messages on all branches.
     pub message_count: u64,
     /// The text of the first user message, shortened; empty if there is none.
     pub first_message: String,
-    /// The session it comes from, as its header says. Untrusted text.
+    /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// Why the file cannot be opened.
+    /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
 }
 
-/// The leaf has moved otherwise than by appending.
+/// The params of `session_tree`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionTree {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// Null: before the first entry.
+    /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// Null: before the first entry.
+    /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// What moved it.
+    /// The operation that moved the leaf.
     pub cause: MoveCause,
-    /// The navigation, if it was one.
+    /// The id of the navigation. Present if a navigation moved the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
-    /// The branch_summary, if one was made.
+    /// The branch_summary entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,
-    /// The label, if one was asked for.
+    /// The label entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_entry: Option<Entry>,
-    /// Whether a client wrote the summary; there if one was made.
+    /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
 
-/// A piece of a summary that is being written.
+/// The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryDelta {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The navigation.
+    /// The id of the navigation.
     pub navigation_id: String,
-    /// From 0, one more with every piece.
+    /// The number of the piece, from 0.
     pub index: u64,
-    /// Text to put behind the pieces before.
+    /// The text that follows the pieces before.
     pub delta: String,
 }
 
-/// Tokens that the conversation has used.
+/// The tokens that the conversation has used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {
-    /// Sent, caches not counted.
+    /// Tokens sent to the model, without those of the cache.
     pub input: u64,
-    /// Received.
+    /// Tokens received from the model.
     pub output: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Written to the cache.
+    /// Tokens written to the cache.
     pub cache_write: u64,
 }
 
@@ -812,32 +812,32 @@ pub struct Tokens {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct TrashedRow {
-    /// Empty if the file does not tell.
+    /// The id of the session; empty if the file has none.
     pub session_id: String,
-    /// The session file.
+    /// The path of the session file.
     pub path: String,
-    /// Empty if the file does not tell.
+    /// The working directory; empty if the file has none.
     pub cwd: String,
-    /// Left out if it has none.
+    /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// ISO 8601.
+    /// When the session was created, in ISO 8601.
     pub created: String,
-    /// When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+    /// When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
     pub modified: String,
-    /// Messages on all branches.
+    /// The number of messages on all branches.
     pub message_count: u64,
     /// The text of the first user message, shortened; empty if there is none.
     pub first_message: String,
-    /// The session it comes from, as its header says. Untrusted text.
+    /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// Why the file cannot be opened.
+    /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
-    /// Where the file is now.
+    /// The path of the file in the trash.
     pub trashed_path: String,
-    /// ISO 8601.
+    /// When the session was deleted, in ISO 8601.
     pub deleted_at: String,
 }
 
@@ -846,19 +846,19 @@ pub struct TrashedRow {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct TreeCall {
-    /// The tool's name.
+    /// The name of the tool.
     pub name: String,
-    /// The argument that tells what it does, on one line, at most 120 characters.
+    /// The argument that says what the call does, on one line, at most 120 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// Of `treeChanged`.
+/// The `details` of `treeChanged`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct TreeChangedDetails {
-    /// The current one.
+    /// The current revision of the tree.
     pub revision: String,
 }
 
@@ -867,116 +867,116 @@ pub struct TreeChangedDetails {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct TreeNode {
-    /// The entry.
+    /// The id of the entry.
     pub id: String,
-    /// The nearest visible ancestor; null at a visible root.
+    /// The id of the nearest visible ancestor; null at a visible root.
     pub parent_id: Option<String>,
-    /// The entry's type.
+    /// The type of the entry.
     pub r#type: String,
-    /// Of messages.
+    /// The role of the message. Present for messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
+    /// The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
     pub preview: String,
-    /// ISO 8601, as stored.
+    /// When the entry was written, in ISO 8601, as stored.
     pub timestamp: String,
-    /// The label in force.
+    /// The current label of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When the label was set, ISO 8601.
+    /// When the label was set, in ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_timestamp: Option<String>,
-    /// Visible children, those of a folded entry too.
+    /// The number of visible children, including those that are folded.
     pub child_count: u64,
-    /// Visible ancestors.
+    /// The number of visible ancestors.
     pub depth: u64,
-    /// Columns of the tree: grows only where it branches.
+    /// The column in a drawing of the tree, which grows only where the tree branches.
     pub indent: u64,
-    /// Between the root and the leaf, both included.
+    /// True if the entry is on the path from the root to the leaf.
     pub on_active_path: bool,
-    /// The nearest visible ancestor-or-self of the leaf.
+    /// True for the leaf, or for its nearest visible ancestor if the leaf is hidden.
     pub is_leaf: bool,
-    /// Has several visible children.
+    /// True if the entry has several visible children.
     pub is_branch_point: bool,
-    /// Of a compaction: the tokens before it.
+    /// The number of tokens before a compaction. Present for compactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Of a tool result.
+    /// The name of the tool. Present for tool results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
-    /// Of a tool result: the call it answers.
+    /// The call that a tool result answers. Present for tool results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<TreeCall>,
-    /// With a `query`: where the entry holds it.
+    /// Where the query matches. Present with `query`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#match: Option<Match>,
-    /// Left out if false.
+    /// True if the entry is an error, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// What to draw before the row, if `render` was given; at most 64 columns.
+    /// The lines to draw before the row, at most 64 columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
+    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
 }
 
-/// What a navigation is about to do.
+/// The branch that a navigation is about to leave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct TreePreparation {
-    /// Where the navigation goes.
+    /// The id of the target of the navigation.
     pub target_id: String,
-    /// Null: before the first entry.
+    /// The id of the leaf; null at the empty position.
     pub old_leaf_id: Option<String>,
-    /// The deepest entry on both paths; null if there is none.
+    /// The id of the deepest entry on the paths of both the leaf and the target; null if there is none.
     pub common_ancestor_id: Option<String>,
-    /// How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
+    /// The number of entries that the leaf leaves behind, of every type: from the common ancestor, exclusive, to the old leaf; in a merge, to the tip of the other branch.
     pub abandoned_count: u64,
-    /// The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
+    /// The summary of the nearest compaction on the branch. The model saw it first, then `keptEntries`, then `entriesToSummarize`. Absent without a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_summary: Option<String>,
-    /// What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+    /// The entries of the branch that this compaction kept, in file order, without earlier compactions and system messages. Absent without a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_entries: Option<Vec<Entry>>,
-    /// Instead of `keptEntries`, where the entries are too large.
+    /// The ids of the kept entries. Present instead of `keptEntries` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_entry_ids: Option<Vec<String>>,
-    /// The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
+    /// The entries to summarize, in file order: those after the common ancestor, or after the nearest compaction of the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries_to_summarize: Option<Vec<Entry>>,
-    /// Instead of `entriesToSummarize`, where the entries are too large.
+    /// The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<String>>,
-    /// True if ids stand for the entries.
+    /// True if ids replace entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// A summary is wanted: an answer may bring one.
+    /// True if a summary is wanted: an answer may give one.
     pub user_wants_summary: bool,
-    /// The model at the old leaf.
+    /// The model at the old leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall dwell on.
+    /// What the summary shall focus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
-    /// `customInstructions` replace the usual structure of a summary.
+    /// Whether `customInstructions` replace the usual structure of a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replace_instructions: Option<bool>,
-    /// The label asked for.
+    /// The label of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// A message asks for a turn.
+/// The params of `turn_requested`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct TurnRequested {
-    /// The session.
+    /// The id of the session.
     pub session_id: String,
-    /// The number of this notification.
+    /// The number of this notification in the session.
     pub seq: u64,
-    /// The message.
+    /// The id of the message's entry.
     pub entry_id: String,
 }

@@ -113,11 +113,11 @@ import type {
   UndoNavigationResult,
 } from './types.js';
 
-/** The version of the protocol. */
+/** The version of the protocol that these types describe. */
 export const PROTOCOL_VERSION = 1;
 
-/** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6';
+/** The schema they were made from; a daemon made from the same one tells the same hash. */
+export const SCHEMA_HASH = 'sha256:ab13253cfd3e02e928fb9f01dcd5c2aec6214f221ba0dcae53343d492eabc4ec';
 
 /** Params and result by method. */
 export interface Methods {
@@ -164,7 +164,7 @@ export interface Methods {
   'answer_event': { params: AnswerEventParams; result: AnswerEventResult };
 }
 
-/** Params by notification. */
+/** What the daemon says unasked, by name. */
 export interface Notifications {
   session_before_tree: SessionBeforeTree;
   session_tree: SessionTree;
@@ -185,7 +185,7 @@ export interface Notifications {
   events_lost: EventsLost;
 }
 
-/** The `details` of an error by kind. */
+/** What `details` of an error holds, by kind. */
 export interface ErrorDetails {
   invalidParams: InvalidParamsDetails;
   sessionBusy: SessionBusyDetails;

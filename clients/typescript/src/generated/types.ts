@@ -3,7 +3,7 @@
 import type {OtherType} from '../entry.js';
 
 /**
- * An entry to append, by its type. Other members are kept, bytes and order.
+ * An entry to append, by its type. Members that are not listed are stored too, with their bytes and order.
  */
 export type NewEntry =
   | NewMessageEntry
@@ -19,7 +19,7 @@ export type NewEntry =
   | NewUsageEntry
   | NewOtherEntry;
 /**
- * A message, by its role. Other members are kept.
+ * A message, by its role. Members that are not listed are kept.
  */
 export type Message =
   | UserMessage
@@ -36,20 +36,20 @@ export type Message =
  */
 export type Content = string | ContentBlock[];
 /**
- * A piece of content, by its type. Other members are kept.
+ * A piece of content, by its type. Members that are not listed are kept.
  */
 export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBlock | OtherBlock;
 /**
- * How safe what was written is at the time of the answer.
+ * How safe a write is at the time of the response.
  *
- * `none`: Nothing was written.
- * `os`: Survives the death of the process.
- * `interval`: Reaches the disk within 50 ms.
- * `always`: Is on the disk.
+ * `none`: Nothing was written, or the session is ephemeral.
+ * `os`: The write survives the death of the daemon.
+ * `interval`: The write also survives the death of the machine, at most 50 ms after the response.
+ * `always`: The write is on the disk.
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always';
 /**
- * An event that clients are asked about.
+ * An event that asks clients.
  */
 export type BeforeEvent = 'session_before_tree' | 'session_before_fork' | 'session_before_compact';
 /**
@@ -69,15 +69,15 @@ export type Entry =
   | UsageEntry
   | OtherEntry;
 /**
- * What keeps a session busy.
+ * An operation that keeps a session busy.
  */
 export type BusyBy = 'turn' | 'compaction' | 'navigation';
 /**
- * Why what was asked about did not happen.
+ * Why an operation did not happen.
  *
  * `cancelledByClient`: A client or a hook answered `cancel`.
- * `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
- * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
+ * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+ * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
  */
 export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
 /**
@@ -85,50 +85,50 @@ export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
  */
 export type RequestId = string | number;
 /**
- * What it means that nobody answered in time.
+ * What happens if a client does not answer in time.
  */
 export type OnNoAnswer = 'proceed' | 'cancel';
 /**
  * Why a session is compacted.
  *
- * `manual`: By `compact`.
+ * `manual`: A client sent `compact`.
  */
 export type CompactionReason = 'manual';
 /**
- * What a context is made of.
+ * The form of a context.
  *
- * `agent`: Messages as stored, and summaries and custom messages in roles of their own.
- * `llm`: Only system, user, assistant and toolResult.
- * `entries`: The stored entries that the context is made of, in the order of the context, instead of messages: the latest compaction first, then what it keeps, then what follows. Settings, labels and context edits are among them; the edits are not applied.
+ * `agent`: Messages as stored; summaries and messages of plugins have roles of their own.
+ * `llm`: Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
+ * `entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
  */
 export type ContextFormat = 'agent' | 'llm' | 'entries';
 /**
- * When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` then.
+ * When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
  *
- * `now`: Before the answer: the header, and the name if there is one, synced.
- * `first-entry`: With the first entry, which the name is if there is one.
+ * `now`: Before the response: the header, and the name if there is one, synced.
+ * `first-entry`: With the first entry; a name is the first entry.
  */
 export type FirstWrite = 'now' | 'first-entry';
 /**
- * When what is appended to a session is synced.
+ * When the appends of a session are synced to the disk.
  *
- * `os`: Left to the system.
- * `interval`: At most 50 ms after the answer.
- * `always`: Before the answer.
+ * `os`: When the system decides.
+ * `interval`: At most 50 ms after the response.
+ * `always`: Before the response.
  */
 export type DurabilityPolicy = 'os' | 'interval' | 'always';
 /**
- * The kind of damage.
+ * The kind of damage in a session file.
  *
  * `tornTail`: The file ends inside a line.
- * `notAnObject`: JSON, but no entry.
- * `invalidUtf8`: The entry is kept and read with U+FFFD.
- * `gluedLines`: Several objects on one line; all are recovered.
- * `duplicateId`: Identical bytes are ignored; else the last line's body and the first one's place hold.
- * `orphanParent`: The parent is unknown; the entry is a root until it turns up.
- * `forwardParent`: The parent stands later in the file.
- * `cycle`: The parent link would close a cycle; the entry is a root.
- * `durabilityUnknown`: A sync failed after its appends had been answered.
+ * `notAnObject`: The line is JSON, but not an entry.
+ * `invalidUtf8`: The line has invalid UTF-8; the entry is kept and read with U+FFFD.
+ * `gluedLines`: The line has several objects; all of them are recovered.
+ * `duplicateId`: Several lines have the same id. Equal lines are ignored; otherwise the body of the last line and the place of the first count.
+ * `orphanParent`: The parent is unknown; the entry is a root until the parent appears.
+ * `forwardParent`: The parent comes later in the file.
+ * `cycle`: The link to the parent would close a cycle; the entry is a root.
+ * `durabilityUnknown`: A sync failed after the response to its appends.
  */
 export type DiagnosticKind =
   | 'invalidJson'
@@ -147,14 +147,14 @@ export type DiagnosticKind =
   | 'cycle'
   | 'durabilityUnknown';
 /**
- * What became of a message.
+ * What happened to a message.
  *
- * `queued`: Until `end_turn`.
- * `turnRequested`: Appended, and `turn_requested` was sent.
+ * `queued`: It waits for `end_turn`.
+ * `turnRequested`: It was appended, and `turn_requested` was sent.
  */
 export type Disposition = 'appended' | 'queued' | 'turnRequested';
 /**
- * Who appended.
+ * Who appended entries.
  *
  * `self`: This daemon.
  * `other`: Another process.
@@ -243,91 +243,91 @@ export type ErrorKind =
  * How a question ended.
  *
  * `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
- * `summary`: A client gave the summary.
- * `proceed`: All have answered.
- * `timeout`: Not all have answered in time.
- * `aborted`: What was asked about ended otherwise.
+ * `summary`: A client or a hook gave the summary.
+ * `proceed`: All clients and hooks answered.
+ * `timeout`: Not all answered in time.
+ * `aborted`: The operation ended for another reason.
  */
 export type EventOutcome = 'cancelled' | 'summary' | 'proceed' | 'timeout' | 'aborted';
 /**
  * Where a fork ends.
  *
- * `before`: Without the entry, which must be a user message.
+ * `before`: Before the entry, which must be a user message.
  * `at`: With the entry.
  */
 export type ForkPosition = 'before' | 'at';
 /**
- * What a fork copies.
+ * The part of a session that a fork copies.
  *
  * `branch`: The path to an entry.
- * `tree`: All lines of the file, with the same leaf. Takes neither `entryId` nor `position` nor `closeToolCalls`.
+ * `tree`: Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
  */
 export type ForkScope = 'branch' | 'tree';
 /**
- * What moved the leaf.
+ * The operation that moved the leaf.
  */
 export type MoveCause = 'set_leaf' | 'branch' | 'navigate_tree' | 'undo' | 'redo';
 /**
- * The shape of `nodes`.
+ * The form of `nodes`.
  *
  * `flat`: Rows in depth-first pre-order.
- * `nested`: Objects in objects; for shallow trees.
+ * `nested`: Objects inside objects, for trees that are not deep.
  */
 export type TreeFormat = 'flat' | 'nested';
 /**
- * Which entries are shown.
+ * Which entries to show.
  *
- * `default`: The conversation: no labels, settings or other bookkeeping.
- * `no-tools`: `default` without tool results.
- * `user-only`: User messages and displayed custom_messages.
+ * `default`: The conversation, without labels, settings and other bookkeeping.
+ * `no-tools`: As `default`, without tool results.
+ * `user-only`: User messages, and messages of plugins that are shown to the user.
  * `labeled-only`: Entries with a label.
  * `all`: Every entry.
  */
 export type TreeFilter = 'default' | 'no-tools' | 'user-only' | 'labeled-only' | 'all';
 /**
- * How a query is understood.
+ * How to understand a query.
  *
- * `words`: All words must occur in the entry, whatever their case; `"…"` is one word.
- * `literal`: The text must occur in one field of the entry as it stands.
- * `regex`: A regular expression must match in one field; `^` and `$` match at lines.
+ * `words`: All words occur in the entry, whatever their case; `"…"` is one word.
+ * `literal`: The text occurs in one field of the entry exactly.
+ * `regex`: The regular expression matches in one field; `^` and `$` match at line ends.
  */
 export type SearchMode = 'words' | 'literal' | 'regex';
 /**
  * The order of siblings.
  *
- * `time`: Oldest first.
- * `active-first`: The active path first, then oldest first.
+ * `time`: The oldest first.
+ * `active-first`: The active path first, then the oldest.
  */
 export type TreeOrder = 'time' | 'active-first';
 /**
- * The characters a `prefix` is drawn with.
+ * The characters of a `prefix`.
  */
 export type TreeRender = 'unicode' | 'ascii';
 /**
- * By `format`.
+ * The rows of the flat form, or the nodes of the nested form.
  */
 export type TreeNodes = TreeNode[] | NestedNode[];
 /**
- * The order of a session list.
+ * The order of a list of sessions.
  *
- * `recent`: Last activity first.
- * `created`: Newest first.
- * `name`: By name, unnamed ones last.
- * `threaded`: Forks behind the session they come from; families, and forks of one session, by the last activity in each.
+ * `recent`: By the last activity, newest first.
+ * `created`: By creation, newest first.
+ * `name`: By name; unnamed sessions come last.
+ * `threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
  */
 export type SessionSort = 'recent' | 'created' | 'name' | 'threaded';
 /**
- * As of `navigate_tree`; the leaf has not left, it stands at what was appended.
+ * The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
  */
 export type MergeBranchResult = Navigation;
 /**
- * Why a navigation changed nothing, or made no summary.
+ * Why a navigation changed nothing, or wrote no summary.
  *
- * `alreadyThere`: The leaf stands at the target; not cancelled. A label is appended all the same.
- * `cancelledByClient`: A client answered `cancel`.
- * `noAnswer`: Nobody answered in time, and `onNoAnswer` was `cancel`.
- * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names it.
- * `aborted`: By `abort_navigation`, a cancelled request, or the end of the connection.
+ * `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
+ * `cancelledByClient`: A client or a hook answered `cancel`.
+ * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
+ * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+ * `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
  * `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
  */
 export type NavigationReason =
@@ -338,28 +338,28 @@ export type NavigationReason =
   | 'aborted'
   | 'nothingToSummarize';
 /**
- * The end of a navigation or, for `dryRun`, its preparation.
+ * The result of `navigate_tree`: the end of the navigation, or its preparation if `dryRun` is true.
  */
 export type NavigateTreeResult = Navigation | DryRun;
 /**
- * What an opened session is for.
+ * Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file.
  */
 export type OpenMode = 'write' | 'read';
 /**
- * As of `navigate_tree`.
+ * The result of `pop`, as that of `navigate_tree`.
  */
 export type PopResult = NavigateTreeResult;
 
 /**
- * Ends a running navigation; leaf and file stay as they were.
+ * The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
  */
 export interface AbortNavigationParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Only this one; whichever runs if left out.
+   * The id of the navigation to abort. Default: whichever runs.
    */
   navigationId?: string | null;
 }
@@ -368,57 +368,57 @@ export interface AbortNavigationParams {
  */
 export interface AbortNavigationResult {
   /**
-   * False if none was running, or it is already committed.
+   * False if no such navigation was running, or if it is already committed.
    */
   aborted: boolean;
 }
 /**
- * Answers a *before* event, or asks for more time: `result` or `extendMs`.
+ * The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
  */
 export interface AnswerEventParams {
   /**
-   * As in the event.
+   * The id of the question, from the event.
    */
   eventId: string;
   /**
-   * The answer; an empty one is no opinion.
+   * The answer; an empty object is no opinion. Default: none, with `extendMs`.
    */
   result?: EventAnswer | null;
   /**
-   * Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+   * Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
    */
   extendMs?: number | null;
 }
 /**
- * A client's opinion; of each member the first client that gives one counts, a `cancel` before anything else. A member that answers another event is refused.
+ * The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that gives it counts. A member that does not belong to the event is refused.
  */
 export interface EventAnswer {
   /**
-   * True: it shall not happen.
+   * True cancels the operation that the event is about. Default: false.
    */
   cancel?: boolean | null;
   /**
-   * To `session_before_tree`: the summary, if one is wanted.
+   * Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
    */
   summary?: GivenSummary | null;
   /**
-   * To `session_before_tree` and `session_before_compact`: in place of the instructions given.
+   * Answers `session_before_tree` and `session_before_compact`: replaces the instructions of the request. Default: those of the request.
    */
   customInstructions?: string | null;
   /**
-   * To `session_before_tree` and `session_before_compact`: `customInstructions` replace the usual structure of a summary.
+   * Answers `session_before_tree` and `session_before_compact`: whether `customInstructions` replace the usual structure of a summary. Default: as in the request.
    */
   replaceInstructions?: boolean | null;
   /**
-   * To `session_before_tree`: in place of the label given; blank is none.
+   * Answers `session_before_tree`: replaces the label of the request; a blank one is none. Default: that of the request.
    */
   label?: string | null;
   /**
-   * To `session_before_compact`: the compaction.
+   * Answers `session_before_compact`: the compaction. Default: none.
    */
   compaction?: GivenCompaction | null;
   /**
-   * To `session_before_compact`: what the summarizer is told besides the conversation. That of all answers counts, in their order.
+   * Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none.
    */
   context?: string[] | null;
 }
@@ -431,18 +431,18 @@ export interface GivenSummary {
    */
   summary: string;
   /**
-   * Anything; stored byte for byte.
+   * Any JSON; its bytes are stored unchanged. Default: none.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+   * The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
    */
   usage?: Usage | null;
 }
 /**
- * What a model used, in tokens and money.
+ * The tokens that a model used, and their cost.
  */
 export interface Usage {
   /**
@@ -462,36 +462,36 @@ export interface Usage {
    */
   cacheWrite?: number | null;
   /**
-   * All tokens.
+   * The number of all tokens.
    */
   totalTokens?: number | null;
   /**
-   * The price, in dollars.
+   * The cost in dollars.
    */
   cost?: Cost | null;
 }
 /**
- * A price, in dollars.
+ * A cost in dollars.
  */
 export interface Cost {
   /**
-   * Of the tokens sent.
+   * The cost of the tokens sent.
    */
   input?: number | null;
   /**
-   * Of the tokens received.
+   * The cost of the tokens received.
    */
   output?: number | null;
   /**
-   * Of the tokens read from the cache.
+   * The cost of the tokens read from the cache.
    */
   cacheRead?: number | null;
   /**
-   * Of the tokens written to the cache.
+   * The cost of the tokens written to the cache.
    */
   cacheWrite?: number | null;
   /**
-   * In all.
+   * The total cost.
    */
   total?: number | null;
 }
@@ -504,21 +504,21 @@ export interface GivenCompaction {
    */
   summary: string;
   /**
-   * An entry on the path to the leaf; null keeps nothing; as prepared if left out.
+   * The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing. Default: as prepared.
    */
   firstKeptEntryId?: string | null;
   /**
-   * Tokens of the context before; as prepared if left out.
+   * The number of tokens of the context before. Default: as prepared.
    */
   tokensBefore?: number | null;
   /**
-   * Anything; stored byte for byte.
+   * Any JSON; its bytes are stored unchanged. Default: none.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Tokens the summary took, in the shape of an assistant message's `usage`; stored byte for byte, and counted by `get_stats`.
+   * The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
    */
   usage?: Usage | null;
 }
@@ -527,47 +527,47 @@ export interface GivenCompaction {
  */
 export interface AnswerEventResult {
   /**
-   * It came in time.
+   * True: the answer came in time.
    */
   accepted: boolean;
   /**
-   * Milliseconds left, after `extendMs`.
+   * How many milliseconds are left. Present after `extendMs`.
    */
   timeoutMs?: number;
 }
 /**
- * The events that a client will answer; each declared by an empty object.
+ * The events that a client answers, each given as an empty object.
  */
 export interface Answers {
   /**
-   * Navigations wait for this client.
+   * Navigations wait for this client. Default: absent.
    */
   session_before_tree?: {} | null;
   /**
-   * Forks wait for this client.
+   * Forks wait for this client. Default: absent.
    */
   session_before_fork?: {} | null;
   /**
-   * Compactions wait for this client.
+   * Compactions wait for this client. Default: absent.
    */
   session_before_compact?: {} | null;
 }
 /**
- * Appends several entries, all or none.
+ * The params of `append_entries`. Either all entries are appended, in one write, or none.
  */
 export interface AppendEntriesParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * In order; each stored with its members byte for byte.
+   * The entries, in order. The bytes of their members are stored unchanged. At least one.
    *
    * @minItems 1
    */
   entries: [NewEntry, ...NewEntry[]];
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -576,19 +576,19 @@ export interface AppendEntriesParams {
  */
 export interface NewMessageEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'message';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
@@ -598,19 +598,19 @@ export interface NewMessageEntry {
   [k: string]: unknown;
 }
 /**
- * What the user says.
+ * A message of the user.
  */
 export interface UserMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'user';
   /**
-   * What is said.
+   * A text, or content blocks.
    */
   content: Content;
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
@@ -620,7 +620,7 @@ export interface UserMessage {
  */
 export interface TextBlock {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'text';
   /**
@@ -630,11 +630,11 @@ export interface TextBlock {
   [k: string]: unknown;
 }
 /**
- * What the model thought.
+ * A piece of the model's thinking.
  */
 export interface ThinkingBlock {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'thinking';
   /**
@@ -648,7 +648,7 @@ export interface ThinkingBlock {
  */
 export interface ImageBlock {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'image';
   /**
@@ -656,7 +656,7 @@ export interface ImageBlock {
    */
   data: string;
   /**
-   * Such as `image/png`.
+   * The media type, such as `image/png`.
    */
   mimeType: string;
   [k: string]: unknown;
@@ -666,11 +666,11 @@ export interface ImageBlock {
  */
 export interface ToolCallBlock {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'toolCall';
   /**
-   * Unique in the conversation.
+   * The id of the call, unique in the conversation.
    */
   id: string;
   /**
@@ -678,7 +678,7 @@ export interface ToolCallBlock {
    */
   name: string;
   /**
-   * What the tool is called with, usually an object.
+   * The arguments of the call, usually an object.
    */
   arguments?: {
     [k: string]: unknown;
@@ -690,21 +690,21 @@ export interface ToolCallBlock {
  */
 export interface OtherBlock {
   /**
-   * None of the known ones.
+   * Any other value.
    */
   type: OtherType;
   [k: string]: unknown;
 }
 /**
- * What the model answers.
+ * An answer of the model.
  */
 export interface AssistantMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'assistant';
   /**
-   * Text, thinking and tool calls.
+   * The text, thinking and tool calls.
    */
   content: ContentBlock[];
   /**
@@ -712,7 +712,7 @@ export interface AssistantMessage {
    */
   api?: string | null;
   /**
-   * Who serves the model.
+   * The provider that serves the model.
    */
   provider?: string | null;
   /**
@@ -720,29 +720,29 @@ export interface AssistantMessage {
    */
   model?: string | null;
   /**
-   * What the answer used.
+   * The tokens that the answer used.
    */
   usage?: Usage | null;
   /**
-   * `stop`, `length`, `toolUse`, `error`, `aborted`, or another.
+   * Why the answer ended: `stop`, `length`, `toolUse`, `error`, `aborted`, or another reason.
    */
   stopReason?: string | null;
   /**
-   * Why it failed, if `stopReason` is `error`.
+   * Why the answer failed. Present if `stopReason` is `error`.
    */
   errorMessage?: string | null;
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
 }
 /**
- * What a tool returned.
+ * The result of a tool call.
  */
 export interface ToolResultMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'toolResult';
   /**
@@ -754,21 +754,21 @@ export interface ToolResultMessage {
    */
   toolName?: string | null;
   /**
-   * Text and images.
+   * The text and images of the result.
    */
   content: ContentBlock[];
   /**
-   * Anything; not sent to the model.
+   * Any JSON. The model does not see it.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * The tool failed.
+   * True if the tool failed.
    */
   isError?: boolean | null;
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
@@ -778,7 +778,7 @@ export interface ToolResultMessage {
  */
 export interface BashExecutionMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'bashExecution';
   /**
@@ -786,31 +786,31 @@ export interface BashExecutionMessage {
    */
   command: string;
   /**
-   * What it wrote.
+   * The output of the command.
    */
   output: string;
   /**
-   * Left out if it did not exit.
+   * The exit code. Absent if the command did not exit.
    */
   exitCode?: number | null;
   /**
-   * The user ended it.
+   * True if the user cancelled the command.
    */
   cancelled?: boolean | null;
   /**
-   * `output` is a part only.
+   * True if `output` is only a part.
    */
   truncated?: boolean | null;
   /**
-   * A file with the whole output.
+   * The path of a file with the whole output.
    */
   fullOutputPath?: string | null;
   /**
-   * The model does not see it.
+   * True if the model does not see the message.
    */
   excludeFromContext?: boolean | null;
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
@@ -820,39 +820,39 @@ export interface BashExecutionMessage {
  */
 export interface CustomMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'custom';
   /**
-   * What it is, in the plugin's own terms.
+   * The type, in the plugin's own terms.
    */
   customType?: string | null;
   /**
-   * What is said.
+   * A text, or content blocks.
    */
   content: Content;
   /**
-   * Show it to the user.
+   * Whether to show the message to the user.
    */
   display?: boolean | null;
   /**
-   * Anything; not sent to the model.
+   * Any JSON. The model does not see it.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
 }
 /**
- * The summary of a branch that was left.
+ * The summary of a branch that the leaf has left.
  */
 export interface BranchSummaryMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'branchSummary';
   /**
@@ -860,11 +860,11 @@ export interface BranchSummaryMessage {
    */
   summary: string;
   /**
-   * The leaf that was left; `root` if there was none.
+   * The id of the leaf that was left; `root` at the empty position.
    */
   fromId?: string | null;
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
@@ -874,7 +874,7 @@ export interface BranchSummaryMessage {
  */
 export interface CompactionSummaryMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'compactionSummary';
   /**
@@ -882,11 +882,11 @@ export interface CompactionSummaryMessage {
    */
   summary: string;
   /**
-   * Tokens of the context before, estimated.
+   * The estimated number of tokens of the context before the compaction.
    */
   tokensBefore?: number | null;
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
@@ -896,7 +896,7 @@ export interface CompactionSummaryMessage {
  */
 export interface SystemMessage {
   /**
-   * Tells what this is.
+   * The role.
    */
   role: 'system';
   /**
@@ -904,19 +904,19 @@ export interface SystemMessage {
    */
   content: Content;
   /**
-   * Parts of the instructions.
+   * The parts of the instructions.
    */
   sections?: {
     [k: string]: unknown;
   };
   /**
-   * Tools that the model has from here on.
+   * The tools that the model has from then on.
    */
   toolsAdded?: {
     [k: string]: unknown;
   };
   /**
-   * Unix milliseconds.
+   * When the message was sent, in Unix milliseconds.
    */
   timestamp?: (number | string) | null;
   [k: string]: unknown;
@@ -926,29 +926,29 @@ export interface SystemMessage {
  */
 export interface OtherMessage {
   /**
-   * None of the known ones.
+   * Any other value.
    */
   role: OtherType;
   [k: string]: unknown;
 }
 /**
- * The thinking level from here on.
+ * Sets the thinking level for what follows.
  */
 export interface NewThinkingLevelChangeEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'thinking_level_change';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
@@ -958,53 +958,53 @@ export interface NewThinkingLevelChangeEntry {
   [k: string]: unknown;
 }
 /**
- * The model from here on.
+ * Sets the model for what follows.
  */
 export interface NewModelChangeEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'model_change';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * Who serves it.
+   * The provider that serves the model.
    */
   provider: string;
   /**
-   * The provider's name for it.
+   * The provider's name for the model.
    */
   modelId: string;
   [k: string]: unknown;
 }
 /**
- * A summary in place of what stands before `firstKeptEntryId` on the path.
+ * A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
  */
 export interface NewCompactionEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'compaction';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
@@ -1012,57 +1012,57 @@ export interface NewCompactionEntry {
    */
   summary: string;
   /**
-   * The first entry that stays in the context; null if none does.
+   * The id of the first entry that stays in the context; null if none stays.
    */
   firstKeptEntryId: string | null;
   /**
-   * Tokens of the context before, estimated.
+   * The estimated number of tokens of the context before the compaction.
    */
   tokensBefore: number;
   /**
-   * Of whoever made the summary, such as the files it is about.
+   * Any JSON from the author of the summary, such as the files that it is about.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Tokens the summary took.
+   * The tokens that the summary cost.
    */
   usage?: Usage | null;
   /**
-   * Stands before the summary in the context.
+   * A system message that precedes the summary in the context.
    */
   systemMessage?: {
     [k: string]: unknown;
   } | null;
   /**
-   * The summary came from a client.
+   * True if a client or a hook wrote the summary.
    */
   fromHook?: boolean | null;
   [k: string]: unknown;
 }
 /**
- * A summary of a branch that was left.
+ * A summary of a branch that the leaf has left.
  */
 export interface NewBranchSummaryEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'branch_summary';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * The leaf that was left; `root` if there was none.
+   * The id of the leaf that was left; `root` at the empty position.
    */
   fromId: string;
   /**
@@ -1070,21 +1070,21 @@ export interface NewBranchSummaryEntry {
    */
   summary: string;
   /**
-   * Of whoever made the summary, such as the files it is about.
+   * Any JSON from the author of the summary, such as the files that it is about.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Tokens the summary took.
+   * The tokens that the summary cost.
    */
   usage?: Usage | null;
   /**
-   * The summary came from a client.
+   * True if a client or a hook wrote the summary.
    */
   fromHook?: boolean | null;
   /**
-   * Made by `merge_branch`: the branch was not left, but taken in.
+   * True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in.
    */
   merge?: boolean | null;
   [k: string]: unknown;
@@ -1094,66 +1094,66 @@ export interface NewBranchSummaryEntry {
  */
 export interface NewContextEditEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'context_edit';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * The entry it is about.
+   * The id of the entry whose content changes.
    */
   targetId: string;
   /**
-   * Null leaves the target out of the context.
+   * The new content; null removes the entry from the context.
    */
   replacement: Replacement | null;
   [k: string]: unknown;
 }
 /**
- * What a context_edit shows instead.
+ * The content that a context edit shows instead.
  */
 export interface Replacement {
   /**
-   * In place of the content of the target.
+   * The content that replaces that of the target.
    */
   content: Content;
 }
 /**
- * State of a plugin; not in the context.
+ * State of a plugin. It is not part of the context.
  */
 export interface NewCustomEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'custom';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * What it is, in the plugin's own terms.
+   * The type, in the plugin's own terms.
    */
   customType: string;
   /**
-   * Anything.
+   * Any JSON.
    */
   data?: {
     [k: string]: unknown;
@@ -1161,39 +1161,39 @@ export interface NewCustomEntry {
   [k: string]: unknown;
 }
 /**
- * A message of a plugin, in the context.
+ * A message of a plugin. It is part of the context.
  */
 export interface NewCustomMessageEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'custom_message';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * What it is, in the plugin's own terms.
+   * The type, in the plugin's own terms.
    */
   customType: string;
   /**
-   * The text, or content blocks.
+   * A text, or content blocks.
    */
   content: Content;
   /**
-   * Show it to the user.
+   * Whether to show the message to the user.
    */
   display: boolean;
   /**
-   * Anything.
+   * Any JSON.
    */
   details?: {
     [k: string]: unknown;
@@ -1201,121 +1201,121 @@ export interface NewCustomMessageEntry {
   [k: string]: unknown;
 }
 /**
- * A label for an entry; the latest one counts.
+ * A label for an entry. The latest label of an entry counts.
  */
 export interface NewLabelEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'label';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * The entry it is for.
+   * The id of the labelled entry.
    */
   targetId: string;
   /**
-   * Left out, null or empty: no label.
+   * The label. If it is absent, null or empty, the entry has no label.
    */
   label?: string | null;
   [k: string]: unknown;
 }
 /**
- * The name of the session; the latest one counts.
+ * The name of the session. The latest name counts.
  */
 export interface NewSessionInfoEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'session_info';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * Left out, null or empty: no name.
+   * The name. If it is absent, null or empty, the session has no name.
    */
   name?: string | null;
   [k: string]: unknown;
 }
 /**
- * Tokens used outside the conversation.
+ * Tokens that were used outside the conversation.
  */
 export interface NewUsageEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'usage';
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   /**
-   * What they were used for.
+   * The purpose that the tokens were used for.
    */
   kind: string;
   /**
-   * Who served the model.
+   * The provider that served the model.
    */
   provider: string;
   /**
-   * The provider's name for it.
+   * The provider's name for the model.
    */
   model: string;
   /**
-   * The numbers.
+   * The tokens and their cost.
    */
   usage: Usage;
   /**
-   * For people.
+   * A note for people.
    */
   note?: string | null;
   [k: string]: unknown;
 }
 /**
- * An entry of a type that is none of the others.
+ * An entry of any other type.
  */
 export interface NewOtherEntry {
   /**
-   * Any other type.
+   * The type.
    */
   type: OtherType;
   /**
-   * Made by the daemon if left out.
+   * The id of the entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   id?: string;
   /**
-   * The entry before it in the batch if left out, for the first one the leaf; null: a root.
+   * The id of the parent; null makes the entry a root. Default: the entry before it in the batch, for the first one the leaf.
    */
   parentId?: string | null;
   /**
-   * ISO 8601; now if left out.
+   * When the entry was written, in ISO 8601. Default: now.
    */
   timestamp?: string;
   [k: string]: unknown;
@@ -1325,40 +1325,40 @@ export interface NewOtherEntry {
  */
 export interface AppendEntriesResult {
   /**
-   * In the order of `entries`.
+   * The ids of the new entries, in the order of `entries`.
    */
   entryIds: string[];
   /**
-   * The leaf afterwards: the last entry.
+   * The leaf after the append: the last of the new entries.
    */
   leafId: string;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }
 /**
- * Labels an entry by appending a label entry.
+ * The params of `append_label`. The label is a new entry at the leaf; it names the entry that it labels.
  */
 export interface AppendLabelParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The entry to label.
+   * The id of the entry to label.
    */
   targetId: string;
   /**
-   * Stored trimmed and on one line. Left out, null or blank clears the label.
+   * The label. It is stored trimmed and on one line; a blank one clears the label. Default: null, which clears the label.
    */
   label?: string | null;
   /**
-   * The id of the new entry; makes retries safe.
+   * The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   entryId?: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -1367,40 +1367,40 @@ export interface AppendLabelParams {
  */
 export interface AppendLabelResult {
   /**
-   * The label entry.
+   * The id of the label entry.
    */
   entryId: string;
   /**
-   * The leaf afterwards: the label entry.
+   * The leaf after the append: the label entry.
    */
   leafId: string;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }
 /**
- * Appends one message at the leaf, or elsewhere.
+ * The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
  */
 export interface AppendMessageParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Stored byte for byte.
+   * The message, with a `role`. Its bytes are stored unchanged.
    */
   message: Message;
   /**
-   * The id of the new entry; makes retries safe.
+   * The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   entryId?: string | null;
   /**
-   * Appends there instead of at the leaf; null appends a root.
+   * The parent of the new entry; null makes the entry a root. Default: the leaf.
    */
   parentId?: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -1409,24 +1409,24 @@ export interface AppendMessageParams {
  */
 export interface AppendMessageResult {
   /**
-   * The new entry.
+   * The id of the new entry.
    */
   entryId: string;
   /**
-   * The leaf afterwards: the entry.
+   * The leaf after the append: the new entry.
    */
   leafId: string;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }
 /**
- * The client's agent begins to run: the leaf only moves by appending until `end_turn`.
+ * The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
  */
 export interface BeginTurnParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -1435,23 +1435,23 @@ export interface BeginTurnParams {
  */
 export interface BeginTurnResult {}
 /**
- * The way from a fork, or from the root, to a tip.
+ * The entries from a fork, or from the root, to a tip.
  */
 export interface Branch {
   /**
-   * The last entry of the branch.
+   * The id of the last entry of the branch.
    */
   tipId: string;
   /**
-   * The nearest ancestor with several children; null if there is none.
+   * The id of the nearest ancestor with several children; null if there is none.
    */
   forkId: string | null;
   /**
-   * The label nearest to the tip, on this branch.
+   * The label nearest to the tip on this branch.
    */
   label?: string;
   /**
-   * Messages from the fork, exclusive, to the tip.
+   * The number of messages after the fork up to the tip.
    */
   messageCount: number;
   /**
@@ -1459,32 +1459,32 @@ export interface Branch {
    */
   preview: string;
   /**
-   * ISO 8601.
+   * When the last entry was written, in ISO 8601.
    */
   lastActivity: string;
   /**
-   * The leaf is on this branch.
+   * True if the leaf is on this branch.
    */
   isActive: boolean;
 }
 /**
- * Moves the leaf to an entry, optionally leaving a summary of what is left behind.
+ * The params of `branch`. No client is asked.
  */
 export interface BranchParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The new leaf; null, before the first entry, only with a summary.
+   * The id of the new leaf; null, the empty position, is allowed only with a `summary`.
    */
   entryId: string | null;
   /**
-   * Appended there as a branch_summary, as given.
+   * A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default: none.
    */
   summary?: GivenSummary | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -1493,23 +1493,23 @@ export interface BranchParams {
  */
 export interface BranchResult {
   /**
-   * The leaf before; null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * The leaf afterwards; null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   newLeafId: string | null;
   /**
-   * The branch_summary, if `summary` was given.
+   * The branch_summary entry. Present if `summary` was given.
    */
   summaryEntry?: Entry;
   /**
-   * True, there if `summary` was given.
+   * True. Present if `summary` was given.
    */
   fromHook?: boolean;
   /**
-   * `none` if the leaf stood there already.
+   * How safe the write is at the time of the response; `none` if the leaf was there already.
    */
   durability: Durability;
 }
@@ -1518,19 +1518,19 @@ export interface BranchResult {
  */
 export interface MessageEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'message';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
@@ -1540,23 +1540,23 @@ export interface MessageEntry {
   [k: string]: unknown;
 }
 /**
- * The thinking level from here on.
+ * Sets the thinking level for what follows.
  */
 export interface ThinkingLevelChangeEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'thinking_level_change';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
@@ -1566,53 +1566,53 @@ export interface ThinkingLevelChangeEntry {
   [k: string]: unknown;
 }
 /**
- * The model from here on.
+ * Sets the model for what follows.
  */
 export interface ModelChangeEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'model_change';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * Who serves it.
+   * The provider that serves the model.
    */
   provider: string;
   /**
-   * The provider's name for it.
+   * The provider's name for the model.
    */
   modelId: string;
   [k: string]: unknown;
 }
 /**
- * A summary in place of what stands before `firstKeptEntryId` on the path.
+ * A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
  */
 export interface CompactionEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'compaction';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
@@ -1620,57 +1620,57 @@ export interface CompactionEntry {
    */
   summary: string;
   /**
-   * The first entry that stays in the context; the entry's own id if none does.
+   * The id of the first entry that stays in the context; the id of this entry if none stays.
    */
   firstKeptEntryId: string;
   /**
-   * Tokens of the context before, estimated.
+   * The estimated number of tokens of the context before the compaction.
    */
   tokensBefore: number;
   /**
-   * Of whoever made the summary, such as the files it is about.
+   * Any JSON from the author of the summary, such as the files that it is about.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Tokens the summary took.
+   * The tokens that the summary cost.
    */
   usage?: Usage;
   /**
-   * Stands before the summary in the context.
+   * A system message that precedes the summary in the context.
    */
   systemMessage?: {
     [k: string]: unknown;
   };
   /**
-   * The summary came from a client.
+   * True if a client or a hook wrote the summary.
    */
   fromHook?: boolean;
   [k: string]: unknown;
 }
 /**
- * A summary of a branch that was left.
+ * A summary of a branch that the leaf has left.
  */
 export interface BranchSummaryEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'branch_summary';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * The leaf that was left; `root` if there was none.
+   * The id of the leaf that was left; `root` at the empty position.
    */
   fromId: string;
   /**
@@ -1678,21 +1678,21 @@ export interface BranchSummaryEntry {
    */
   summary: string;
   /**
-   * Of whoever made the summary, such as the files it is about.
+   * Any JSON from the author of the summary, such as the files that it is about.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Tokens the summary took.
+   * The tokens that the summary cost.
    */
   usage?: Usage;
   /**
-   * The summary came from a client.
+   * True if a client or a hook wrote the summary.
    */
   fromHook?: boolean;
   /**
-   * Made by `merge_branch`: the branch was not left, but taken in.
+   * True if `merge_branch` wrote it: the leaf did not leave the branch, the summary brings the branch in.
    */
   merge?: boolean;
   [k: string]: unknown;
@@ -1702,57 +1702,57 @@ export interface BranchSummaryEntry {
  */
 export interface ContextEditEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'context_edit';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * The entry it is about.
+   * The id of the entry whose content changes.
    */
   targetId: string;
   /**
-   * Null leaves the target out of the context.
+   * The new content; null removes the entry from the context.
    */
   replacement: Replacement | null;
   [k: string]: unknown;
 }
 /**
- * State of a plugin; not in the context.
+ * State of a plugin. It is not part of the context.
  */
 export interface CustomEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'custom';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * What it is, in the plugin's own terms.
+   * The type, in the plugin's own terms.
    */
   customType: string;
   /**
-   * Anything.
+   * Any JSON.
    */
   data?: {
     [k: string]: unknown;
@@ -1760,39 +1760,39 @@ export interface CustomEntry {
   [k: string]: unknown;
 }
 /**
- * A message of a plugin, in the context.
+ * A message of a plugin. It is part of the context.
  */
 export interface CustomMessageEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'custom_message';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * What it is, in the plugin's own terms.
+   * The type, in the plugin's own terms.
    */
   customType: string;
   /**
-   * The text, or content blocks.
+   * A text, or content blocks.
    */
   content: Content;
   /**
-   * Show it to the user.
+   * Whether to show the message to the user.
    */
   display: boolean;
   /**
-   * Anything.
+   * Any JSON.
    */
   details?: {
     [k: string]: unknown;
@@ -1800,154 +1800,154 @@ export interface CustomMessageEntry {
   [k: string]: unknown;
 }
 /**
- * A label for an entry; the latest one counts.
+ * A label for an entry. The latest label of an entry counts.
  */
 export interface LabelEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'label';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * The entry it is for.
+   * The id of the labelled entry.
    */
   targetId: string;
   /**
-   * Left out, null or empty: no label.
+   * The label. If it is absent, null or empty, the entry has no label.
    */
   label?: string | null;
   [k: string]: unknown;
 }
 /**
- * The name of the session; the latest one counts.
+ * The name of the session. The latest name counts.
  */
 export interface SessionInfoEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'session_info';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * Left out, null or empty: no name.
+   * The name. If it is absent, null or empty, the session has no name.
    */
   name?: string | null;
   [k: string]: unknown;
 }
 /**
- * Tokens used outside the conversation.
+ * Tokens that were used outside the conversation.
  */
 export interface UsageEntry {
   /**
-   * Tells what this is.
+   * The type.
    */
   type: 'usage';
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   /**
-   * What they were used for.
+   * The purpose that the tokens were used for.
    */
   kind: string;
   /**
-   * Who served the model.
+   * The provider that served the model.
    */
   provider: string;
   /**
-   * The provider's name for it.
+   * The provider's name for the model.
    */
   model: string;
   /**
-   * The numbers.
+   * The tokens and their cost.
    */
   usage: Usage;
   /**
-   * For people.
+   * A note for people.
    */
   note?: string;
   [k: string]: unknown;
 }
 /**
- * An entry of a type that is none of the others.
+ * An entry of any other type.
  */
 export interface OtherEntry {
   /**
-   * Any other type.
+   * The type.
    */
   type: OtherType;
   /**
-   * Unique in the session.
+   * The id of the entry, unique in the session.
    */
   id: string;
   /**
-   * The entry before it; null at a root.
+   * The id of the parent; null at a root.
    */
   parentId: string | null;
   /**
-   * ISO 8601 with milliseconds, UTC.
+   * When the entry was written, in ISO 8601 with milliseconds, UTC.
    */
   timestamp: string;
   [k: string]: unknown;
 }
 /**
- * Cancels a request that waits; a notification, or a request.
+ * The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation answers `cancelled: true`, and any other request fails with `cancelled`. If the operation is already committed, its result stands.
  */
 export interface CancelRequestParams {
   /**
-   * The id of the request; an unknown one is ignored.
+   * The id of the request to cancel; an unknown one is ignored.
    */
   requestId: RequestId;
 }
 /**
- * The result of `$/cancel_request`.
+ * An empty object.
  */
 export interface CancelRequestResult {}
 /**
- * Appends copies of messages of other branches at the leaf, tool calls only with their results.
+ * The params of `cherry_pick`. The copies are appended at the leaf, each with the id of its original as `copiedFrom`. Tool calls are copied only together with all of their results.
  */
 export interface CherryPickParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * What to copy, in this order.
+   * The ids of the messages to copy, in the order of the copies. At least one.
    *
    * @minItems 1
    */
   entryIds: [string, ...string[]];
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -1956,62 +1956,62 @@ export interface CherryPickParams {
  */
 export interface CherryPickResult {
   /**
-   * The copies.
+   * The ids of the copies, in order.
    */
   entryIds: string[];
   /**
-   * The leaf afterwards: the last copy.
+   * The leaf after the append: the last copy.
    */
   leafId: string;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }
 /**
- * What the client can do and wants. Members unknown to the daemon are ignored.
+ * What the client can do and wants. Unknown members are ignored.
  */
 export interface ClientCapabilities {
   /**
-   * The events that this client will answer, and that therefore wait for it.
+   * The events that the client answers; the daemon waits for its answers. Default: none.
    */
   answers?: Answers | null;
   /**
-   * Notifications that the client does not want, by name.
+   * The names of notifications that the client does not want. Default: none.
    */
   optOut?: string[] | null;
   /**
-   * Declared: send `summary_delta`.
+   * Given as an empty object: the daemon sends `summary_delta`. Default: absent.
    */
   summaryDeltas?: {} | null;
   /**
-   * Declared: send `progress`.
+   * Given as an empty object: the daemon sends `progress`. Default: absent.
    */
   progress?: {} | null;
   /**
-   * Bytes of the longest frame the client can take.
+   * The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
    */
   maxFrameBytes?: number | null;
 }
 /**
- * Who the client is.
+ * The name and version of a client.
  */
 export interface ClientInfo {
   /**
-   * The name of the program.
+   * The name of the program. `event_resolved` names the client by it.
    */
   name: string;
   /**
-   * The version of the program.
+   * The version of the program. Default: none.
    */
   version?: string | null;
 }
 /**
- * Closes a session; a waiting navigation is aborted.
+ * The params of `close_session`. A navigation that waits is aborted.
  */
 export interface CloseSessionParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -2020,35 +2020,35 @@ export interface CloseSessionParams {
  */
 export interface CloseSessionResult {}
 /**
- * Replaces the older part of the context by a summary, by appending a compaction entry.
+ * The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
  */
 export interface CompactParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on. Default: none.
    */
   customInstructions?: string | null;
   /**
-   * `customInstructions` replace the usual structure of a summary.
+   * Whether `customInstructions` replace the usual structure of a summary. Default: false.
    */
   replaceInstructions?: boolean | null;
   /**
-   * Tokens to keep, estimated; 20000 if left out.
+   * The estimated number of tokens that stay in the context. Default: 20000.
    */
   keepRecentTokens?: number | null;
   /**
-   * Milliseconds to wait for answers to `session_before_compact`; 30000 if left out, at most `limits.maxAnswerMs`.
+   * How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
    */
   answerTimeoutMs?: number | null;
   /**
-   * What silence means; `proceed` if left out.
+   * What happens if a client does not answer in time. Default: `proceed`.
    */
   onNoAnswer?: OnNoAnswer | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -2057,84 +2057,84 @@ export interface CompactParams {
  */
 export interface CompactResult {
   /**
-   * Nothing was changed, for the `reason` given.
+   * True if nothing changed; `reason` says why.
    */
   cancelled: boolean;
   /**
-   * Why nothing changed.
+   * Why nothing changed. Present if `cancelled`.
    */
   reason?: CancelReason;
   /**
-   * The hook that failed, if that is the reason.
+   * The name of the hook that failed. Present if `reason` is `hookFailed`.
    */
   by?: string;
   /**
-   * The new entry; left out if cancelled.
+   * The new entry. Absent if `cancelled`.
    */
   compactionEntry?: Entry;
   /**
-   * What the write was given; `none` if cancelled.
+   * How safe the write is at the time of the response; `none` if `cancelled`.
    */
   durability: Durability;
 }
 /**
- * What a compaction summarizes and keeps.
+ * The parts of the context that a compaction summarizes and keeps.
  */
 export interface CompactionPreparation {
   /**
-   * The first entry that stays in the context.
+   * The id of the first entry that stays in the context.
    */
   firstKeptEntryId: string;
   /**
-   * In file order, context edits applied; without the prefix of a split turn.
+   * The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not among them.
    */
   entriesToSummarize?: Entry[];
   /**
-   * Instead of `entriesToSummarize`, where those are too large.
+   * The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
    */
   entryIds?: string[];
   /**
-   * The part of a split turn that is summarized separately.
+   * The first part of a turn that the cut splits; it is summarized separately.
    */
   turnPrefix?: Entry[];
   /**
-   * Instead of `turnPrefix`, where the entries are too large.
+   * The ids of that part. Present instead of `turnPrefix` if the entries are too large.
    */
   turnPrefixIds?: string[];
   /**
-   * True if ids stand for entries.
+   * True if ids replace entries.
    */
   truncated?: boolean;
   /**
-   * The cut is inside a turn.
+   * True if the cut is inside a turn.
    */
   isSplitTurn: boolean;
   /**
-   * The summary of the compaction before, which is updated.
+   * The summary of the previous compaction on the path, which the new summary updates.
    */
   previousSummary?: string;
   /**
-   * The compactions on the path, newest first.
+   * The ids of the compactions on the path, newest first.
    */
   previousCompactions: string[];
   /**
-   * The model at the leaf.
+   * The model at the leaf. Absent if nothing on the path names one.
    */
   model?: Model;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on.
    */
   customInstructions?: string;
   /**
-   * `customInstructions` replace the usual structure of a summary.
+   * Whether `customInstructions` replace the usual structure of a summary.
    */
   replaceInstructions?: boolean;
   /**
-   * Tokens of the context so far, estimated.
+   * The estimated number of tokens of the context before the compaction.
    */
   tokensBefore: number;
   /**
-   * The files it is about.
+   * The files that the summarized part touched.
    */
   fileOps: FileOps;
 }
@@ -2143,11 +2143,11 @@ export interface CompactionPreparation {
  */
 export interface Model {
   /**
-   * Who serves it.
+   * The provider that serves the model.
    */
   provider: string;
   /**
-   * The provider's name for it.
+   * The provider's name for the model.
    */
   modelId: string;
 }
@@ -2156,44 +2156,44 @@ export interface Model {
  */
 export interface FileOps {
   /**
-   * Read, but not modified.
+   * The paths of files that were read and not modified.
    */
   readFiles: string[];
   /**
-   * Written or edited.
+   * The paths of files that were written or edited.
    */
   modifiedFiles: string[];
 }
 /**
- * Makes a new session and opens it.
+ * The params of `create_session`.
  */
 export interface CreateSessionParams {
   /**
-   * The working directory the session belongs to; the daemon's own if left out.
+   * The working directory of the session. Default: that of the daemon.
    */
   cwd?: string | null;
   /**
-   * The id of the new session; made by the daemon if left out.
+   * The id of the new session. Default: the daemon chooses one.
    */
   sessionId?: string | null;
   /**
-   * Its name, written at once as the first entry; blank is none.
+   * The name of the session, appended at once as the first entry; a blank one is none. Default: none.
    */
   name?: string | null;
   /**
-   * The session it comes from, as its header shall say. Never opened.
+   * The session that this one comes from, for the header. The daemon does not open it. Default: none.
    */
   parentSession?: string | null;
   /**
-   * Never written to disk; nor are its forks.
+   * Whether to keep the session and its forks in memory only. Default: false.
    */
   ephemeral?: boolean | null;
   /**
-   * When the session's file is written. If left out: `first-entry` on a connection that has sent `initialize`, `now` on any other. Not allowed beside `ephemeral`.
+   * When to write the file; refused together with `ephemeral`. Default: `first-entry` on a connection that has sent `initialize`, else `now`.
    */
   write?: FirstWrite | null;
   /**
-   * What its appends are given, and those of its forks; the daemon's `--durability` if left out.
+   * When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
    */
   durability?: DurabilityPolicy | null;
 }
@@ -2202,11 +2202,11 @@ export interface CreateSessionParams {
  */
 export interface CreateSessionResult {
   /**
-   * The new session, open.
+   * The new session, which is open.
    */
   session: Session;
   /**
-   * `none` if nothing was written yet.
+   * How safe the write is at the time of the response; `none` if nothing is written yet.
    */
   durability: Durability;
 }
@@ -2219,19 +2219,19 @@ export interface Session {
    */
   sessionId: string;
   /**
-   * The session file; left out for ephemeral sessions.
+   * The path of the session file. Absent for an ephemeral session.
    */
   path?: string;
   /**
-   * Of the format, as the header says: 1 where it says nothing. Below 3 the first write migrates the file.
+   * The version of the file format in the header; 1 if the header has none. Below 3, the first write migrates the file.
    */
   version: number;
   /**
-   * The time in the header, ISO 8601; left out if the header has none.
+   * The time in the header, in ISO 8601. Absent if the header has none.
    */
   created?: string;
   /**
-   * The header as it is stored, or will be, with all its members. Untrusted.
+   * The header as it is or will be stored, with all its members. Untrusted.
    */
   header: {};
   /**
@@ -2239,40 +2239,40 @@ export interface Session {
    */
   cwd: string;
   /**
-   * Left out if it has none.
+   * The name. Absent if the session has none.
    */
   name?: string;
   /**
-   * Null: before the first entry.
+   * The leaf; null at the empty position.
    */
   leafId: string | null;
   /**
-   * The number of the last notification of this session to this connection.
+   * The number of the last notification about this session to this connection.
    */
   seq: number;
   /**
-   * Entries, the header and leaf records not counted.
+   * The number of entries, without the header and leaf records.
    */
   entryCount: number;
   /**
-   * Mutations are refused.
+   * True if changes are refused.
    */
   readOnly: boolean;
   /**
-   * Several processes can safely append. False where the file system does not keep locks.
+   * True if several processes can append safely. False on a file system that does not keep locks.
    */
   multiWriter: boolean;
   /**
-   * The session it comes from, as its header says. Untrusted text.
+   * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
 }
 /**
- * Moves the file of a session to the trash folder of the session directory, with the originals that migrations have kept and the quarantine of repairs. If that fails an open session stays open.
+ * The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open.
  */
 export interface DeleteSessionParams {
   /**
-   * The session, open or not. Always to be named.
+   * The id of the session, open or not. It is always required.
    */
   sessionId: string;
 }
@@ -2281,50 +2281,50 @@ export interface DeleteSessionParams {
  */
 export interface DeleteSessionResult {
   /**
-   * Where the file is now; null if the session had none.
+   * The path of the file in the trash; null if the session had no file.
    */
   trashedPath: string | null;
 }
 /**
- * Something wrong in a session file, and where.
+ * Damage in a session file, and its place.
  */
 export interface Diagnostic {
   /**
-   * What is wrong.
+   * The kind of damage.
    */
   kind: DiagnosticKind;
   /**
-   * From 1.
+   * The number of the line, from 1.
    */
   line: number;
   /**
-   * Bytes from the start of the file.
+   * The offset in bytes from the start of the file.
    */
   offset: number;
   /**
-   * Bytes.
+   * The length in bytes.
    */
   length: number;
 }
 /**
- * Something wrong was found in a session file that is open.
+ * The params of `diagnostics`.
  */
 export interface Diagnostics {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * What was found.
+   * The kinds and places of the damage.
    */
   diagnostics: Diagnostic[];
 }
 /**
- * Asks for the OpenRPC document of exactly this daemon.
+ * The params of `rpc.discover`.
  */
 export interface DiscoverParams {}
 /**
@@ -2334,85 +2334,85 @@ export interface DiscoverResult {
   [k: string]: unknown;
 }
 /**
- * What a navigation would summarize.
+ * The preparation of a navigation that does not happen.
  */
 export interface DryRun {
   /**
-   * As `session_before_tree` would carry it: ids in place of entries that the client's `maxFrameBytes` has no room for.
+   * The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the client's `maxFrameBytes`.
    */
   preparation: TreePreparation;
 }
 /**
- * What a navigation is about to do.
+ * The branch that a navigation is about to leave.
  */
 export interface TreePreparation {
   /**
-   * Where the navigation goes.
+   * The id of the target of the navigation.
    */
   targetId: string;
   /**
-   * Null: before the first entry.
+   * The id of the leaf; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * The deepest entry on both paths; null if there is none.
+   * The id of the deepest entry on the paths of both the leaf and the target; null if there is none.
    */
   commonAncestorId: string | null;
   /**
-   * How many entries are left behind, of every type: from the common ancestor, exclusive, to the old leaf; to the tip of the other branch in a merge.
+   * The number of entries that the leaf leaves behind, of every type: from the common ancestor, exclusive, to the old leaf; in a merge, to the tip of the other branch.
    */
   abandonedCount: number;
   /**
-   * The summary of the nearest compaction on the branch that is left, if it has one. A model saw this first, then `keptEntries`, then `entriesToSummarize`.
+   * The summary of the nearest compaction on the branch. The model saw it first, then `keptEntries`, then `entriesToSummarize`. Absent without a compaction.
    */
   previousSummary?: string;
   /**
-   * What that compaction kept of the branch, in file order, without earlier compactions and system messages; there if there is such a compaction.
+   * The entries of the branch that this compaction kept, in file order, without earlier compactions and system messages. Absent without a compaction.
    */
   keptEntries?: Entry[];
   /**
-   * Instead of `keptEntries`, where the entries are too large.
+   * The ids of the kept entries. Present instead of `keptEntries` if those are too large.
    */
   keptEntryIds?: string[];
   /**
-   * The branch that is left, from the common ancestor or its nearest compaction on, both exclusive, in file order.
+   * The entries to summarize, in file order: those after the common ancestor, or after the nearest compaction of the branch.
    */
   entriesToSummarize?: Entry[];
   /**
-   * Instead of `entriesToSummarize`, where the entries are too large.
+   * The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
    */
   entryIds?: string[];
   /**
-   * True if ids stand for the entries.
+   * True if ids replace entries.
    */
   truncated?: boolean;
   /**
-   * A summary is wanted: an answer may bring one.
+   * True if a summary is wanted: an answer may give one.
    */
   userWantsSummary: boolean;
   /**
-   * The model at the old leaf.
+   * The model at the old leaf. Absent if nothing on the path names one.
    */
   model?: Model;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on.
    */
   customInstructions?: string;
   /**
-   * `customInstructions` replace the usual structure of a summary.
+   * Whether `customInstructions` replace the usual structure of a summary.
    */
   replaceInstructions?: boolean;
   /**
-   * The label asked for.
+   * The label of the request.
    */
   label?: string;
 }
 /**
- * The client's agent has stopped: queued messages are appended.
+ * The params of `end_turn`. Messages that were queued during the turn are appended.
  */
 export interface EndTurnParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -2421,78 +2421,78 @@ export interface EndTurnParams {
  */
 export interface EndTurnResult {}
 /**
- * Entries have been appended, or another process has moved the position in the file.
+ * The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in the file.
  */
 export interface EntriesAppended {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Who appended.
+   * Who appended the entries.
    */
   origin: Origin;
   /**
-   * In file order.
+   * The ids of the entries, in file order.
    */
   entryIds: string[];
   /**
-   * This daemon's leaf; null: before the first entry.
+   * The leaf of this daemon; null at the empty position.
    */
   leafId: string | null;
   /**
-   * Where opening the file now would stand.
+   * The leaf that opening the file now would have; null at the empty position.
    */
   fileLeafId: string | null;
   /**
-   * Of `other`, while they fit.
+   * The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`.
    */
   entries?: Entry[];
 }
 /**
- * Of `entryInvalid`.
+ * The `details` of `entryInvalid`.
  */
 export interface EntryInvalidDetails {
   /**
-   * Of the entry among those to append, from 0.
+   * The index of the wrong entry among those to append, from 0.
    */
   index: number;
   /**
-   * The path of the member.
+   * The path of the wrong member.
    */
   field: string;
 }
 /**
- * Of `entryNotFound`.
+ * The `details` of `entryNotFound`.
  */
 export interface EntryNotFoundDetails {
   /**
-   * The id that names no entry.
+   * The id that no entry has.
    */
   entryId: string;
 }
 /**
- * What programs need to know about a failure.
+ * The members of an error for programs.
  */
 export interface ErrorData {
   /**
-   * The cause.
+   * The cause of the error.
    */
   kind: ErrorKind;
   /**
-   * The same request may succeed later, unchanged.
+   * True if the same request may succeed later, unchanged.
    */
   retryable: boolean;
   /**
-   * Milliseconds after which a retry makes sense.
+   * How many milliseconds to wait before a retry.
    */
   retryAfterMs?: number;
   /**
-   * By kind; see the definitions that end in `Details`.
+   * More about the error; each kind has its own definition, whose name ends in `Details`.
    */
   details?: {
     [k: string]: unknown;
@@ -2503,65 +2503,65 @@ export interface ErrorData {
  */
 export interface ErrorObject {
   /**
-   * For people and JSON-RPC libraries; programs look at `data.kind`.
+   * The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead.
    */
   code: number;
   /**
-   * For people.
+   * A sentence for people. It may change.
    */
   message: string;
   /**
-   * For programs.
+   * The members for programs.
    */
   data: ErrorData;
 }
 /**
- * A question is over: prompts for it can be dismissed.
+ * The params of `event_resolved`. Clients can dismiss their prompts for the question.
  */
 export interface EventResolved {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Names the question in `answer_event`.
+   * The id of the question.
    */
   eventId: string;
   /**
-   * What was asked.
+   * The event that asked.
    */
   event: BeforeEvent;
   /**
-   * The navigation that asked, if it was one.
+   * The id of the navigation that asked. Present if a navigation asked.
    */
   navigationId?: string;
   /**
-   * How it ended.
+   * How the question ended.
    */
   outcome: EventOutcome;
   /**
-   * The client or the hook whose answer, or failure, decided.
+   * The name of the client or hook whose answer or failure decided.
    */
   by?: string;
 }
 /**
- * Notifications were dropped because the client did not read; both numbers belong to them.
+ * The params of `events_lost`. It has no `seq`.
  */
 export interface EventsLost {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The first one lost.
+   * The number of the first notification that was dropped.
    */
   fromSeq: number;
   /**
-   * The last one lost.
+   * The number of the last notification that was dropped.
    */
   toSeq: number;
 }
@@ -2570,45 +2570,45 @@ export interface EventsLost {
  */
 export interface ForkMessage {
   /**
-   * The entry of the message.
+   * The id of the message's entry.
    */
   entryId: string;
   /**
-   * Its text.
+   * The text of the message.
    */
   text: string;
   /**
-   * Between the root and the leaf, both included.
+   * True if the entry is on the path from the root to the leaf.
    */
   onActivePath: boolean;
   [k: string]: unknown;
 }
 /**
- * Copies the path to an entry, or the whole tree, into a new session and opens that.
+ * The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy.
  */
 export interface ForkSessionParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * `branch` if left out.
+   * Which part of the session to copy. Default: `branch`.
    */
   scope?: ForkScope | null;
   /**
-   * The working directory of the new session; the source's if left out.
+   * The working directory of the new session. Default: that of the source.
    */
   cwd?: string | null;
   /**
-   * Where to fork; the leaf if left out.
+   * The id of the entry at which to fork. Default: the leaf.
    */
   entryId?: string | null;
   /**
-   * `before` for a user message, `at` for anything else if left out.
+   * Whether the fork ends before the entry or with it. Default: `before` for a user message, else `at`.
    */
   position?: ForkPosition | null;
   /**
-   * Close unanswered tool calls with aborted results; else they are refused.
+   * Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
    */
   closeToolCalls?: boolean | null;
 }
@@ -2617,44 +2617,44 @@ export interface ForkSessionParams {
  */
 export interface ForkSessionResult {
   /**
-   * The new session, open; left out if cancelled.
+   * The new session, which is open. Absent if `cancelled`.
    */
   session?: Session;
   /**
-   * The text of the user message that was forked before, for the editor.
+   * The text of the user message before which the fork ends, for an editor.
    */
   editorText?: string;
   /**
-   * Its images.
+   * The images of that message.
    */
   editorImages?: ContentBlock[];
   /**
-   * Nothing was made, for the `reason` given.
+   * True if no session was created; `reason` says why.
    */
   cancelled: boolean;
   /**
-   * Why nothing was made.
+   * Why no session was created. Present if `cancelled`.
    */
   reason?: CancelReason;
   /**
-   * The hook that failed, if that is the reason.
+   * The name of the hook that failed. Present if `reason` is `hookFailed`.
    */
   by?: string;
   /**
-   * `none` if nothing was written.
+   * How safe the write is at the time of the response; `none` if nothing was written.
    */
   durability: Durability;
 }
 /**
- * The children of an entry, in file order.
+ * The params of `get_children`.
  */
 export interface GetChildrenParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Null: the roots.
+   * The id of the parent; null means the roots.
    */
   entryId: string | null;
 }
@@ -2663,24 +2663,24 @@ export interface GetChildrenParams {
  */
 export interface GetChildrenResult {
   /**
-   * In file order.
+   * The children in file order.
    */
   entries: Entry[];
 }
 /**
- * What a model sees at a position.
+ * The params of `get_context`.
  */
 export interface GetContextParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The position; the leaf if left out, null: before the first entry.
+   * The id of the position; null means the empty position. Default: the leaf.
    */
   leafId?: string | null;
   /**
-   * `agent` if left out.
+   * The form of the context. Default: `agent`.
    */
   format?: ContextFormat | null;
 }
@@ -2689,44 +2689,44 @@ export interface GetContextParams {
  */
 export interface GetContextResult {
   /**
-   * In order; left out with `format:"entries"`.
+   * The messages in order. Absent with `format: "entries"`.
    */
   messages?: Message[];
   /**
-   * In order; only with `format:"entries"`.
+   * The entries in order. Present with `format: "entries"`.
    */
   entries?: Entry[];
   /**
-   * `off` if none was ever set.
+   * The thinking level; `off` if nothing on the path sets one.
    */
   thinkingLevel: string;
   /**
-   * Null if neither a model change nor an assistant message tells.
+   * The model; null if nothing on the path names one.
    */
   model: Model | null;
   /**
-   * The entry that each message comes from, or the id of each entry.
+   * The id of each message's entry, or of each entry, in the same order.
    */
   entryIds: string[];
 }
 /**
- * All entries in file order, page by page.
+ * The params of `get_entries`.
  */
 export interface GetEntriesParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Only entries after this one.
+   * The id of an entry; the page begins after it. Default: the first entry.
    */
   since?: string | null;
   /**
-   * Most entries of a page.
+   * The most entries of the page. Default: no limit.
    */
   limit?: number | null;
   /**
-   * Most bytes of a page; one entry is always delivered.
+   * The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
    */
   maxBytes?: number | null;
 }
@@ -2735,32 +2735,32 @@ export interface GetEntriesParams {
  */
 export interface GetEntriesResult {
   /**
-   * In file order.
+   * The entries in file order.
    */
   entries: Entry[];
   /**
-   * Null: before the first entry.
+   * The leaf; null at the empty position.
    */
   leafId: string | null;
   /**
-   * The number of the last notification of this session to this connection.
+   * The number of the last notification about this session to this connection.
    */
   seq: number;
   /**
-   * There are more entries: `since` of the next page.
+   * The `since` of the next page. Absent on the last page.
    */
   nextCursor?: string;
 }
 /**
- * One entry.
+ * The params of `get_entry`.
  */
 export interface GetEntryParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The entry.
+   * The id of the entry.
    */
   entryId: string;
 }
@@ -2773,16 +2773,16 @@ export interface GetEntryResult {
    */
   entry: Entry;
   /**
-   * What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
+   * What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
 }
 /**
- * The user messages of all branches, for choosing where to fork.
+ * The params of `get_fork_messages`.
  */
 export interface GetForkMessagesParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -2791,20 +2791,20 @@ export interface GetForkMessagesParams {
  */
 export interface GetForkMessagesResult {
   /**
-   * In file order, without empty ones.
+   * The user messages in file order, without empty ones.
    */
   messages: ForkMessage[];
 }
 /**
- * The label of an entry.
+ * The params of `get_label`.
  */
 export interface GetLabelParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The entry.
+   * The id of the entry.
    */
   entryId: string;
 }
@@ -2813,20 +2813,20 @@ export interface GetLabelParams {
  */
 export interface GetLabelResult {
   /**
-   * Left out if the entry has none.
+   * The label. Absent if the entry has none.
    */
   label?: string;
   /**
-   * When it was set, ISO 8601.
+   * When the label was set, in ISO 8601.
    */
   labelTimestamp?: string;
 }
 /**
- * Where the session stands.
+ * The params of `get_leaf`.
  */
 export interface GetLeafParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -2835,28 +2835,28 @@ export interface GetLeafParams {
  */
 export interface GetLeafResult {
   /**
-   * Null: before the first entry.
+   * The leaf; null at the empty position.
    */
   leafId: string | null;
   /**
-   * The number of the last notification of this session to this connection.
+   * The number of the last notification about this session to this connection.
    */
   seq: number;
   /**
-   * The leaf, if there is one.
+   * The entry of the leaf. Absent at the empty position.
    */
   entry?: Entry;
 }
 /**
- * The moves of the leaf, newest first.
+ * The params of `get_navigation_log`.
  */
 export interface GetNavigationLogParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Most moves.
+   * The most moves to return. Default: all.
    */
   limit?: number | null;
 }
@@ -2865,7 +2865,7 @@ export interface GetNavigationLogParams {
  */
 export interface GetNavigationLogResult {
   /**
-   * Newest first.
+   * The moves, newest first.
    */
   moves: Move[];
 }
@@ -2874,32 +2874,32 @@ export interface GetNavigationLogResult {
  */
 export interface Move {
   /**
-   * When, ISO 8601.
+   * When the leaf moved, in ISO 8601.
    */
   at: string;
   /**
-   * Null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   from: string | null;
   /**
-   * Null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   to: string | null;
   /**
-   * What moved it.
+   * The operation that moved the leaf.
    */
   cause: MoveCause;
 }
 /**
- * The entries from the root to an entry.
+ * The params of `get_path`.
  */
 export interface GetPathParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The last entry of the path; the leaf if left out.
+   * The id of the last entry of the path. Default: the leaf.
    */
   entryId?: string | null;
 }
@@ -2908,16 +2908,16 @@ export interface GetPathParams {
  */
 export interface GetPathResult {
   /**
-   * Root first; empty if the session stands before its first entry.
+   * The entries of the path, the root first; empty at the empty position.
    */
   entries: Entry[];
 }
 /**
- * Numbers about the whole session.
+ * The params of `get_stats`.
  */
 export interface GetStatsParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -2926,152 +2926,152 @@ export interface GetStatsParams {
  */
 export interface GetStatsResult {
   /**
-   * Messages by role.
+   * The number of messages by role.
    */
   messages: {
     [k: string]: number;
   };
   /**
-   * Calls in assistant messages.
+   * The number of tool calls in assistant messages.
    */
   toolCalls: number;
   /**
-   * Tokens used.
+   * The tokens used.
    */
   tokens: Tokens;
   /**
-   * In the currency of the usage records.
+   * The cost, in the currency of the usage records.
    */
   cost: number;
   /**
-   * Tokens of the context at the leaf, estimated where no usage tells.
+   * The number of tokens of the context at the leaf, estimated where no usage record has it.
    */
   contextTokens: number;
 }
 /**
- * Tokens that the conversation has used.
+ * The tokens that the conversation has used.
  */
 export interface Tokens {
   /**
-   * Sent, caches not counted.
+   * Tokens sent to the model, without those of the cache.
    */
   input: number;
   /**
-   * Received.
+   * Tokens received from the model.
    */
   output: number;
   /**
-   * Read from the cache.
+   * Tokens read from the cache.
    */
   cacheRead: number;
   /**
-   * Written to the cache.
+   * Tokens written to the cache.
    */
   cacheWrite: number;
 }
 /**
- * The tree, filtered, in depth-first order, page by page.
+ * The params of `get_tree`.
  */
 export interface GetTreeParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * `flat` if left out.
+   * The form of `nodes`. Default: `flat`.
    */
   format?: TreeFormat | null;
   /**
-   * Only this entry and what is below it.
+   * The id of an entry: only it and its descendants are shown. Default: the whole tree.
    */
   rootId?: string | null;
   /**
-   * Deepest level of rows, the roots being 0. Nested: at most 10000, 256 if left out.
+   * The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no limit, nested 256.
    */
   maxDepth?: number | null;
   /**
-   * `default` if left out.
+   * Which entries to show. Default: `default`.
    */
   filter?: TreeFilter | null;
   /**
-   * Only entries whose text holds this: messages, thinking, tool names and arguments, results, summaries, labels, custom types, and the words a row shows (role, type, what was asked of a tool).
+   * Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
    */
   query?: string | null;
   /**
-   * How `query` is understood; `words` if left out.
+   * How to understand `query`. Default: `words`.
    */
   mode?: SearchMode | null;
   /**
-   * `time` if left out.
+   * The order of siblings. Default: `time`.
    */
   order?: TreeOrder | null;
   /**
-   * Entries whose descendants are left out.
+   * The ids of entries whose descendants are not shown. Default: none.
    */
   fold?: string[] | null;
   /**
-   * Draw a `prefix` for each row.
+   * The characters of each row's `prefix`. Default: rows have no `prefix`.
    */
   render?: TreeRender | null;
   /**
-   * Most rows of a page.
+   * The most rows of the page. Default: no limit.
    */
   limit?: number | null;
   /**
-   * Most bytes of a page; one row is always delivered.
+   * The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
    */
   maxBytes?: number | null;
   /**
-   * `nextCursor` of the page before; fails with `treeChanged` once the tree is another.
+   * The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
    */
   cursor?: string | null;
   /**
-   * Rows to pass over.
+   * The number of rows to skip. Default: 0.
    */
   offset?: number | null;
   /**
-   * The page shall contain this entry.
+   * The id of an entry that the page shall contain. Default: none.
    */
   around?: string | null;
 }
 /**
- * A page of the tree.
+ * The result of `get_tree`: a page of rows, or the nested tree.
  */
 export interface GetTreeResult {
   /**
-   * The rows of this page.
+   * The rows of the page, or the nested nodes.
    */
   nodes: TreeNodes;
   /**
-   * Null: before the first entry.
+   * The leaf; null at the empty position.
    */
   leafId: string | null;
   /**
-   * The visible roots.
+   * The ids of the visible roots.
    */
   rootIds: string[];
   /**
-   * Rows over all pages.
+   * The number of rows of all pages.
    */
   total: number;
   /**
-   * Entries in scope that filter or query removed.
+   * The number of entries that filter and query removed.
    */
   hidden: number;
   /**
-   * Rows before this page.
+   * The number of rows before this page.
    */
   offset: number;
   /**
-   * Changes with any append, label or move.
+   * The revision of the tree, which changes with every append, label and move.
    */
   revision: string;
   /**
-   * The number of the last notification of this session to this connection.
+   * The number of the last notification about this session to this connection.
    */
   seq: number;
   /**
-   * There are more rows: `cursor` of the next page.
+   * The `cursor` of the next page. Absent on the last page.
    */
   nextCursor?: string;
 }
@@ -3080,87 +3080,87 @@ export interface GetTreeResult {
  */
 export interface TreeNode {
   /**
-   * The entry.
+   * The id of the entry.
    */
   id: string;
   /**
-   * The nearest visible ancestor; null at a visible root.
+   * The id of the nearest visible ancestor; null at a visible root.
    */
   parentId: string | null;
   /**
-   * The entry's type.
+   * The type of the entry.
    */
   type: string;
   /**
-   * Of messages.
+   * The role of the message. Present for messages.
    */
   role?: string;
   /**
-   * One line, at most 200 characters, without control characters. Of a tool result `<name> <summary> → <result>`, `→ ✗ <result>` if it failed (`->` and `x` with `render: ascii`).
+   * The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
    */
   preview: string;
   /**
-   * ISO 8601, as stored.
+   * When the entry was written, in ISO 8601, as stored.
    */
   timestamp: string;
   /**
-   * The label in force.
+   * The current label of the entry.
    */
   label?: string;
   /**
-   * When the label was set, ISO 8601.
+   * When the label was set, in ISO 8601.
    */
   labelTimestamp?: string;
   /**
-   * Visible children, those of a folded entry too.
+   * The number of visible children, including those that are folded.
    */
   childCount: number;
   /**
-   * Visible ancestors.
+   * The number of visible ancestors.
    */
   depth: number;
   /**
-   * Columns of the tree: grows only where it branches.
+   * The column in a drawing of the tree, which grows only where the tree branches.
    */
   indent: number;
   /**
-   * Between the root and the leaf, both included.
+   * True if the entry is on the path from the root to the leaf.
    */
   onActivePath: boolean;
   /**
-   * The nearest visible ancestor-or-self of the leaf.
+   * True for the leaf, or for its nearest visible ancestor if the leaf is hidden.
    */
   isLeaf: boolean;
   /**
-   * Has several visible children.
+   * True if the entry has several visible children.
    */
   isBranchPoint: boolean;
   /**
-   * Of a compaction: the tokens before it.
+   * The number of tokens before a compaction. Present for compactions.
    */
   tokens?: number;
   /**
-   * Of a tool result.
+   * The name of the tool. Present for tool results.
    */
   toolName?: string;
   /**
-   * Of a tool result: the call it answers.
+   * The call that a tool result answers. Present for tool results.
    */
   toolCall?: TreeCall;
   /**
-   * With a `query`: where the entry holds it.
+   * Where the query matches. Present with `query`.
    */
   match?: Match;
   /**
-   * Left out if false.
+   * True if the entry is an error, else absent.
    */
   isError?: boolean;
   /**
-   * What to draw before the row, if `render` was given; at most 64 columns.
+   * The lines to draw before the row, at most 64 columns. Present with `render`.
    */
   prefix?: string;
   /**
-   * What is odd about the entry: `orphan`, `duplicateId`, `recovered`…
+   * What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
 }
@@ -3169,16 +3169,16 @@ export interface TreeNode {
  */
 export interface TreeCall {
   /**
-   * The tool's name.
+   * The name of the tool.
    */
   name: string;
   /**
-   * The argument that tells what it does, on one line, at most 120 characters.
+   * The argument that says what the call does, on one line, at most 120 characters.
    */
   summary?: string;
 }
 /**
- * Where an entry holds what was looked for.
+ * Where a query matches in an entry.
  */
 export interface Match {
   /**
@@ -3186,7 +3186,7 @@ export interface Match {
    */
   snippet: string;
   /**
-   * Where it matches in `snippet`: start and end (exclusive), in Unicode code points; at most 16.
+   * The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
    */
   ranges: [number, number][];
 }
@@ -3199,36 +3199,36 @@ export interface NestedNode {
    */
   entry: Entry;
   /**
-   * In the order asked for.
+   * The children, in the `order` of the request.
    */
   children: NestedNode[];
   /**
-   * The label in force.
+   * The current label of the entry.
    */
   label?: string;
   /**
-   * When the label was set, ISO 8601.
+   * When the label was set, in ISO 8601.
    */
   labelTimestamp?: string;
 }
 /**
- * Introduces the client. Optional; members unknown to the daemon are ignored.
+ * The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
  */
 export interface InitializeParams {
   /**
-   * 1. To any other version the daemon answers with its own.
+   * The version of the protocol that the client speaks: 1. The daemon answers any other version with its own.
    */
   protocolVersion: number;
   /**
-   * Who the client is.
+   * The name and version of the client. Default: none.
    */
   clientInfo?: ClientInfo | null;
   /**
-   * The process whose death ends the daemon.
+   * The id of a process; when it dies, the daemon ends. Default: none.
    */
   processId?: number | null;
   /**
-   * What the client can do and wants.
+   * What the client can do and wants. Default: nothing.
    */
   capabilities?: ClientCapabilities | null;
 }
@@ -3237,19 +3237,19 @@ export interface InitializeParams {
  */
 export interface InitializeResult {
   /**
-   * The version the daemon speaks.
+   * The version of the protocol that the daemon speaks.
    */
   protocolVersion: number;
   /**
-   * What the daemon is.
+   * The name and version of the daemon.
    */
   serverInfo: ServerInfo;
   /**
-   * Another for every start of the daemon.
+   * An id that differs for every start of the daemon.
    */
   instanceId: string;
   /**
-   * `sha256:` and the hash of `treelined.v1.json`.
+   * `sha256:` and the hash of `treelined.v1.json`, in hexadecimal digits.
    */
   schemaHash: string;
   /**
@@ -3257,16 +3257,16 @@ export interface InitializeResult {
    */
   capabilities: ServerCapabilities;
   /**
-   * What the daemon bears.
+   * The limits of the daemon.
    */
   limits: Limits;
 }
 /**
- * What the daemon is.
+ * The name and version of the daemon.
  */
 export interface ServerInfo {
   /**
-   * `treelined`.
+   * The name of the program: `treelined`.
    */
   name: string;
   /**
@@ -3279,63 +3279,63 @@ export interface ServerInfo {
  */
 export interface ServerCapabilities {
   /**
-   * `outline`, `llm` or `command`; null if none is configured.
+   * The configured summarizer: `outline`, `llm` or `command`; null if there is none.
    */
   summarizer: string | null;
 }
 /**
- * What the daemon bears.
+ * The limits of the daemon.
  */
 export interface Limits {
   /**
-   * Bytes of the longest request.
+   * The most bytes of one message that the daemon reads.
    */
   maxFrameBytes: number;
   /**
-   * Milliseconds for which a question can stay open.
+   * How many milliseconds a question can stay open.
    */
   maxAnswerMs: number;
   /**
-   * Bytes of unread output above which the daemon stops reading.
+   * How many bytes of unread output make the daemon stop reading.
    */
   maxQueuedBytes: number;
 }
 /**
- * Of `invalidParams`.
+ * The `details` of `invalidParams`.
  */
 export interface InvalidParamsDetails {
   /**
-   * The path of the member, such as `summary.details`; empty for the params as a whole.
+   * The path of the wrong member, such as `summary.details`; empty for the params as a whole.
    */
   field: string;
   /**
-   * For people.
+   * A sentence for people.
    */
   reason: string;
 }
 /**
- * Of `leafMoved`.
+ * The `details` of `leafMoved`.
  */
 export interface LeafMovedDetails {
   /**
-   * Null: before the first entry.
+   * The leaf that the request expected; null at the empty position.
    */
   expectedLeafId: string | null;
   /**
-   * Null: before the first entry.
+   * The actual leaf; null at the empty position.
    */
   leafId: string | null;
   /**
-   * What stands between, and what others have appended below the leaf meanwhile: the newest, as far as they are few and small.
+   * The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
    */
   entries: Entry[];
 }
 /**
- * One row for each tip of the tree.
+ * The params of `list_branches`.
  */
 export interface ListBranchesParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
 }
@@ -3344,36 +3344,36 @@ export interface ListBranchesParams {
  */
 export interface ListBranchesResult {
   /**
-   * The active one is among them.
+   * The branches, the active one among them.
    */
   branches: Branch[];
 }
 /**
- * Lists the sessions of the session directory.
+ * The params of `list_sessions`.
  */
 export interface ListSessionsParams {
   /**
-   * Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
+   * Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
    */
   cwd?: string | null;
   /**
-   * True: only sessions with a name; false: only those without.
+   * True: only sessions with a name; false: only those without. Default: both.
    */
   named?: boolean | null;
   /**
-   * All of these words occur in name, first message, working directory or id.
+   * Words that all occur in the name, the first message, the working directory or the id. Default: none.
    */
   query?: string | null;
   /**
-   * `recent` if left out.
+   * The order of the rows. Default: `recent`.
    */
   sort?: SessionSort | null;
   /**
-   * Most rows of a page.
+   * The most rows of the page. Default: no limit.
    */
   limit?: number | null;
   /**
-   * `nextCursor` of the page before.
+   * The `nextCursor` of the previous page. Default: the first page.
    */
   cursor?: string | null;
 }
@@ -3382,11 +3382,11 @@ export interface ListSessionsParams {
  */
 export interface ListSessionsResult {
   /**
-   * The rows of this page.
+   * The rows of the page.
    */
   sessions: SessionRow[];
   /**
-   * There are more rows: `cursor` of the next page. A page ends at `limit` rows, or before the row that would not fit the client's `maxFrameBytes`.
+   * The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
    */
   nextCursor?: string;
 }
@@ -3395,31 +3395,31 @@ export interface ListSessionsResult {
  */
 export interface SessionRow {
   /**
-   * Empty if the file does not tell.
+   * The id of the session; empty if the file has none.
    */
   sessionId: string;
   /**
-   * The session file.
+   * The path of the session file.
    */
   path: string;
   /**
-   * Empty if the file does not tell.
+   * The working directory; empty if the file has none.
    */
   cwd: string;
   /**
-   * Left out if it has none.
+   * The name. Absent if the session has none.
    */
   name?: string;
   /**
-   * ISO 8601.
+   * When the session was created, in ISO 8601.
    */
   created: string;
   /**
-   * When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+   * When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
    */
   modified: string;
   /**
-   * Messages on all branches.
+   * The number of messages on all branches.
    */
   messageCount: number;
   /**
@@ -3427,11 +3427,11 @@ export interface SessionRow {
    */
   firstMessage: string;
   /**
-   * The session it comes from, as its header says. Untrusted text.
+   * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
   /**
-   * Why the file cannot be opened.
+   * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
 }
@@ -3440,28 +3440,28 @@ export interface SessionRow {
  */
 export interface RowDiagnostic {
   /**
-   * The kind of the error that opening it would answer, such as `headerMissing`.
+   * The kind of the error that opening would answer, such as `headerMissing`.
    */
   kind: string;
   /**
-   * For people.
+   * A sentence for people.
    */
   message: string;
 }
 /**
- * Lists the deleted sessions, the last one first.
+ * The params of `list_trash`. The session that was deleted last comes first.
  */
 export interface ListTrashParams {
   /**
-   * Only sessions of this working directory; all if left out.
+   * Only sessions of this working directory. Default: all sessions.
    */
   cwd?: string | null;
   /**
-   * Most rows of a page.
+   * The most rows of the page. Default: no limit.
    */
   limit?: number | null;
   /**
-   * `nextCursor` of the page before.
+   * The `nextCursor` of the previous page. Default: the first page.
    */
   cursor?: string | null;
 }
@@ -3470,11 +3470,11 @@ export interface ListTrashParams {
  */
 export interface ListTrashResult {
   /**
-   * The rows of this page.
+   * The rows of the page.
    */
   sessions: TrashedRow[];
   /**
-   * There are more rows: `cursor` of the next page.
+   * The `cursor` of the next page. Absent on the last page.
    */
   nextCursor?: string;
 }
@@ -3483,31 +3483,31 @@ export interface ListTrashResult {
  */
 export interface TrashedRow {
   /**
-   * Empty if the file does not tell.
+   * The id of the session; empty if the file has none.
    */
   sessionId: string;
   /**
-   * The session file.
+   * The path of the session file.
    */
   path: string;
   /**
-   * Empty if the file does not tell.
+   * The working directory; empty if the file has none.
    */
   cwd: string;
   /**
-   * Left out if it has none.
+   * The name. Absent if the session has none.
    */
   name?: string;
   /**
-   * ISO 8601.
+   * When the session was created, in ISO 8601.
    */
   created: string;
   /**
-   * When the last message of the user or the assistant was sent, else when the session was created; ISO 8601.
+   * When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
    */
   modified: string;
   /**
-   * Messages on all branches.
+   * The number of messages on all branches.
    */
   messageCount: number;
   /**
@@ -3515,49 +3515,49 @@ export interface TrashedRow {
    */
   firstMessage: string;
   /**
-   * The session it comes from, as its header says. Untrusted text.
+   * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
   /**
-   * Why the file cannot be opened.
+   * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
   /**
-   * Where the file is now.
+   * The path of the file in the trash.
    */
   trashedPath: string;
   /**
-   * ISO 8601.
+   * When the session was deleted, in ISO 8601.
    */
   deletedAt: string;
 }
 /**
- * `$/cancel_request` as language servers spell it.
+ * The params of `$/cancelRequest`. It does the same as `$/cancel_request`.
  */
 export interface LspCancelRequestParams {
   /**
-   * The id of the request; an unknown one is ignored.
+   * The id of the request to cancel; an unknown one is ignored.
    */
   id: RequestId;
 }
 /**
- * Appends a summary of another branch at the leaf.
+ * The params of `merge_branch`. The summary covers the entries of the other branch after the common ancestor.
  */
 export interface MergeBranchParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * The last entry of the other branch.
+   * The id of the last entry of the other branch.
    */
   tipId: string;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on. Default: none.
    */
   customInstructions?: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -3566,121 +3566,121 @@ export interface MergeBranchParams {
  */
 export interface Navigation {
   /**
-   * Nothing was changed, for the `reason` given.
+   * True if nothing changed; `reason` says why.
    */
   cancelled: boolean;
   /**
-   * Why nothing changed, or no summary was made.
+   * Why nothing changed, or why no summary was written.
    */
   reason?: NavigationReason;
   /**
-   * The hook that failed, if that is the reason.
+   * The name of the hook that failed. Present if `reason` is `hookFailed`.
    */
   by?: string;
   /**
-   * The text of the user message that was gone to, for the editor.
+   * The text of the target, a user message or custom_message, for an editor.
    */
   editorText?: string;
   /**
-   * Its images.
+   * The images of that message.
    */
   editorImages?: ContentBlock[];
   /**
-   * Null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * Null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   newLeafId: string | null;
   /**
-   * The branch_summary, if one was made.
+   * The branch_summary entry that was appended.
    */
   summaryEntry?: Entry;
   /**
-   * The label, if one was asked for.
+   * The label entry that was appended.
    */
   labelEntry?: Entry;
   /**
-   * Whether a client wrote the summary; there if one was made.
+   * Whether a client or a hook wrote the summary. Present with `summaryEntry`.
    */
   fromHook?: boolean;
   /**
-   * `none` if nothing was written.
+   * How safe the write is at the time of the response; `none` if nothing was written.
    */
   durability: Durability;
 }
 /**
- * Goes to another place of the tree: asks the clients, summarizes what is left behind, moves.
+ * The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
  */
 export interface NavigateTreeParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Where to go. A user message goes to its parent and comes back for editing.
+   * The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
    */
   targetId: string;
   /**
-   * Leave a summary of the branch that is left; false if left out.
+   * Whether to summarize the branch that the leaf leaves. Default: false.
    */
   summarize?: boolean | null;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on. Default: none.
    */
   customInstructions?: string | null;
   /**
-   * `customInstructions` replace the usual structure of a summary.
+   * Whether `customInstructions` replace the usual structure of a summary. Default: false.
    */
   replaceInstructions?: boolean | null;
   /**
-   * Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+   * A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
    */
   label?: string | null;
   /**
-   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+   * The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
    */
   navigationId?: string | null;
   /**
-   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+   * How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
    */
   answerTimeoutMs?: number | null;
   /**
-   * What silence means; `proceed` if left out.
+   * What happens if a client does not answer in time. Default: `proceed`.
    */
   onNoAnswer?: OnNoAnswer | null;
   /**
-   * Go back before a user message or custom_message even if it is the leaf.
+   * Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
    */
   rewind?: boolean | null;
   /**
-   * Only tell what would be summarized.
+   * Whether to only return the preparation. Default: false.
    */
   dryRun?: boolean | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
 /**
- * Opens a session by its id or by the path of its file: one of the two.
+ * The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is.
  */
 export interface OpenSessionParams {
   /**
-   * A session of the session directory.
+   * The id of a session in the session directory. Default: none, with `path`.
    */
   sessionId?: string | null;
   /**
-   * A session file, wherever it is.
+   * The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
    */
   path?: string | null;
   /**
-   * `write` if left out. With `read` all mutations are refused and the leaf follows the file.
+   * Whether the session may be changed. Default: `write`.
    */
   mode?: OpenMode | null;
   /**
-   * What its appends are given from now on; if left out, the daemon's `--durability`, or what a session that is open already has.
+   * When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
    */
   durability?: DurabilityPolicy | null;
 }
@@ -3689,86 +3689,86 @@ export interface OpenSessionParams {
  */
 export interface OpenSessionResult {
   /**
-   * The session, open.
+   * The session, which is open.
    */
   session: Session;
   /**
-   * What was found wrong in the file.
+   * The damage that was found in the file.
    */
   diagnostics: Diagnostic[];
 }
 /**
- * Of `storageFull` and `storageIo`, if a part landed.
+ * The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
  */
 export interface PartialWriteDetails {
   /**
-   * The entries that were written.
+   * The ids of the entries that were written.
    */
   writtenIds: string[];
 }
 /**
- * Goes back to an entry as `navigate_tree` does, with a summary unless told otherwise.
+ * The params of `pop`. It works as `navigate_tree` with `rewind`.
  */
 export interface PopParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
+   * The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
    */
   entryId?: string | null;
   /**
-   * Leave a summary of what is left; true if left out.
+   * Whether to summarize the branch that the leaf leaves. Default: true.
    */
   summarize?: boolean | null;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on. Default: none.
    */
   customInstructions?: string | null;
   /**
-   * `customInstructions` replace the usual structure of a summary.
+   * Whether `customInstructions` replace the usual structure of a summary. Default: false.
    */
   replaceInstructions?: boolean | null;
   /**
-   * Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+   * A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
    */
   label?: string | null;
   /**
-   * Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+   * The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
    */
   navigationId?: string | null;
   /**
-   * Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+   * How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
    */
   answerTimeoutMs?: number | null;
   /**
-   * What silence means; `proceed` if left out.
+   * What happens if a client does not answer in time. Default: `proceed`.
    */
   onNoAnswer?: OnNoAnswer | null;
   /**
-   * Only tell what would be summarized.
+   * Whether to only return the preparation. Default: false.
    */
   dryRun?: boolean | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
 /**
- * What a compaction would summarize and keep.
+ * The params of `prepare_compaction`. The method changes nothing and asks no client.
  */
 export interface PrepareCompactionParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * What the summary shall dwell on.
+   * What the summary shall focus on. Default: none.
    */
   customInstructions?: string | null;
   /**
-   * Tokens to keep, estimated; 20000 if left out.
+   * The estimated number of tokens that stay in the context. Default: 20000.
    */
   keepRecentTokens?: number | null;
 }
@@ -3777,41 +3777,41 @@ export interface PrepareCompactionParams {
  */
 export interface PrepareCompactionResult {
   /**
-   * As `session_before_compact` would carry it.
+   * The preparation that `session_before_compact` would carry.
    */
   preparation: CompactionPreparation;
 }
 /**
- * Long work goes on.
+ * The params of `progress`. It has neither `sessionId` nor `seq`.
  */
 export interface Progress {
   /**
-   * The id of the navigation or of the request.
+   * The id of the navigation, or of the request for a compaction.
    */
   token: RequestId;
   /**
-   * Grows.
+   * The number of characters written so far.
    */
   progress: number;
   /**
-   * What `progress` will end at.
+   * The number that `progress` will reach. Absent if it is not known.
    */
   total?: number;
   /**
-   * For people.
+   * A sentence for people.
    */
   message?: string;
 }
 /**
- * Takes the last undo back.
+ * The params of `redo_navigation`.
  */
 export interface RedoNavigationParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -3820,28 +3820,28 @@ export interface RedoNavigationParams {
  */
 export interface RedoNavigationResult {
   /**
-   * The leaf before; null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * The leaf afterwards; null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   newLeafId: string | null;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }
 /**
- * Moves a deleted session back to the session directory. It is not opened.
+ * The params of `restore_session`. The session is not opened.
  */
 export interface RestoreSessionParams {
   /**
-   * A session in the trash.
+   * The id of a session in the trash.
    */
   sessionId: string;
   /**
-   * Which file, where several in the trash have this id; the last one deleted if left out.
+   * The path of the file in the trash, if several have this id. Default: the one that was deleted last.
    */
   trashedPath?: string | null;
 }
@@ -3850,50 +3850,50 @@ export interface RestoreSessionParams {
  */
 export interface RestoreSessionResult {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * Where its file is now.
+   * The path of its file.
    */
   path: string;
 }
 /**
- * Appends a custom_message, during a turn when it ends.
+ * The params of `send_message`. It appends a custom_message entry.
  */
 export interface SendMessageParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Who the message is from or what it is, in the sender's own terms.
+   * The type of the message, in the plugin's own terms.
    */
   customType: string;
   /**
-   * A text or content blocks; stored byte for byte.
+   * A text, or content blocks. Its bytes are stored unchanged.
    */
   content: Content;
   /**
-   * Show it to the user.
+   * Whether to show the message to the user.
    */
   display: boolean;
   /**
-   * Anything; stored byte for byte.
+   * Any JSON; its bytes are stored unchanged. Default: none.
    */
   details?: {
     [k: string]: unknown;
   };
   /**
-   * Ask for a turn if none is running; false if left out. A message that is queued never does.
+   * Whether to ask for a turn if none is running. A queued message never does. Default: false.
    */
   triggerTurn?: boolean | null;
   /**
-   * The id of the new entry; makes retries safe.
+   * The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
    */
   entryId?: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -3902,40 +3902,40 @@ export interface SendMessageParams {
  */
 export interface SendMessageResult {
   /**
-   * What became of it.
+   * What happened to the message.
    */
   disposition: Disposition;
   /**
-   * The entry, as far as it has an id yet.
+   * The id of the message's entry. Absent for a queued message without a chosen id.
    */
   entryId?: string;
   /**
-   * `none` while it is queued.
+   * How safe the write is at the time of the response; `none` while the message is queued.
    */
   durability: Durability;
 }
 /**
- * A compaction is about to happen. Answered by `answer_event`.
+ * The params of `session_before_compact`. Clients answer with `answer_event`.
  */
 export interface SessionBeforeCompact {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Names the question in `answer_event`.
+   * The id of the question, for `answer_event`.
    */
   eventId: string;
   /**
-   * Milliseconds to answer in; 0: nothing waits for this client.
+   * How many milliseconds the daemon waits for this client; 0 if it does not wait.
    */
   timeoutMs: number;
   /**
-   * What is about to be summarized and kept.
+   * The parts of the context that the compaction summarizes and keeps.
    */
   preparation: CompactionPreparation;
   /**
@@ -3943,70 +3943,70 @@ export interface SessionBeforeCompact {
    */
   model?: Model;
   /**
-   * Why.
+   * Why the session is compacted.
    */
   reason: CompactionReason;
 }
 /**
- * A fork is about to be made. Answered by `answer_event`, with `cancel` only.
+ * The params of `session_before_fork`. Clients answer with `answer_event`, with no other member than `cancel`.
  */
 export interface SessionBeforeFork {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Names the question in `answer_event`.
+   * The id of the question, for `answer_event`.
    */
   eventId: string;
   /**
-   * Milliseconds to answer in; 0: nothing waits for this client.
+   * How many milliseconds the daemon waits for this client; 0 if it does not wait.
    */
   timeoutMs: number;
   /**
-   * Where to fork.
+   * The id of the entry at which to fork.
    */
   entryId: string;
   /**
-   * Without or with the entry.
+   * Whether the fork ends before the entry or with it.
    */
   position: ForkPosition;
 }
 /**
- * A navigation is about to happen. Answered by `answer_event`.
+ * The params of `session_before_tree`. Clients answer with `answer_event`.
  */
 export interface SessionBeforeTree {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Names the question in `answer_event`.
+   * The id of the question, for `answer_event`.
    */
   eventId: string;
   /**
-   * The navigation.
+   * The id of the navigation.
    */
   navigationId: string;
   /**
-   * Milliseconds to answer in; 0: nothing waits for this client.
+   * How many milliseconds the daemon waits for this client; 0 if it does not wait.
    */
   timeoutMs: number;
   /**
-   * What is about to be left and summarized.
+   * The branch that the navigation is about to leave.
    */
   preparation: TreePreparation;
 }
 /**
- * Of `sessionBusy`.
+ * The `details` of `sessionBusy`.
  */
 export interface SessionBusyDetails {
   /**
@@ -4014,171 +4014,171 @@ export interface SessionBusyDetails {
    */
   by: BusyBy;
   /**
-   * Which navigation, if it is one.
+   * The id of the navigation that is running.
    */
   navigationId?: string;
 }
 /**
- * A session is no longer open.
+ * The params of `session_closed`.
  */
 export interface SessionClosed {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
 }
 /**
- * A compaction has happened.
+ * The params of `session_compact`.
  */
 export interface SessionCompact {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * The new entry.
+   * The compaction entry.
    */
   compactionEntry: Entry;
   /**
-   * Whether a client wrote the summary.
+   * Whether a client or a hook wrote the summary.
    */
   fromHook: boolean;
 }
 /**
- * A compaction came to nothing, otherwise than by an answer to `session_before_compact`.
+ * The params of `session_compact_failed`.
  */
 export interface SessionCompactFailed {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Why it was tried.
+   * Why the session was to be compacted.
    */
   reason: CompactionReason;
   /**
-   * As the request was answered.
+   * The error of the response to the request.
    */
   error: ErrorObject;
 }
 /**
- * A fork was made of this session.
+ * The params of `session_fork`.
  */
 export interface SessionFork {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * The fork.
+   * The id of the new session.
    */
   newSessionId: string;
   /**
-   * Where it was forked.
+   * The id of the entry at which it was forked; empty for a session without entries.
    */
   entryId: string;
 }
 /**
- * A session has another name.
+ * The params of `session_info_changed`.
  */
 export interface SessionInfoChanged {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Null: none.
+   * The new name; null if the session has none.
    */
   name: string | null;
 }
 /**
- * A session is open.
+ * The params of `session_opened`.
  */
 export interface SessionOpened {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
 }
 /**
- * The leaf has moved otherwise than by appending.
+ * The params of `session_tree`.
  */
 export interface SessionTree {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * Null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   newLeafId: string | null;
   /**
-   * Null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * What moved it.
+   * The operation that moved the leaf.
    */
   cause: MoveCause;
   /**
-   * The navigation, if it was one.
+   * The id of the navigation. Present if a navigation moved the leaf.
    */
   navigationId?: string;
   /**
-   * The branch_summary, if one was made.
+   * The branch_summary entry that was appended.
    */
   summaryEntry?: Entry;
   /**
-   * The label, if one was asked for.
+   * The label entry that was appended.
    */
   labelEntry?: Entry;
   /**
-   * Whether a client wrote the summary; there if one was made.
+   * Whether a client or a hook wrote the summary. Present with `summaryEntry`.
    */
   fromHook?: boolean;
 }
 /**
- * Moves the leaf, without asking anybody.
+ * The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
  */
 export interface SetLeafParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Null: before the first entry.
+   * The id of the new leaf; null moves to the empty position.
    */
   leafId: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -4187,32 +4187,32 @@ export interface SetLeafParams {
  */
 export interface SetLeafResult {
   /**
-   * The leaf before; null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * The leaf afterwards; null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   newLeafId: string | null;
   /**
-   * `none` if the leaf stood there already.
+   * How safe the write is at the time of the response; `none` if the leaf was there already.
    */
   durability: Durability;
 }
 /**
- * Names a session by appending a session_info entry.
+ * The params of `set_session_name`. The name is a new session_info entry at the leaf.
  */
 export interface SetSessionNameParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Stored trimmed, line breaks and control characters as spaces; blank clears the name.
+   * The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
    */
   name: string;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -4221,20 +4221,20 @@ export interface SetSessionNameParams {
  */
 export interface SetSessionNameResult {
   /**
-   * The session_info entry.
+   * The id of the session_info entry.
    */
   entryId: string;
   /**
-   * The leaf afterwards: the entry.
+   * The leaf after the append: the session_info entry.
    */
   leafId: string;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }
 /**
- * Ends the daemon as the end of its input does.
+ * The params of `shutdown`.
  */
 export interface ShutdownParams {}
 /**
@@ -4242,62 +4242,62 @@ export interface ShutdownParams {}
  */
 export interface ShutdownResult {}
 /**
- * A piece of a summary that is being written.
+ * The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
  */
 export interface SummaryDelta {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The navigation.
+   * The id of the navigation.
    */
   navigationId: string;
   /**
-   * From 0, one more with every piece.
+   * The number of the piece, from 0.
    */
   index: number;
   /**
-   * Text to put behind the pieces before.
+   * The text that follows the pieces before.
    */
   delta: string;
 }
 /**
- * Of `treeChanged`.
+ * The `details` of `treeChanged`.
  */
 export interface TreeChangedDetails {
   /**
-   * The current one.
+   * The current revision of the tree.
    */
   revision: string;
 }
 /**
- * A message asks for a turn.
+ * The params of `turn_requested`.
  */
 export interface TurnRequested {
   /**
-   * The session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * The number of this notification.
+   * The number of this notification in the session.
    */
   seq: number;
   /**
-   * The message.
+   * The id of the message's entry.
    */
   entryId: string;
 }
 /**
- * Moves the leaf back to where the last move came from.
+ * The params of `undo_navigation`.
  */
 export interface UndoNavigationParams {
   /**
-   * The session; may be left out while exactly one is open.
+   * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
   /**
-   * Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
    */
   expectedLeafId?: string | null;
 }
@@ -4306,15 +4306,15 @@ export interface UndoNavigationParams {
  */
 export interface UndoNavigationResult {
   /**
-   * The leaf before; null: before the first entry.
+   * The leaf before; null at the empty position.
    */
   oldLeafId: string | null;
   /**
-   * The leaf afterwards; null: before the first entry.
+   * The leaf after; null at the empty position.
    */
   newLeafId: string | null;
   /**
-   * What the write was given.
+   * How safe the write is at the time of the response.
    */
   durability: Durability;
 }

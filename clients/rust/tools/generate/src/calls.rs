@@ -68,13 +68,11 @@ fn function(
     let mut text = String::new();
     let summary = method["summary"].as_str().expect("summary");
     let description = definitions.0[params]["description"].as_str().unwrap_or("");
-    // Most descriptions begin with the summary; it is not repeated.
-    let opening = summary.trim_end_matches('.');
-    let told = match description.starts_with(opening) {
-        true => description.to_owned(),
-        false => format!("{summary} {description}"),
-    };
-    text += &wrapped(&format!("{told} `{name}`"));
+    // The description begins with the name of the method, which the reader of a function knows.
+    let opening = format!("The params of `{name}`.");
+    let more = description.strip_prefix(&opening).unwrap_or(description);
+    let about = format!("{summary} {}", more.trim());
+    text += &wrapped(&format!("{} `{name}`", about.trim()));
     text += "    ///\n";
     let required: Vec<_> = definitions
         .properties(params)
@@ -154,7 +152,7 @@ fn is_session(property: &Property) -> bool {
     property.member == "sessionId"
         && property.schema["description"]
             .as_str()
-            .is_some_and(|text| text.contains("may be left out while exactly one is open"))
+            .is_some_and(|text| text.contains("the session that is open, if exactly one is"))
 }
 
 fn setters_of(definitions: &Definitions, params: &str) -> String {
