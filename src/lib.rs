@@ -36,6 +36,7 @@ pub mod cancel;
 pub mod cli;
 pub mod config;
 pub mod context;
+pub mod daemon;
 pub mod durability;
 pub mod entry;
 pub mod error;

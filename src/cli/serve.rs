@@ -63,7 +63,9 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let max_frame_bytes = config.max_frame_bytes;
     let asked = end.clone();
     let on_shutdown = Box::new(move || report(&asked, End::Asked));
-    let server = Server::new(config, Arc::new(System), Arc::clone(&outbox), on_shutdown);
+    let source = Arc::new(System);
+    let handle = runtime.handle();
+    let server = Server::new(config, source, Arc::clone(&outbox), handle, on_shutdown);
     let dispatcher = Arc::new(Dispatcher::new(
         Arc::clone(&server),
         runtime.handle().clone(),

@@ -2,14 +2,14 @@
 
 use super::lane;
 use super::method::Reply;
-use super::server::{Call, OpenSession};
+use super::server::{Call, OpenSession, SessionGuard};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow;
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, NewParent};
 use crate::id::EntryId;
-use crate::session::{SessionGuard, SessionState};
+use crate::session::SessionState;
 use crate::wire::{self, Mutation, OnSession, notification};
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub(super) fn expected(params: &impl Mutation) -> Option<Option<String>> {
 }
 
 /// What an append came to.
-pub(super) struct Appended {
+pub struct Appended {
     pub entry_ids: Vec<String>,
     pub durability: wire::Durability,
 }

@@ -6,7 +6,7 @@ use super::convert;
 use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::read::{self, INLINE_BYTES};
-use super::server::{Call, OpenSession};
+use super::server::{Call, OpenSession, SessionGuard};
 use super::summaries::{self, Listener, Writing};
 use crate::cancel::Cancel;
 use crate::context;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
 use crate::flow::summarize::{self, SummaryOptions};
 use crate::json;
-use crate::session::{Activity, Busy, SessionGuard, SessionState, blocking};
+use crate::session::{Activity, Busy, SessionState, blocking};
 use crate::summarizer::{self, ModelName, Subject, Usage};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
@@ -190,7 +190,7 @@ impl Compactor {
         // Without `initialize` later requests wait, so that a script means what it says.
         let busy = match server.client() {
             None => {
-                turn.hold(busy);
+                turn.with().busy = Some(busy);
                 None
             }
             Some(_) => Some(busy),
@@ -211,7 +211,10 @@ impl Compactor {
         };
         let turn = match held {
             Some(turn) => turn,
-            None => self.open.session.turn(&self.abort).await?,
+            None => {
+                let id = Some(&*self.open.id);
+                self.call.server.turn(id, &self.abort).await?.1
+            }
         };
         let compacted = self.commit(turn, &prepared, compaction).await;
         drop(busy);

@@ -178,7 +178,7 @@ impl Dispatcher {
             return;
         }
         let _entered = self.runtime.enter();
-        self.server.stop_gathering();
+        self.server.queues.settle();
         for mut begun in gathered.requests {
             let done = begun.done.take().or_else(|| poll_once(&mut begun.future));
             match done {
@@ -231,7 +231,7 @@ impl Dispatcher {
             }
             return;
         }
-        let call = Call::new(Arc::clone(&self.server), id.map(|(id, _)| id));
+        let call = Call::new(Arc::clone(&self.server), id.map(|(id, _)| id), is_gathered);
         let _entered = self.runtime.enter();
         match self.methods.begin(&method, params, Arc::clone(&call)) {
             Some(future) => {
@@ -247,7 +247,6 @@ impl Dispatcher {
         let mut gathered = self.gathered();
         if more && !gathered.has_begun {
             gathered.has_begun = true;
-            self.server.gathering.begin();
         }
         gathered.has_begun
     }

@@ -1,14 +1,15 @@
 //! What sessions find out without being asked: entries that others append, and those that arrive in a
 //! file after it has been replaced (storage.md §2, §3).
 
-use super::server::{OpenSession, Server};
+use super::server::{OpenSession, Server, SessionGuard, Tenure};
 use crate::cancel::Cancel;
+use crate::daemon::queue::Scope;
 use crate::error::{Kind, Result};
 use crate::flow::PlannedLines;
-use crate::session::{SessionGuard, SessionState};
+use crate::session::{self, SessionState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// How long changes are gathered before they are looked at.
@@ -58,7 +59,7 @@ impl Server {
 
     /// Looks after the session's old file, if it has just been replaced: for a minute, whether or not
     /// the session stays open.
-    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut SessionGuard) {
+    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut SessionState) {
         if !turn.has_predecessor() || !self.begin_following(open) {
             return;
         }
@@ -84,12 +85,36 @@ impl Server {
         for open in following {
             // Until lines that others are writing meanwhile have ended.
             while self.carry_over(&open).await
-                && open.session.turn_though_closed().await.has_arrivals()
+                && self.turn_though_closed(&open).await.has_arrivals()
             {
                 tokio::time::sleep(LAST_PAUSE).await;
             }
             if open.session.syncer.flush().await.is_err() {
                 tracing::error!("entries of a replaced file may not be on disk");
+            }
+        }
+    }
+
+    /// The right to work on what is owed to the file, also after the session has been closed.
+    async fn turn_though_closed(
+        &self,
+        open: &Arc<OpenSession>,
+    ) -> session::SessionGuard<Option<Tenure>> {
+        loop {
+            let asked = Instant::now();
+            let lease = self
+                .queues
+                .lease(Some(&open.id), Scope::Session, &Cancel::new())
+                .await;
+            let lease = lease
+                .ok()
+                .filter(|lease| lease.open().is_some_and(|now| Arc::ptr_eq(now, open)));
+            let Some(lease) = lease else {
+                return open.session.guard_after_close(None).await;
+            };
+            let tenure = Some(Tenure { busy: None, lease });
+            if let Ok(guard) = open.session.guard(asked, tenure) {
+                return guard;
             }
         }
     }
@@ -106,7 +131,7 @@ impl Server {
 
     /// Carries over what has arrived; false once nothing more is expected.
     async fn carry_over(self: &Arc<Self>, open: &Arc<OpenSession>) -> bool {
-        let mut turn = open.session.turn_though_closed().await;
+        let mut turn = self.turn_though_closed(open).await;
         if !turn.has_arrivals() {
             return turn.has_predecessor();
         }
@@ -170,7 +195,8 @@ impl Watched {
         let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
             return;
         };
-        if let Ok(turn) = open.session.next_turn().await {
+        let turn = server.turn(Some(&open.id), &Cancel::new()).await;
+        if let Ok((open, turn)) = turn {
             // What is wrong with the file, the next call is told.
             let _unreadable = server.caught_up(&open, turn).await;
         }

@@ -3,8 +3,8 @@
 use super::convert;
 use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
-use super::registry::{Paths, Subject};
-use super::server::{Call, OpenSession, Server};
+use super::server::{Call, OpenSession, Server, guard};
+use crate::daemon::queue::Scope;
 use crate::durability::Durability;
 use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
@@ -17,11 +17,12 @@ use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
 use crate::session::fork::Copy;
 use crate::session::sync::Unsynced;
-use crate::session::{Session, SessionGuard, SessionState, blocking};
+use crate::session::{Session, SessionState, blocking};
 use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub async fn get_fork_messages(
     call: Arc<Call>,
@@ -82,20 +83,15 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     check_scope(&params, scope)?;
     let id = params.session_id.as_deref();
     // Later requests wait for the fork, so that a close behind it finds it done; but nobody waits for
-    // a question, except a script. The ticket always comes before a turn: whoever closes the session
-    // takes both, too.
+    // a question, except a script.
     let is_asked = !server.answerers(BeforeEvent::SessionBeforeFork).is_empty();
     let waits = !is_asked || server.client().is_none();
-    let ticket = waits.then(|| server.enter(id, true));
-    let (open, turn) = match &ticket {
-        Some(ticket) => {
-            ticket.admitted(&call.cancel).await?;
-            let open = server.session_now(id)?;
-            let turn = open.session.turn(&call.cancel).await?;
-            (open, turn)
-        }
-        None => server.turn(id, &call.cancel).await?,
-    };
+    let scope_of_queue = if waits { Scope::Change } else { Scope::Session };
+    let lease = server
+        .queues
+        .lease(id, scope_of_queue, &call.cancel)
+        .await?;
+    let (open, turn) = guard(lease, Instant::now())?;
     let turn = server.caught_up(&open, turn).await?;
     open.session.check_not_in_turn()?;
     let entry = match &params.entry_id {
@@ -111,7 +107,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     // A copy of the whole tree goes on where the source stands, open calls and all.
     let close_calls = scope == wire::ForkScope::Tree || params.close_tool_calls.unwrap_or_default();
     let source = Source::read(&turn, end, entry, close_calls)?;
-    drop(turn);
+    let tenure = waits.then(|| turn.into_with());
     if let Some(Refusal { reason, by }) = ask(&call, &open, &source).await? {
         return Reply::of(&wire::ForkSessionResult {
             session: None,
@@ -123,15 +119,16 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             durability: wire::Durability::None,
         });
     }
-    let ticket = match ticket {
-        Some(ticket) => ticket,
+    let lease = match tenure {
+        Some(tenure) => tenure.lease,
         None => {
-            let ticket = server.enter(Some(&open.id), true);
-            ticket.admitted(&call.cancel).await?;
-            ticket
+            server
+                .queues
+                .lease(Some(&open.id), Scope::Change, &call.cancel)
+                .await?
         }
     };
-    let turn = open.session.turn(&call.cancel).await?;
+    let (open, turn) = guard(lease, Instant::now())?;
     // Again, since the tree may have been read anew meanwhile.
     let entry = source
         .entry_id
@@ -146,24 +143,29 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let durability = open.session.syncer.durability();
     let id = id::new_session_id();
     // Whoever names the fork as soon as it is told of waits until it can be found.
-    let subject = Subject::Session(id.clone());
-    let forks_ticket = server.registry.enter(subject, Paths::None, true);
-    let (opened, written) = {
+    let forks_lease = server
+        .queues
+        .lease(Some(id.as_str()), Scope::CreateFresh, &call.cancel)
+        .await?;
+    let (opened, written, tenure) = {
         let server = Arc::clone(server);
         blocking(move || {
             if scope == wire::ForkScope::Tree {
-                return copied_whole(&server, turn, source.header(&server, id.as_str()));
+                let header = source.header(&server, id.as_str());
+                let (opened, written) = copied_whole(&server, &turn, header)?;
+                return Ok((opened, written, turn.into_with()));
             }
             let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
-            drop(turn);
+            let tenure = turn.into_with();
             let header = source.header(&server, id.as_str());
             let synced = durability == Durability::Always;
-            copied(&server, &copy, header, (ephemeral, synced))
+            let (opened, written) = copied(&server, &copy, header, (ephemeral, synced))?;
+            Ok((opened, written, tenure))
         })
         .await?
     };
     let forked = OpenSession::new(Session::new(opened, false, durability));
-    let turn = forked.session.turn(&call.cancel).await?;
+    let turn = forked.session.guard(Instant::now(), forks_lease)?;
     let new_session_id = forked.id.to_string();
     server.notify(&open, "session_fork", |seq| notification::SessionFork {
         session_id: open.id.to_string(),
@@ -172,15 +174,14 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
         entry_id: entry_id.unwrap_or_default(),
     });
     let session = convert::session(&forked, &turn);
-    drop(turn);
-    Server::insert_after(&call, &forked, ());
+    Server::open_after(&call, &forked, turn.into_with());
     let is_written = written.is_some();
     if let Some(written) = written {
         let (server, forked) = (Arc::clone(server), Arc::clone(&forked));
         call.after(move || finish(&server, &forked, written));
     }
     // A close behind it finds what has to be synced.
-    call.after(move || drop((ticket, forks_ticket)));
+    call.after(move || drop(tenure));
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text: draft.as_ref().map(|draft| draft.text.clone()),
@@ -311,7 +312,7 @@ struct Written {
 /// Copies all lines of the session, synced. Without any the new session has no file yet.
 fn copied_whole(
     server: &Server,
-    turn: SessionGuard,
+    turn: &SessionState,
     header: log::ingest::Header,
 ) -> Result<(OpenedLog, Option<Written>)> {
     let (from, to) = (turn.tree.file_leaf(), turn.leaf());
@@ -321,7 +322,6 @@ fn copied_whole(
     });
     let whole = Whole::prepare(&turn.log, &turn.tree, record)?;
     let is_ephemeral = turn.log.location().is_none();
-    drop(turn);
     if is_ephemeral {
         return Ok((whole.into_memory(header)?, None));
     }

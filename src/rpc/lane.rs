@@ -6,24 +6,20 @@
 
 use super::append::Appended;
 use super::convert;
-use super::server::{Call, OpenSession, Server};
+use super::server::{Call, Lease, OpenSession, Server, SessionGuard, guard};
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, Source};
-use crate::lock::lock;
 use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
 use crate::session::sync::Repeated;
-use crate::session::{Changes, SessionGuard, SessionState};
-use futures_util::FutureExt;
+use crate::session::{Changes, SessionState};
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::thread::{self, ThreadId};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -33,35 +29,14 @@ const MAX_WRITE_BYTES: usize = 1 << 20;
 /// More than this is not written on the thread that reads requests, in bytes. As much as is gathered.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
-/// The appends of a session that have not begun.
-#[derive(Default)]
-pub struct Lane(Mutex<VecDeque<Group>>);
-
-/// Appends between which nothing else was asked for. Each group takes one turn, in their order.
-struct Group {
-    requests: Vec<Request>,
-    /// [`crate::session::Session::turns_asked`] when the group was begun.
-    turns_asked: u64,
-}
-
-/// Appends of one request: one operation.
-struct Request {
+/// The entries that one request appends: one operation.
+pub struct Append {
+    server: Arc<Server>,
     entries: Vec<NewEntry>,
     expected: Option<Option<String>>,
     cancel: Cancel,
     asked: Instant,
     answer: oneshot::Sender<Result<Appended>>,
-}
-
-/// Sessions with groups that have not asked for their turn, since more may be on its way.
-#[derive(Default)]
-pub struct Gathering(Mutex<Option<Held>>);
-
-struct Held {
-    /// The thread that reads. What asks from another one has waited, and behind it others may follow
-    /// that ask for the turn at once.
-    reader: ThreadId,
-    sessions: Vec<Arc<OpenSession>>,
 }
 
 /// Appends entries as one operation, after all that was asked of the session before.
@@ -71,85 +46,24 @@ pub(super) async fn append(
     expected: Option<Option<String>>,
     entries: Vec<NewEntry>,
 ) -> Result<Appended> {
-    let server = &call.server;
-    let (open, ahead) = server.find_in_order(session_id, &call.cancel).await?;
-    open.session.check_writable()?;
     let (answer, answered) = oneshot::channel();
-    let request = Request {
+    let append = Append {
+        server: Arc::clone(&call.server),
         entries,
         expected,
         cancel: call.cancel.clone(),
         asked: Instant::now(),
         answer,
     };
-    if open.lane.join(request, open.session.turns_asked()) && !server.gathering.hold(&open) {
-        start(server, &open);
-    }
-    drop(ahead);
-    match call.cancel.guard(answered).await? {
+    let queues = &call.server.queues;
+    queues.append(session_id, &call.cancel, append, call.holds);
+    match answered.await {
         Ok(appended) => appended,
         Err(_) => Err(Error::new(
             Kind::InternalError,
             "the append was not carried out",
         )),
     }
-}
-
-impl Lane {
-    /// Joins the last group unless something else was asked for since; true if that made a new one.
-    fn join(&self, request: Request, turns_asked: u64) -> bool {
-        let mut groups = lock(&self.0);
-        if let Some(last) = groups.back_mut()
-            && last.turns_asked == turns_asked
-        {
-            last.requests.push(request);
-            return false;
-        }
-        groups.push_back(Group {
-            requests: vec![request],
-            turns_asked,
-        });
-        true
-    }
-}
-
-impl Gathering {
-    /// Has appends that begin on this thread wait until [`Server::stop_gathering`].
-    pub fn begin(&self) {
-        lock(&self.0).get_or_insert_with(|| Held {
-            reader: thread::current().id(),
-            sessions: Vec::new(),
-        });
-    }
-
-    /// Whether the session's group is started later.
-    fn hold(&self, open: &Arc<OpenSession>) -> bool {
-        match &mut *lock(&self.0) {
-            Some(held) if held.reader == thread::current().id() => {
-                held.sessions.push(Arc::clone(open));
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Server {
-    /// Begins what was gathered.
-    pub fn stop_gathering(self: &Arc<Self>) {
-        let held = lock(&self.gathering.0).take();
-        for open in held.into_iter().flat_map(|held| held.sessions) {
-            start(self, &open);
-        }
-    }
-}
-
-/// Asks for the turn of the session's next group, and carries it out on this thread if nothing has to
-/// be waited for.
-fn start(server: &Arc<Server>, open: &Arc<OpenSession>) {
-    let run = run(Arc::clone(server), Arc::clone(open));
-    // Those whose append is lost in a panic are told by their channel.
-    at_once_or_later(AssertUnwindSafe(run).catch_unwind().map(drop));
 }
 
 /// Polls once here, and leaves the rest to the runtime.
@@ -161,23 +75,29 @@ fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
-    let turn = open.session.next_turn().await;
-    let Some(group) = lock(&open.lane.0).pop_front() else {
-        return;
-    };
-    let mut turn = match turn {
-        Ok(turn) => turn,
-        Err(error) => {
-            for request in group.requests {
-                request.answer(Err(error.clone()));
+/// Writes adjacent appends, on this thread if nothing has to be waited for.
+pub(super) fn write(lease: Lease, appends: VecDeque<Append>) {
+    at_once_or_later(async {
+        let found = guard(lease, Instant::now());
+        let found = found.and_then(|found| found.0.session.check_writable().map(|()| found));
+        match found {
+            Ok((open, turn)) => write_all(open, turn, appends).await,
+            Err(error) => {
+                for append in appends {
+                    append.answer(Err(error.clone()));
+                }
             }
-            return;
         }
+    });
+}
+
+async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecDeque<Append>) {
+    let Some(server) = waiting.front().map(|append| Arc::clone(&append.server)) else {
+        return;
     };
     let mut batch = Batch {
         source: Arc::clone(&server.source),
-        waiting: group.requests.into(),
+        waiting,
         planned: Vec::new(),
     };
     loop {
@@ -287,8 +207,8 @@ fn appended(done: Outcome, durability: Durability, synced: Result<()>) -> Result
     }
 }
 
-impl Request {
-    fn answer(self, answer: Result<Appended>) {
+impl Append {
+    pub fn answer(self, answer: Result<Appended>) {
         // Who was cancelled meanwhile is gone.
         let _gone = self.answer.send(answer);
     }
@@ -329,7 +249,7 @@ impl Request {
 /// Appends on their way into the file together.
 struct Batch {
     source: Arc<dyn Source>,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<Append>,
     /// Of the first that wait.
     planned: Vec<Result<Part>>,
 }
@@ -421,7 +341,7 @@ impl Work for Batch {
 
 /// What became of the appends of one write.
 struct Written {
-    outcomes: Vec<(Request, Outcome, Option<Repeated>)>,
+    outcomes: Vec<(Append, Outcome, Option<Repeated>)>,
     /// After how many of the written lines those that are whole end.
     ends: Vec<usize>,
     unsynced: Option<Arc<std::fs::File>>,

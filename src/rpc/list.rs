@@ -25,17 +25,15 @@ const ENVELOPE_BYTES: usize = 1024;
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) -> Result<Reply> {
-    let registry = &call.server.registry;
     // What was appended before is in the list, unless another process's lock or a slow opening keeps
     // it waiting.
     let earlier = async {
-        registry.earlier_left().await;
-        for open in call.server.open_sessions() {
-            let _taken = open.session.turn(&call.cancel).await;
-        }
+        call.server.queues.earlier_ended().await;
     };
     let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
-    call.cancel.guard(registry.earlier_changes_left()).await?;
+    call.cancel
+        .guard(call.server.queues.changes_ended())
+        .await?;
     let server = Arc::clone(&call.server);
     let frame_bytes = server.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);

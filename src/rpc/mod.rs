@@ -27,7 +27,6 @@ mod parallel;
 mod pick;
 mod question;
 mod read;
-mod registry;
 mod request;
 mod rows;
 pub mod server;

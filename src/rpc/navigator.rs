@@ -7,7 +7,7 @@ use super::method::Reply;
 use super::notify::SessionTree;
 use super::question::{self, Asking};
 use super::read;
-use super::server::{Call, OpenSession};
+use super::server::{Call, OpenSession, SessionGuard};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
 use crate::context::Edits;
@@ -19,7 +19,7 @@ use crate::flow::summarize::{self, Files, Material, SummaryOptions};
 use crate::id::EntryId;
 use crate::json;
 use crate::name;
-use crate::session::{Activity, Busy, SessionGuard, SessionState};
+use crate::session::{Activity, Busy, SessionState};
 use crate::summarizer::{self, FileLists, ModelName, Subject, Usage};
 use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
@@ -177,7 +177,7 @@ impl Navigator {
         // Without `initialize` later requests wait, so that a script means what it says.
         let busy = match self.call.server.client() {
             None => {
-                turn.hold(busy);
+                turn.with().busy = Some(busy);
                 None
             }
             Some(_) => Some(busy),
@@ -290,7 +290,10 @@ impl Navigator {
         }
         let turn = match held {
             Some(turn) => Ok(turn),
-            None => self.open.session.turn(abort).await,
+            None => {
+                let again = self.call.server.turn(Some(&self.open.id), abort).await;
+                again.map(|(_, turn)| turn)
+            }
         };
         let turn = match turn {
             Ok(turn) => turn,

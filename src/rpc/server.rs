@@ -2,34 +2,33 @@
 //! session it means.
 
 use super::follow::Watched;
-use super::lane::{Gathering, Lane};
+use super::lane::Append;
 use super::notify::Notices;
 use super::question::Given;
-use super::registry::{Paths, Registry, Subject, Ticket};
 use super::tree::{LastView, ViewBytes};
 use super::turns::ClientTurn;
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::daemon::queue::{self, Queues, Scope, Sessions};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::hooks::{Hook, Hooks};
-use crate::id::{self, SessionId, Source};
+use crate::id::{self, Source};
 use crate::lock::lock;
-use crate::session::{Session, SessionGuard};
+use crate::session::{self, Busy, Session};
 use crate::stats::LastCount;
 use crate::stdio::Outbox;
 use crate::store::Store;
 use crate::store::watch::Watcher;
 use crate::summarizer::Summarizer;
 use crate::wire;
-use std::collections::HashMap;
-use std::future::poll_fn;
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub const MAX_ANSWER: Duration = Duration::from_secs(600);
@@ -60,17 +59,14 @@ pub struct Server {
     pub instance_id: String,
     /// What the client has said of itself in `initialize`.
     client: OnceLock<Client>,
-    sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
-    /// Keeps requests about one session in their order while sessions are opened and closed.
-    pub registry: Arc<Registry>,
+    /// The open sessions, and the order of the requests about them.
+    pub queues: Arc<Queues<OpenSessions>>,
     pub watcher: Watcher<Watched>,
     /// Of the views that the open sessions keep.
     pub view_bytes: ViewBytes,
     in_flight: Mutex<HashMap<wire::RequestId, Arc<Call>>>,
     /// Sessions of which a file that was replaced is looked after, open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
-    /// Sessions whose appends wait for others that are already here.
-    pub gathering: Gathering,
     ending: AtomicBool,
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
@@ -92,7 +88,6 @@ pub struct OpenSession {
     pub session: Arc<Session>,
     /// Locked while a notification is queued, so that they leave in the order of their numbers.
     pub notices: Mutex<Notices>,
-    pub lane: Lane,
     /// The session's id, shared with what is queued.
     pub id: Arc<str>,
     /// Changed by whoever holds the session's turn, except at the end of the connection.
@@ -107,6 +102,8 @@ pub struct Call {
     pub server: Arc<Server>,
     pub id: Option<wire::RequestId>,
     pub cancel: Cancel,
+    /// An append waits for the appends behind it that have arrived already.
+    pub holds: bool,
     /// What is to be said after the response.
     pub after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// If it is one.
@@ -124,8 +121,13 @@ impl Server {
         config: Config,
         source: Arc<dyn Source>,
         outbox: Arc<Outbox>,
+        runtime: &Handle,
         on_shutdown: Box<dyn Fn() + Send + Sync>,
     ) -> Arc<Self> {
+        let runtime = runtime.clone();
+        let spawn = Box::new(move |job: Box<dyn FnOnce() + Send>| {
+            runtime.spawn(async { job() });
+        });
         Arc::new(Self {
             store: Store::new(config.session_dir.clone()),
             hooks: Hooks::new(config.hooks.clone()),
@@ -135,12 +137,10 @@ impl Server {
             outbox,
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             client: OnceLock::new(),
-            sessions: Mutex::default(),
-            registry: Arc::default(),
+            queues: Queues::new(spawn),
             watcher: Watcher::new(),
             view_bytes: ViewBytes::default(),
             following: Mutex::default(),
-            gathering: Gathering::default(),
             in_flight: Mutex::default(),
             ending: AtomicBool::new(false),
             on_shutdown,
@@ -169,81 +169,20 @@ impl Server {
             .map_or(self.config.max_frame_bytes, |client| client.max_frame_bytes)
     }
 
-    /// Takes a ticket for the session that is meant, which need not be open. It is not admitted yet.
-    pub fn enter(&self, id: Option<&str>, changes: bool) -> Ticket {
-        let Some(id) = id.map(SessionId::new) else {
-            return self.registry.enter(Subject::Only, Paths::All, changes);
-        };
-        let paths = match self.sessions().contains_key(&id) {
-            true => Paths::None,
-            false => Paths::All,
-        };
-        self.registry.enter(Subject::Session(id), paths, changes)
-    }
-
-    /// The session a request means, and its turn. Turns are taken in the order of arrival, whether or
-    /// not a request had to wait for its session to be opened.
-    pub async fn turn(
-        self: &Arc<Self>,
+    /// The session a request means, and the right to work on it once everything asked before is done.
+    pub fn turn(
+        &self,
         id: Option<&str>,
         cancel: &Cancel,
-    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
-        let (open, ahead) = self.find_in_order(id, cancel).await?;
-        let session = Arc::clone(&open.session);
-        let mut turn = pin!(session.turn(cancel));
-        // Asked for before the next request about the session may go on.
-        let asked = poll_fn(|context| Poll::Ready(turn.as_mut().poll(context))).await;
-        drop(ahead);
-        let turn = match asked {
-            Poll::Ready(turn) => turn?,
-            Poll::Pending => turn.await?,
-        };
-        Ok((open, turn))
-    }
-
-    /// The session a request means. Later requests that may mean the same one do not find it before
-    /// the second is dropped.
-    pub async fn find_in_order(
-        self: &Arc<Self>,
-        id: Option<&str>,
-        cancel: &Cancel,
-    ) -> Result<(Arc<OpenSession>, Option<Ticket>)> {
-        if let Some(open) = self.at_once(id) {
-            return Ok((open, None));
-        }
-        let ticket = self.enter(id, false);
-        ticket.admitted(cancel).await?;
-        let open = self.session_now(id)?;
-        Ok((open, Some(ticket)))
-    }
-
-    /// The session that is meant, if no earlier request that may mean it is still waiting to find
-    /// its own.
-    fn at_once(&self, id: Option<&str>) -> Option<Arc<OpenSession>> {
-        let session_id = id.map(SessionId::new);
-        if !self.registry.is_clear_for(session_id.as_ref()) {
-            return None;
-        }
-        self.session_now(id).ok()
+    ) -> impl Future<Output = Result<(Arc<OpenSession>, SessionGuard)>> + Send + use<> {
+        let asked = Instant::now();
+        let lease = self.queues.lease(id, Scope::Session, cancel);
+        async move { guard(lease.await?, asked) }
     }
 
     /// The session a request means, now. Without an id it is the only one that is open.
     pub fn session_now(&self, id: Option<&str>) -> Result<Arc<OpenSession>> {
-        let sessions = self.sessions();
-        match id {
-            Some(id) => {
-                let open = sessions.get(&SessionId::new(id));
-                open.cloned().ok_or_else(|| Error::session_not_found(id))
-            }
-            None if sessions.len() == 1 => {
-                let only = sessions.values().next().cloned();
-                only.ok_or_else(|| Error::session_not_found(""))
-            }
-            None => Err(Error::invalid_params(
-                "sessionId",
-                format!("is required while {} sessions are open", sessions.len()),
-            )),
-        }
+        self.queues.find_now(id)
     }
 
     /// Requests that wait for something, by their ids.
@@ -275,17 +214,15 @@ impl Server {
     }
 
     pub fn find(&self, id: &str) -> Option<Arc<OpenSession>> {
-        self.sessions().get(&SessionId::new(id)).cloned()
+        self.queues.find(id)
     }
 
-    /// Makes a session known once the response to `call` is queued: nothing of it may go out, and
-    /// no other request may reach it, before (protocol.md §7). `tickets` are kept until then.
-    pub fn insert_after(call: &Call, open: &Arc<OpenSession>, tickets: impl Send + 'static) {
+    /// Opens a session once the response to `call` is queued: nothing of it may go out, and no other
+    /// request may reach it, before (protocol.md §7).
+    pub fn open_after(call: &Call, open: &Arc<OpenSession>, mut lease: Lease) {
         let (server, open) = (Arc::clone(&call.server), Arc::clone(open));
         call.after(move || {
-            server
-                .sessions()
-                .insert(open.session.id.clone(), Arc::clone(&open));
+            lease.set_open(Some(Arc::clone(&open)));
             server.notify(&open, "session_opened", |seq| {
                 wire::notification::SessionOpened {
                     session_id: open.id.to_string(),
@@ -293,22 +230,18 @@ impl Server {
                 }
             });
             server.watch(&open);
-            drop(tickets);
+            drop(lease);
         });
     }
 
-    pub fn remove(&self, open: &OpenSession) {
+    pub fn remove(&self, open: &OpenSession, lease: &mut Lease) {
         open.session.close();
         self.unwatch(open);
-        self.sessions().remove(&open.session.id);
+        lease.set_open(None);
     }
 
     pub fn open_sessions(&self) -> Vec<Arc<OpenSession>> {
-        self.sessions().values().cloned().collect()
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
-        lock(&self.sessions)
+        self.queues.all_open()
     }
 
     /// Gives up the views of all sessions.
@@ -341,12 +274,48 @@ impl Server {
     }
 }
 
+/// The open sessions of a daemon, as its queues know them.
+pub struct OpenSessions;
+
+impl Sessions for OpenSessions {
+    type Open = OpenSession;
+    type Append = Append;
+
+    fn write(lease: Lease, appends: VecDeque<Append>) {
+        super::lane::write(lease, appends);
+    }
+
+    fn refuse(append: Append, error: Error) {
+        append.answer(Err(error));
+    }
+}
+
+pub type Lease = queue::Lease<OpenSessions>;
+
+/// The right to read or change an open session, and its place at the head of the session's queue.
+pub type SessionGuard = session::SessionGuard<Tenure>;
+
+/// What ends with a [`SessionGuard`]: the activity first, so that the next job does not find the session busy.
+pub struct Tenure {
+    pub busy: Option<Busy>,
+    pub lease: Lease,
+}
+
+/// The session that a lease is for. `sessionNotFound` if it is not open.
+pub fn guard(lease: Lease, asked: Instant) -> Result<(Arc<OpenSession>, SessionGuard)> {
+    let Some(open) = lease.open().map(Arc::clone) else {
+        return Err(Error::session_not_found(lease.id()));
+    };
+    let tenure = Tenure { busy: None, lease };
+    let guard = open.session.guard(asked, tenure)?;
+    Ok((open, guard))
+}
+
 impl OpenSession {
     pub fn new(session: Arc<Session>) -> Arc<Self> {
         Arc::new(Self {
             id: session.id.shared(),
             notices: Mutex::default(),
-            lane: Lane::default(),
             turn: Mutex::default(),
             watched: OnceLock::new(),
             last_view: LastView::default(),
@@ -371,10 +340,11 @@ impl OpenSession {
 }
 
 impl Call {
-    pub fn new(server: Arc<Server>, id: Option<wire::RequestId>) -> Arc<Self> {
+    pub fn new(server: Arc<Server>, id: Option<wire::RequestId>, holds: bool) -> Arc<Self> {
         Arc::new(Self {
             server,
             id,
+            holds,
             cancel: Cancel::new(),
             after: Mutex::default(),
             navigation: OnceLock::new(),

@@ -3,23 +3,22 @@
 use super::convert;
 use super::list;
 use super::method::Reply;
-use super::registry::{Paths, Subject, Ticket};
-use super::server::{Call, OpenSession, Server};
+use super::server::{Call, Lease, OpenSession, OpenSessions, Server, SessionGuard, guard};
+use crate::daemon::queue::{Scope, Unnamed};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
-use crate::id::SessionId;
 use crate::log::{self, Claim, Log, OpenedLog};
 use crate::name;
 use crate::os::file::Location;
-use crate::session::{Activity, Session, SessionGuard, SessionState, blocking};
+use crate::session::{self, Activity, Session, SessionState, blocking};
 use crate::store::listing;
 use crate::store::{self, exists};
 use crate::tree::Tree;
 use crate::wire::{self, notification};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long others wait until it is known which session a file to be opened is of.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);
@@ -32,10 +31,11 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         return Err(Error::invalid_params("write", why));
     }
     let server = Arc::clone(&call.server);
-    let subject = Subject::Session(id.clone());
-    let ticket = server.registry.enter(subject, Paths::Soon, true);
-    ticket.admitted(&call.cancel).await?;
-    if server.find(id.as_str()).is_some() {
+    let lease = server
+        .queues
+        .lease(Some(id.as_str()), Scope::Create, &call.cancel)
+        .await?;
+    if lease.open().is_some() {
         return Err(exists(id.as_str()));
     }
     let writes_now = match params.write {
@@ -61,7 +61,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     };
     let durability = durability(&call, params.durability);
     let open = OpenSession::new(Session::new(opened, false, durability));
-    let mut turn = open.session.turn(&call.cancel).await?;
+    let mut turn = open.session.guard(Instant::now(), lease)?;
     let name = params.name.as_deref().and_then(name::given);
     let is_written = name.is_some() || (writes_now && !ephemeral);
     if let Some(name) = &name {
@@ -73,8 +73,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         session: convert::session(&open, &turn),
         durability: open.durability(is_written),
     };
-    drop(turn);
-    Server::insert_after(&call, &open, ticket);
+    Server::open_after(&call, &open, turn.into_with());
     Reply::of(&result)
 }
 
@@ -91,7 +90,11 @@ fn claim(server: &Arc<Server>, id: &str) -> Claim {
 }
 
 /// The name is the first entry, written at once; nobody is told, since nobody knows the session.
-async fn write_name(call: &Call, turn: SessionGuard, name: &str) -> Result<SessionGuard> {
+async fn write_name(
+    call: &Call,
+    turn: session::SessionGuard<Lease>,
+    name: &str,
+) -> Result<session::SessionGuard<Lease>> {
     let source = Arc::clone(&call.server.source);
     let entry = [NewEntry::session_info(name)];
     let plan = move |core: &SessionState| {
@@ -106,54 +109,70 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
     let server = &call.server;
     let policy = params.durability;
     let read_only = params.mode == Some(wire::OpenMode::Read);
-    let (ticket, location) = match params.target()? {
+    let (mut found, location) = match params.target()? {
         wire::OpenTarget::Id(id) => {
-            let subject = Subject::Session(SessionId::new(id));
-            let ticket = server.registry.enter(subject, Paths::Soon, false);
-            ticket.admitted(&call.cancel).await?;
-            if let Some(open) = server.find(id) {
-                return opened_before(&call, open, policy).await;
+            let lease = server
+                .queues
+                .lease(Some(id), Scope::Open, &call.cancel)
+                .await?;
+            if lease.open().is_some() {
+                return opened_before(&call, lease, policy).await;
             }
             let (store, id) = (Arc::clone(server), id.to_owned());
-            (ticket, blocking(move || store.store.find(&id)).await?)
+            let location = blocking(move || store.store.find(&id)).await?;
+            (Found::Lease(lease), location)
         }
         wire::OpenTarget::Path(path) => {
-            let ticket = server.registry.enter(Subject::Path, Paths::Soon, false);
+            let unnamed = server.queues.unnamed(&call.cancel);
             let path = path.to_owned();
             let location = blocking(move || Location::of_path(Path::new(&path))).await?;
-            (ticket, location)
+            // The header alone tells whether the session is open already.
+            (name(unnamed, &location).await?, location)
         }
     };
-    // The header alone tells whether the session is open already.
-    let known_id = name(&call, &ticket, &location).await?;
-    if let Some(open) = known_id.as_deref().and_then(|id| server.find(id)) {
-        let open = same_file(open, location).await?;
-        return opened_before(&call, open, policy).await;
+    if let Found::Lease(lease) = found {
+        if let Some(open) = lease.open() {
+            same_file(open, location).await?;
+            return opened_before(&call, lease, policy).await;
+        }
+        found = Found::Lease(lease);
     }
     let (opening, at, cancel) = (Arc::clone(server), location.clone(), call.cancel.clone());
     let opened = blocking(move || opening.store.open(at, &cancel)).await?;
     let header = opened.log.header();
     let id = header.map(|header| header.id.clone()).unwrap_or_default();
-    if known_id.as_ref() != Some(&id) {
-        ticket.is_about(Subject::Session(SessionId::new(id.as_str())));
-        ticket.admitted(&call.cancel).await?;
-        if let Some(open) = server.find(&id) {
-            let open = same_file(open, location).await?;
-            return opened_before(&call, open, policy).await;
+    let lease = match found {
+        Found::Lease(lease) if **lease.id() == *id => lease,
+        other => {
+            // The header took long to find, or the file has been replaced since it was read.
+            let lease = match other {
+                Found::Unnamed(unnamed) => unnamed.lease(&id).await?,
+                Found::Lease(lease) => {
+                    drop(lease);
+                    server
+                        .queues
+                        .lease(Some(&id), Scope::Open, &call.cancel)
+                        .await?
+                }
+            };
+            if let Some(open) = lease.open() {
+                same_file(open, location).await?;
+                return opened_before(&call, lease, policy).await;
+            }
+            lease
         }
-    }
+    };
     if let Some(at) = opened.log.location().filter(|_| !read_only) {
         server.store.tidy_once(&at.folder);
     }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
     let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
-    let turn = open.session.turn(&call.cancel).await?;
+    let turn = open.session.guard(Instant::now(), lease)?;
     let result = wire::OpenSessionResult {
         session: convert::session(&open, &turn),
         diagnostics,
     };
-    drop(turn);
-    Server::insert_after(&call, &open, ticket);
+    Server::open_after(&call, &open, turn.into_with());
     Reply::of(&result)
 }
 
@@ -162,45 +181,53 @@ fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability
     policy.map_or(call.server.config.durability, convert::policy)
 }
 
+/// What is known of the session whose file is to be opened.
+enum Found {
+    Lease(Lease),
+    /// Its id is not known yet.
+    Unnamed(Unnamed<OpenSessions>),
+}
+
 /// Finds out by the header which session's file this is, and waits for earlier requests about that
-/// session. `None` if the header is not found soon: then others do not wait for it.
-async fn name(call: &Call, ticket: &Ticket, location: &Location) -> Result<Option<String>> {
+/// session; if the header is not found soon, others do not wait for it.
+async fn name(unnamed: Unnamed<OpenSessions>, location: &Location) -> Result<Found> {
     let location = location.clone();
     let header = blocking(move || Ok(listing::header_id(&location)));
-    let found = match tokio::time::timeout(HEADER_IS_READ, header).await {
+    let id = match tokio::time::timeout(HEADER_IS_READ, header).await {
         Ok(found) => found?,
         Err(_) => None,
     };
-    ticket.is_about(match &found {
-        Some(id) => Subject::Session(SessionId::new(id.as_str())),
-        None => Subject::Nameless,
-    });
-    ticket.admitted(&call.cancel).await?;
-    Ok(found)
+    match id {
+        Some(id) => unnamed.lease(&id).await.map(Found::Lease),
+        None => {
+            unnamed.header_is_late();
+            Ok(Found::Unnamed(unnamed))
+        }
+    }
 }
 
-/// The open session if this is its file, else `sessionExists`.
-async fn same_file(open: Arc<OpenSession>, location: Location) -> Result<Arc<OpenSession>> {
+/// `sessionExists` unless this is the file of the open session. To be called with its lease.
+async fn same_file(open: &Arc<OpenSession>, location: Location) -> Result<()> {
+    let open = Arc::clone(open);
     blocking(move || {
         let identity = |at: &Location| at.status().ok().map(|status| status.identity);
-        // Whoever holds the turn for long holds it for a navigation, which ends.
-        let core = open.session.blocking_core();
-        let opened = core.log.location().and_then(identity);
-        drop(core);
-        if opened.is_some() && opened == identity(&location) {
-            return Ok(open);
+        let guard = open.session.guard(Instant::now(), ())?;
+        let opened = guard.log.location().and_then(identity);
+        drop(guard);
+        match opened.is_some() && opened == identity(&location) {
+            true => Ok(()),
+            false => Err(exists(&open.id)),
         }
-        Err(exists(&open.id))
     })
     .await
 }
 
 async fn opened_before(
     call: &Arc<Call>,
-    open: Arc<OpenSession>,
+    lease: Lease,
     policy: Option<wire::DurabilityPolicy>,
 ) -> Result<Reply> {
-    let turn = open.session.turn(&call.cancel).await?;
+    let (open, turn) = guard(lease, Instant::now())?;
     let turn = call.server.caught_up(&open, turn).await?;
     if policy.is_some() {
         open.session.syncer.set_durability(durability(call, policy));
@@ -213,24 +240,20 @@ async fn opened_before(
 
 pub async fn close_session(call: Arc<Call>, params: wire::CloseSessionParams) -> Result<Reply> {
     let id = params.session_id.as_deref();
-    let ticket = call.server.enter(id, true);
-    let (open, _turn) = closing(&call, id, &ticket).await?;
-    close(&call.server, &open);
-    drop(ticket);
+    let lease = call
+        .server
+        .queues
+        .lease(id, Scope::Change, &call.cancel)
+        .await?;
+    let (open, mut turn) = closing(lease).await?;
+    close(&call.server, &open, &mut turn);
     Reply::of(&wire::CloseSessionResult {})
 }
 
-/// The session that is to be closed, and its turn. A navigation is aborted; a turn of the client is
-/// not.
-async fn closing(
-    call: &Arc<Call>,
-    id: Option<&str>,
-    ticket: &Ticket,
-) -> Result<(Arc<OpenSession>, SessionGuard)> {
-    ticket.admitted(&call.cancel).await?;
-    let open = call.server.session_now(id)?;
-    let turn = open.session.turn(&call.cancel).await?;
-    // Looked at with the turn: what was asked for before has begun, and cannot commit now.
+/// The session that is to be closed. A navigation is aborted; a turn of the client is not.
+async fn closing(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
+    let (open, turn) = guard(lease, Instant::now())?;
+    // Looked at with the lease: what was asked for before has begun, and cannot commit now.
     match open.session.activity() {
         Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) => {
             abort.cancel();
@@ -243,8 +266,8 @@ async fn closing(
     Ok((open, turn))
 }
 
-fn close(server: &Server, open: &OpenSession) {
-    server.remove(open);
+fn close(server: &Server, open: &OpenSession, turn: &mut SessionGuard) {
+    server.remove(open, &mut turn.with().lease);
     server.notify(open, "session_closed", |seq| notification::SessionClosed {
         session_id: open.id.to_string(),
         seq,
@@ -256,24 +279,30 @@ pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) 
     if let Some(open) = call.server.find(&id) {
         open.session.check_writable()?;
     }
-    // SessionGuard and ticket are kept until the file is gone: nobody writes to it, and its id is free for the
-    // next request. Where that fails the session stays open.
-    let ticket = call.server.enter(Some(&id), true);
-    let trashed = match closing(&call, Some(&id), &ticket).await {
-        Ok((open, turn)) => {
+    // The lease is kept until the file is gone: nobody writes to it, and its id is free for the next
+    // request. Where that fails the session stays open.
+    let lease = call
+        .server
+        .queues
+        .lease(Some(&id), Scope::Change, &call.cancel)
+        .await?;
+    let trashed = match lease.open() {
+        Some(_) => {
+            let (open, mut turn) = closing(lease).await?;
             open.session.check_writable()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
             let trashed = to_trash(&call.server, at).await?;
-            close(&call.server, &open);
+            close(&call.server, &open, &mut turn);
             trashed
         }
-        Err(error) if error.kind == Kind::SessionNotFound => {
+        None => {
             let server = Arc::clone(&call.server);
             let found = blocking(move || server.store.find(&id)).await?;
-            to_trash(&call.server, Some(found)).await?
+            let trashed = to_trash(&call.server, Some(found)).await?;
+            drop(lease);
+            trashed
         }
-        Err(error) => return Err(error),
     };
     Reply::of(&wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
@@ -295,9 +324,12 @@ pub async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Resul
 
 pub async fn restore_session(call: Arc<Call>, params: wire::RestoreSessionParams) -> Result<Reply> {
     let id = params.session_id;
-    let ticket = call.server.enter(Some(&id), true);
-    ticket.admitted(&call.cancel).await?;
-    if call.server.find(&id).is_some() {
+    let lease = call
+        .server
+        .queues
+        .lease(Some(&id), Scope::Change, &call.cancel)
+        .await?;
+    if lease.open().is_some() {
         return Err(exists(&id));
     }
     let server = Arc::clone(&call.server);
@@ -308,5 +340,7 @@ pub async fn restore_session(call: Arc<Call>, params: wire::RestoreSessionParams
             path: path.display().to_string(),
         })
     });
-    Reply::of(&restored.await?)
+    let restored = restored.await?;
+    drop(lease);
+    Reply::of(&restored)
 }

@@ -6,14 +6,14 @@ use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::rows::{RowReader, ToExtract};
-use super::server::{Call, OpenSession, Server};
+use super::server::{Call, OpenSession, Server, SessionGuard};
 use crate::budget::VIEW_BYTES;
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::search::{Mode, Query};
-use crate::session::{SessionGuard, SessionState, blocking};
+use crate::session::{SessionState, blocking};
 use crate::tree::Tree;
 use crate::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,

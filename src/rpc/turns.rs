@@ -7,12 +7,12 @@
 
 use super::append::{Appended, append, expected};
 use super::method::Reply;
-use super::server::{Call, OpenSession, Server};
+use super::server::{Call, OpenSession, Server, SessionGuard};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::id::EntryId;
 use crate::lock::lock;
-use crate::session::{Activity, Busy, SessionGuard};
+use crate::session::{Activity, Busy};
 use crate::wire::{self, Disposition, Mutation, notification};
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
@@ -106,8 +106,8 @@ impl Server {
     /// Ends the turns of a client that has gone: what was queued is appended.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
-            let call = Call::new(Arc::clone(self), None);
-            let Ok(turn) = open.session.turn(&call.cancel).await else {
+            let call = Call::new(Arc::clone(self), None, false);
+            let Ok((open, turn)) = self.turn(Some(&open.id), &call.cancel).await else {
                 continue;
             };
             if let Err(error) = end(&call, &open, turn).await {

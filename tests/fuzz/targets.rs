@@ -193,6 +193,7 @@ pub fn frame(bytes: &[u8], folder: &Path) {
         config,
         Arc::new(id::System),
         Arc::clone(&outbox),
+        runtime.handle(),
         Box::new(|| {}),
     );
     let dispatcher =

@@ -202,6 +202,7 @@ impl Asked {
             config,
             Arc::new(System),
             Arc::clone(&outbox),
+            runtime.handle(),
             Box::new(|| {}),
         );
         let dispatcher = Dispatcher::new(server, runtime.handle().clone())?;
