@@ -52,6 +52,24 @@ id!(
     NavigationId
 );
 
+/// The leaf that a client expects when it changes a session (protocol.md §3).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ExpectedLeaf {
+    /// The client does not check.
+    #[default]
+    Any,
+    /// The position before the first entry.
+    Empty,
+    At(EntryId),
+}
+
+/// Null on the wire is the empty position; a member that is left out is [`ExpectedLeaf::Any`].
+impl From<Option<String>> for ExpectedLeaf {
+    fn from(id: Option<String>) -> Self {
+        id.map_or(Self::Empty, |id| Self::At(EntryId::new(id)))
+    }
+}
+
 /// Longest id a client may choose, in bytes.
 pub const MAX_ID_BYTES: usize = 128;
 

@@ -18,14 +18,14 @@
 //!   writes summaries. [`session`]: log and tree together, the only code that changes both.
 //! - **The conversation with clients.** [`wire`]: every type that crosses the pipe. [`schema`]: the
 //!   documents made from them. [`ask`]: questions to clients, one outcome each. [`cancel`]: stopping what
-//!   waits. [`rpc`]: the method table, and the way from a frame to a session and back. [`stdio`]: frames,
+//!   waits. [`daemon`]: the open sessions, and one queue of requests each. [`rpc`]: the method table, and the way from a frame to a session and back. [`stdio`]: frames,
 //!   and the one queue of everything that goes out.
 //! - **The program.** [`cli`]: arguments, serving, and the commands. [`config`]: the configuration file.
 //!   [`hooks`]: programs of the user's that answer and hear events.
 //!
 //! One call through the house, `navigate_tree`: [`stdio`] cuts a frame; [`rpc`] finds the method, decodes
-//! its params and takes its session's turn; [`flow`] plans; [`ask`] puts the question and waits without
-//! the turn; [`flow`] makes lines of the answer and the summary; [`session`] checks that the leaf still
+//! its params and waits in its session's queue ([`daemon`]); [`flow`] plans; [`ask`] puts the question and waits outside
+//! the queue; [`flow`] makes lines of the answer and the summary; [`session`] checks that the leaf still
 //! stands where it did and commits them in one write; [`rpc`] tells everyone, then answers.
 
 pub mod ask;

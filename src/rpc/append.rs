@@ -1,14 +1,14 @@
 //! Appending: messages, batches, labels, names (protocol.md §3, §9).
 
 use super::lane;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::{Call, OpenSession, SessionGuard};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow;
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, NewParent};
-use crate::id::EntryId;
+use crate::id::{EntryId, ExpectedLeaf};
 use crate::session::SessionState;
 use crate::wire::{self, Mutation, OnSession, notification};
 use std::sync::Arc;
@@ -17,8 +17,9 @@ pub async fn append_message(call: Arc<Call>, params: wire::AppendMessageParams) 
     let entry = NewEntry::message(params.message.get().as_bytes())?
         .with_id(params.entry_id.as_deref(), "entryId")?
         .with_parent(match &params.parent_id {
-            None => NewParent::Previous,
-            Some(parent) => NewParent::Named(parent.clone()),
+            wire::GivenPosition::Leaf => NewParent::Previous,
+            wire::GivenPosition::Empty => NewParent::Named(None),
+            wire::GivenPosition::At(parent) => NewParent::Named(Some(parent.clone())),
         });
     let appended = lane::append(&call, params.session_id(), expected(&params), vec![entry]).await?;
     let entry_id = appended.last()?;
@@ -68,9 +69,8 @@ pub async fn set_session_name(
 }
 
 /// The client's idea of the leaf, to be kept beyond the params.
-pub(super) fn expected(params: &impl Mutation) -> Option<Option<String>> {
-    let expected = params.expected_leaf_id();
-    expected.map(|expected| expected.map(str::to_owned))
+pub(super) fn expected(params: &impl Mutation) -> ExpectedLeaf {
+    params.expected_leaf().clone()
 }
 
 /// What an append came to.
@@ -92,7 +92,7 @@ pub(super) async fn append(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
     turn: SessionGuard,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
     entries: Vec<NewEntry>,
 ) -> Result<Appended> {
     let source = Arc::clone(&call.server.source);
@@ -110,7 +110,7 @@ pub(super) async fn append(
         {
             return planned;
         }
-        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        core.check_expected_leaf(&expected)?;
         planned
     };
     let durability = open.session.syncer.durability();

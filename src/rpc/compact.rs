@@ -3,9 +3,9 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use super::read::{self, INLINE_BYTES};
+use super::reply::Reply;
 use super::server::{Call, OpenSession, SessionGuard};
 use super::summaries::{self, Listener, Writing};
 use crate::cancel::Cancel;
@@ -13,6 +13,7 @@ use crate::context;
 use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
 use crate::flow::summarize::{self, SummaryOptions};
+use crate::id::ExpectedLeaf;
 use crate::json;
 use crate::session::{Activity, Busy, SessionState, blocking};
 use crate::summarizer::{self, ModelName, Subject, Usage};
@@ -46,7 +47,7 @@ pub async fn prepare_compaction(
 pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
     open.session.check_writable()?;
-    turn.check_expected_leaf(params.expected_leaf_id())?;
+    turn.check_expected_leaf(params.expected_leaf())?;
     let abort = call.cancel.clone();
     let busy = open.session.begin(Activity::Compaction {
         abort: abort.clone(),
@@ -98,7 +99,7 @@ struct Compactor {
     open: Arc<OpenSession>,
     abort: Cancel,
     keep: u64,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
     answer_timeout: Duration,
     on_no_answer: wire::OnNoAnswer,
     wishes: SummaryOptions,
@@ -259,9 +260,11 @@ impl Compactor {
         };
         Ok(Asked::Given(Box::new(Compaction {
             summary: given.summary,
-            first_kept_entry_id: given
-                .first_kept_entry_id
-                .unwrap_or_else(|| Some(prepared.plan.first_kept_entry_id.clone())),
+            first_kept_entry_id: match given.first_kept_entry_id {
+                wire::KeptFrom::AsPrepared => Some(prepared.plan.first_kept_entry_id.clone()),
+                wire::KeptFrom::Nothing => None,
+                wire::KeptFrom::Entry(id) => Some(id),
+            },
             tokens_before: given.tokens_before.unwrap_or(prepared.tokens_before),
             details: given.details.map(|raw| raw.get().as_bytes().to_vec()),
             usage: given.usage.map(|raw| raw.get().as_bytes().to_vec()),
@@ -351,7 +354,7 @@ impl Compactor {
         let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
         let from_hook = compaction.from_hook;
         let plan = move |core: &SessionState| {
-            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_expected_leaf(&expected)?;
             core.check_leaf_is_still(old_leaf_id.as_deref())?;
             if let Some(id) = &compaction.first_kept_entry_id {
                 let kept = core.find(id)?;

@@ -4,9 +4,10 @@
 //! requests, and goes to the runtime only if it has to wait.
 
 use super::convert;
-use super::method::{Handling, Reply, Table};
+use super::reply::Reply;
 use super::request::{Request, parse};
 use super::server::{Call, Server};
+use super::table::{self, Handling};
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::lock::lock;
@@ -44,7 +45,6 @@ const MAX_GATHERED_BYTES: usize = 256 << 10;
 /// Takes frames to handlers.
 pub struct Dispatcher {
     server: Arc<Server>,
-    methods: Table,
     runtime: Handle,
     running: Arc<Running>,
     gathered: Mutex<Gathered>,
@@ -120,7 +120,6 @@ struct Running {
 impl Dispatcher {
     pub fn new(server: Arc<Server>, runtime: Handle) -> anyhow::Result<Self> {
         Ok(Self {
-            methods: Table::new()?,
             server,
             runtime,
             running: Arc::default(),
@@ -206,9 +205,11 @@ impl Dispatcher {
 
     fn request(&self, request: Request<'_>, more: bool) {
         let Request { id, method, params } = request;
-        // What a client calls something else is not for a log.
-        let known = || self.methods.knows(&method).then_some(&*method);
-        tracing::debug!(method = known().unwrap_or("unknown"), "request");
+        let known = table::find(&method);
+        // A name that is not in the table may be anything: it stays out of the log.
+        let logged = known.as_ref().map(|known| (known.name, known.scope.name()));
+        let (name, scope) = logged.unwrap_or(("unknown", ""));
+        tracing::debug!(method = name, scope, "request");
         let is_gathered = GATHERED.contains(&&*method) && self.gathers(more);
         if !is_gathered {
             self.settle();
@@ -223,17 +224,17 @@ impl Dispatcher {
             }
             return;
         }
-        if !self.methods.knows(&method) {
+        let Some(known) = known else {
             if let Some(raw_id) = raw_id {
                 let named: String = method.chars().take(MAX_ECHO).collect();
                 let error = Error::new(Kind::MethodNotFound, format!("no method {named:?}"));
                 self.refuse(raw_id, &error);
             }
             return;
-        }
+        };
         let call = Call::new(Arc::clone(&self.server), id.map(|(id, _)| id), is_gathered);
         let _entered = self.runtime.enter();
-        match self.methods.begin(&method, params, Arc::clone(&call)) {
+        match known.begin(params, Arc::clone(&call)) {
             Some(future) => {
                 let size = params.map_or(0, str::len);
                 self.run(future, call, raw_id, size, is_gathered);

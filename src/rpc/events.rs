@@ -1,7 +1,7 @@
 //! `answer_event`: answers to before events (protocol.md §5). Waits for nothing.
 
-use super::method::Reply;
 use super::question::Given;
+use super::reply::Reply;
 use super::server::Call;
 use crate::ask::{Answerer, Digest};
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3, storage.md §5).
 
 use super::convert;
-use super::method::Reply;
 use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
+use super::reply::Reply;
 use super::server::{Call, OpenSession, Server, guard};
 use crate::daemon::queue::Scope;
 use crate::durability::Durability;

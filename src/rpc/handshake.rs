@@ -1,7 +1,7 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
 use super::convert;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::{Call, Client, MAX_ANSWER};
 use crate::error::{Error, Kind, Result};
 use crate::os::process;

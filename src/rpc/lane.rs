@@ -12,7 +12,7 @@ use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
-use crate::id::{EntryId, Source};
+use crate::id::{EntryId, ExpectedLeaf, Source};
 use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
 use crate::session::sync::Repeated;
 use crate::session::{Changes, SessionState};
@@ -33,7 +33,7 @@ const INLINE_BATCH_BYTES: u64 = 256 << 10;
 pub struct Append {
     server: Arc<Server>,
     entries: Vec<NewEntry>,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
     cancel: Cancel,
     asked: Instant,
     answer: oneshot::Sender<Result<Appended>>,
@@ -43,7 +43,7 @@ pub struct Append {
 pub(super) async fn append(
     call: &Call,
     session_id: Option<&str>,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
     entries: Vec<NewEntry>,
 ) -> Result<Appended> {
     let (answer, answered) = oneshot::channel();
@@ -228,10 +228,10 @@ impl Append {
             // A retry has moved the leaf itself.
             Ok(Some(planned)) if planned.lines.is_empty() => {}
             _ => match (&self.expected, planner.last()) {
-                (None, _) => {}
-                (Some(Some(expected)), Some(last)) if *expected == last.as_str() => {}
-                (Some(_), Some(_)) => return Ok(None),
-                (Some(expected), None) => core.check_expected_leaf(Some(expected.as_deref()))?,
+                (ExpectedLeaf::Any, _) => {}
+                (ExpectedLeaf::At(expected), Some(last)) if expected == last => {}
+                (_, Some(_)) => return Ok(None),
+                (expected, None) => core.check_expected_leaf(expected)?,
             },
         }
         // From here on it cannot be cancelled any more.

@@ -2,7 +2,7 @@
 //! are the catalogue's.
 
 use super::convert;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::Call;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::error::{Error, Result};

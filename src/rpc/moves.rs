@@ -3,8 +3,8 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
 use super::notify::SessionTree;
+use super::reply::Reply;
 use super::server::{Call, OpenSession, SessionGuard};
 use super::summaries;
 use crate::entry::Kind;
@@ -13,6 +13,7 @@ use crate::flow::IdAllocator;
 use crate::flow::PlannedLines;
 use crate::flow::leaf::{self, BranchSummary};
 use crate::flow::validate;
+use crate::id::ExpectedLeaf;
 use crate::session::SessionState;
 use crate::timestamp;
 use crate::tree::{Cause, Move, Node, Position};
@@ -156,7 +157,7 @@ async fn go(
     call: &Arc<Call>,
     open: &Arc<OpenSession>,
     turn: SessionGuard,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
     cause: Cause,
     summary: Option<BranchSummary>,
     find: impl FnOnce(&SessionState) -> Result<Option<Node>> + Send + 'static,
@@ -166,7 +167,7 @@ async fn go(
     let old_leaf_id = turn.leaf_id().map(str::to_owned);
     let has_summary = summary.is_some();
     let plan = move |core: &SessionState| -> Result<PlannedLines> {
-        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        core.check_expected_leaf(&expected)?;
         let to = find(core)?;
         Ok(match &summary {
             Some(summary) => {

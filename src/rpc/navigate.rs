@@ -2,9 +2,9 @@
 //! and how all of them begin. The steps from there on are [`super::navigator`]'s.
 
 use super::append::expected;
-use super::method::Reply;
 use super::navigator::{NavigationKind, Navigator, Request, unmoved};
 use super::question::ANSWER_TIMEOUT;
+use super::reply::Reply;
 use super::server::{AskedNavigation, Call};
 use crate::cancel::Cancel;
 use crate::error::{Kind, Result};
@@ -112,7 +112,7 @@ async fn begin(
     };
     open.session.check_writable()?;
     open.session.check_idle()?;
-    turn.check_expected_leaf(params.expected_leaf_id())?;
+    turn.check_expected_leaf(params.expected_leaf())?;
     let navigator = Navigator {
         call,
         open,

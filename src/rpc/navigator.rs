@@ -3,10 +3,10 @@
 
 use super::append::commit;
 use super::convert;
-use super::method::Reply;
 use super::notify::SessionTree;
 use super::question::{self, Asking};
 use super::read;
+use super::reply::Reply;
 use super::server::{Call, OpenSession, SessionGuard};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::flow::navigate::{self, Draft, Navigation, Plan};
 use crate::flow::summarize::{self, Files, Material, SummaryOptions};
-use crate::id::EntryId;
+use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
 use crate::session::{Activity, Busy, SessionState};
@@ -31,7 +31,7 @@ const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
 /// What the caller of a navigation wants.
 pub(super) struct Request {
-    pub expected: Option<Option<String>>,
+    pub expected: ExpectedLeaf,
     pub navigation_id: String,
     pub wants_summary: bool,
     pub wishes: SummaryOptions,
@@ -232,7 +232,7 @@ impl Navigator {
         let (source, abort) = (Arc::clone(&self.call.server.source), abort.clone());
         let expected = self.request.expected.clone();
         let write = move |core: &SessionState| {
-            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_expected_leaf(&expected)?;
             // From here on it cannot be aborted any more.
             if !abort.commit() {
                 return Err(Error::cancelled());
@@ -463,7 +463,7 @@ impl Navigator {
         let abort = abort.clone();
         let expected = self.request.expected.clone();
         let write = move |core: &SessionState| {
-            core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+            core.check_expected_leaf(&expected)?;
             core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
             // From here on it cannot be aborted any more.
             if !abort.commit() {

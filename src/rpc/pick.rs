@@ -2,7 +2,7 @@
 
 use super::append::{commit, expected};
 use super::convert;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::Call;
 use crate::error::{Error, Kind, Result};
 use crate::flow::pick::{self, Picked};
@@ -14,7 +14,7 @@ pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Res
     let (open, turn) = call.mutable(&params).await?;
     let (source, expected) = (Arc::clone(&call.server.source), expected(&params));
     let plan = move |core: &SessionState| {
-        core.check_expected_leaf(expected.as_ref().map(Option::as_deref))?;
+        core.check_expected_leaf(&expected)?;
         let read = |id: String| {
             let entry = core.entry(core.find(&id)?)?;
             Ok(Picked { id, entry })

@@ -4,8 +4,8 @@
 //! where there are many.
 
 use super::convert::{self, push_array, push_id_member, push_number_member};
-use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
+use super::reply::Reply;
 use super::rows::RowReader;
 use super::server::{Call, SessionGuard};
 use crate::context::{self, Context, Kept, Step};
@@ -279,8 +279,9 @@ async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Repl
     let (_, turn) = call.fresh(params).await?;
     let max_bytes = call.server.client_frame_bytes();
     let leaf = match &params.leaf_id {
-        None => turn.leaf(),
-        Some(id) => turn.find_position(id.as_deref())?,
+        wire::GivenPosition::Leaf => turn.leaf(),
+        wire::GivenPosition::Empty => None,
+        wire::GivenPosition::At(id) => turn.find_position(Some(id))?,
     };
     let path = steps(&turn, leaf);
     let kept = kept(&turn, &path)?;

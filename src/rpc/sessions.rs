@@ -2,7 +2,7 @@
 
 use super::convert;
 use super::list;
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::{Call, Lease, OpenSession, OpenSessions, Server, SessionGuard, guard};
 use crate::daemon::queue::{Scope, Unnamed};
 use crate::durability::Durability;

@@ -2,9 +2,9 @@
 
 use super::convert::{push_id_member, push_number_member};
 use super::find::{self, Known};
-use super::method::Reply;
 use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
+use super::reply::Reply;
 use super::rows::{RowReader, ToExtract};
 use super::server::{Call, OpenSession, Server, SessionGuard};
 use crate::budget::VIEW_BYTES;

@@ -6,11 +6,11 @@
 //! in front of the next message.
 
 use super::append::{Appended, append, expected};
-use super::method::Reply;
+use super::reply::Reply;
 use super::server::{Call, OpenSession, Server, SessionGuard};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
-use crate::id::EntryId;
+use crate::id::{EntryId, ExpectedLeaf};
 use crate::lock::lock;
 use crate::session::{Activity, Busy};
 use crate::wire::{self, Disposition, Mutation, notification};
@@ -60,7 +60,7 @@ pub async fn send_message(call: Arc<Call>, params: wire::SendMessageParams) -> R
     let known = params.entry_id.as_deref();
     let is_retry = known.is_some_and(|id| turn.tree.find_any(id).is_some());
     if open.is_in_turn() && !is_retry {
-        turn.check_expected_leaf(params.expected_leaf_id())?;
+        turn.check_expected_leaf(params.expected_leaf())?;
         open.client_turn().enqueue(entry)?;
         return Reply::of(&wire::SendMessageResult {
             disposition: Disposition::Queued,
@@ -184,7 +184,7 @@ async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: SessionGuard) -> R
         state.take(&turn)
     };
     if !queue.is_empty() {
-        flush(call, open, turn, queue, None, None).await?;
+        flush(call, open, turn, queue, None, ExpectedLeaf::Any).await?;
     }
     Ok(())
 }
@@ -197,7 +197,7 @@ async fn flush(
     turn: SessionGuard,
     queue: Vec<NewEntry>,
     last: Option<NewEntry>,
-    expected: Option<Option<String>>,
+    expected: ExpectedLeaf,
 ) -> Result<Appended> {
     let entries = queue.iter().chain(&last).cloned().collect();
     match append(call, open, turn, expected, entries).await {

@@ -5,14 +5,15 @@
 mod examples;
 mod methods;
 mod openrpc;
-mod tags;
 
-pub use methods::{Method, Notification, method_names, methods, notification_names, notifications};
+pub use methods::notification_names;
 pub use openrpc::openrpc;
 
 use crate::error::{Advice, Kind};
 use crate::wire::entry::FileLine;
+use crate::wire::methods::ANY;
 use crate::wire::{self, RequestId};
+use methods::{GROUPS, Method, Notification, methods, notifications};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, json_schema};
@@ -161,17 +162,24 @@ fn method_list() -> Value {
     let methods = methods.into_iter().map(|method| {
         json!({
             "name": method.name,
+            "group": method.group,
+            "scope": method.scope.name(),
             "summary": method.summary,
+            "section": method.section,
             "params": in_file(&method.params),
             "result": in_file(&method.result),
-            "errors": method.errors.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+            "errors": names(&method.errors),
             "notification": method.notification,
         })
     });
+    let groups = GROUPS
+        .iter()
+        .map(|group| json!({ "name": group.name, "summary": group.summary }));
     let notifications = notifications.into_iter().map(|notification| {
         json!({
             "name": notification.name,
             "summary": notification.summary,
+            "section": notification.section,
             "params": in_file(&notification.params),
         })
     });
@@ -187,10 +195,16 @@ fn method_list() -> Value {
     json!({
         "protocolVersion": PROTOCOL_VERSION,
         "schemaHash": computed_hash(),
+        "groups": groups.collect::<Vec<_>>(),
         "methods": methods.collect::<Vec<_>>(),
         "notifications": notifications.collect::<Vec<_>>(),
         "errors": errors.collect::<Vec<_>>(),
+        "commonErrors": names(ANY),
     })
+}
+
+fn names(kinds: &[Kind]) -> Vec<&'static str> {
+    kinds.iter().map(|kind| kind.name()).collect()
 }
 
 fn session_file() -> Value {
@@ -216,7 +230,7 @@ fn error_kind() -> Schema {
     json_schema!({
         "description": description,
         "type": "string",
-        "enum": Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+        "enum": names(Kind::ALL),
     })
 }
 

@@ -1,9 +1,8 @@
 //! The OpenRPC document of this daemon: `rpc.discover` and `schema/openrpc.json`.
 
-use super::Protocol;
 use super::examples;
 use super::methods::Method;
-use super::tags::{TAGS, tag_of};
+use super::{GROUPS, Protocol};
 use crate::error::Kind;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -75,9 +74,9 @@ pub(super) fn document() -> Value {
 }
 
 fn tags() -> Map<String, Value> {
-    let tags = TAGS.iter().map(|tag| {
-        let object = json!({ "name": tag.name, "description": tag.description });
-        (tag.name.to_owned(), object)
+    let tags = GROUPS.iter().map(|group| {
+        let object = json!({ "name": group.name, "description": group.summary });
+        (group.name.to_owned(), object)
     });
     tags.collect()
 }
@@ -118,13 +117,12 @@ fn described(method: &Method, definitions: &Map<String, Value>, example: Option<
         .iter()
         .map(|kind| json!({ "$ref": format!("#/components/errors/{}", kind.name()) }))
         .collect();
-    let tag =
-        tag_of(method.name).map(|tag| json!({ "$ref": format!("#/components/tags/{}", tag.name) }));
+    let tag = json!({ "$ref": format!("#/components/tags/{}", method.group) });
     json!({
         "name": method.name,
         "summary": method.summary,
         "description": member("description"),
-        "tags": tag.into_iter().collect::<Vec<_>>(),
+        "tags": [tag],
         "paramStructure": "by-name",
         "params": params,
         "result": {

@@ -17,7 +17,7 @@ use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
-use crate::id::{EntryId, SessionId};
+use crate::id::{EntryId, ExpectedLeaf, SessionId};
 use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
@@ -373,15 +373,12 @@ impl SessionState {
 
     /// Fails with `leafMoved` if the client's idea of the leaf is wrong by more than labels and
     /// session_info, or if others have appended below it since we came to stand there
-    /// (protocol.md §3). `None`: no check.
-    pub fn check_expected_leaf(&self, expected: Option<Option<&str>>) -> Result<()> {
-        let Some(expected_id) = expected else {
-            return Ok(());
-        };
-        let expected = expected_id.map(|id| self.tree.resolve(id));
-        let known = match expected {
-            None => Some(None),
-            Some(resolved) => resolved,
+    /// (protocol.md §3).
+    pub fn check_expected_leaf(&self, expected: &ExpectedLeaf) -> Result<()> {
+        let (expected_id, known) = match expected {
+            ExpectedLeaf::Any => return Ok(()),
+            ExpectedLeaf::Empty => (None, Some(None)),
+            ExpectedLeaf::At(id) => (Some(id.as_str()), self.tree.resolve(id.as_str())),
         };
         let same = known.is_some_and(|at| self.tree.is_same_conversation(at, self.leaf()));
         let below = self.below.found();

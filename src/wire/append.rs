@@ -2,7 +2,7 @@
 
 use super::entry::NewEntry;
 use super::message::Message;
-use super::params::{Raw, double_option, non_empty, object};
+use super::params::{GivenPosition, Raw, non_empty, nullable_into, object};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,9 +30,9 @@ mutation_params! {
         /// The id of the new entry; makes retries safe.
         entry_id: Option<String>,
         /// Appends there instead of at the leaf; null appends a root.
-        #[serde(default, deserialize_with = "double_option")]
+        #[serde(default, deserialize_with = "nullable_into")]
         #[schemars(with = "Option<String>")]
-        parent_id: Option<Option<String>>,
+        parent_id: GivenPosition,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::navigate::GivenSummary;
 use super::params::{
-    Count, Lenient, Raw, count, double_option, lenient_option, object_option, optional_object,
+    Count, Lenient, Raw, count, lenient_option, nullable_into, object_option, optional_object,
 };
 use super::read::Model;
 use crate::error::Error;
@@ -117,9 +117,9 @@ pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
     /// An entry on the path to the leaf; null keeps nothing; as prepared if left out.
-    #[serde(default, deserialize_with = "double_option")]
+    #[serde(default, deserialize_with = "nullable_into")]
     #[schemars(with = "Option<String>")]
-    pub first_kept_entry_id: Option<Option<String>>,
+    pub first_kept_entry_id: KeptFrom,
     /// Tokens of the context before; as prepared if left out.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
@@ -132,6 +132,24 @@ pub struct GivenCompaction {
     #[serde(default, deserialize_with = "object_option")]
     #[schemars(with = "Option<super::message::Usage>")]
     pub usage: Option<Raw>,
+}
+
+/// Where the part of the context begins that a compaction keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeptFrom {
+    /// The member is left out: as the question proposed.
+    #[default]
+    AsPrepared,
+    /// Null: the compaction keeps nothing.
+    Nothing,
+    /// The id of the first entry that is kept.
+    Entry(String),
+}
+
+impl From<Option<String>> for KeptFrom {
+    fn from(id: Option<String>) -> Self {
+        id.map_or(Self::Nothing, Self::Entry)
+    }
 }
 
 /// The result of `answer_event`.

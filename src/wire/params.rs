@@ -2,6 +2,7 @@
 //! which member is named when something is wrong (protocol.md §1, §8). Knows no single method.
 
 use crate::error::Error;
+use crate::id::ExpectedLeaf;
 use crate::json;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -23,8 +24,8 @@ pub trait OnSession {
 
 /// Params of a method that changes a session.
 pub trait Mutation: OnSession {
-    /// `expectedLeafId`: `None` means no check, `Some(None)` expects the empty position.
-    fn expected_leaf_id(&self) -> Option<Option<&str>>;
+    /// `expectedLeafId`.
+    fn expected_leaf(&self) -> &ExpectedLeaf;
 }
 
 /// Decodes the `params` member of a request, given as it stands in the frame.
@@ -118,27 +119,46 @@ macro_rules! mutation_params {
                 $($(#[$attribute])* $field: $type,)*
                 /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty
                 /// position. Left out: no check.
-                #[serde(default, deserialize_with = "crate::wire::params::double_option")]
+                #[serde(default, deserialize_with = "crate::wire::params::nullable_into")]
                 #[schemars(with = "Option<String>")]
-                expected_leaf_id: Option<Option<String>>,
+                expected_leaf_id: $crate::id::ExpectedLeaf,
             }
         }
 
         impl $crate::wire::Mutation for $name {
-            fn expected_leaf_id(&self) -> Option<Option<&str>> {
-                self.expected_leaf_id.as_ref().map(Option::as_deref)
+            fn expected_leaf(&self) -> &$crate::id::ExpectedLeaf {
+                &self.expected_leaf_id
             }
         }
     };
 }
 
-/// For members where null is a value of its own: absent is `None`, null is `Some(None)`.
-pub(super) fn double_option<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+/// A position of the leaf that a client names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum GivenPosition {
+    /// The member is left out: the leaf of the session.
+    #[default]
+    Leaf,
+    /// Null: before the first entry.
+    Empty,
+    /// The id of an entry.
+    At(String),
+}
+
+impl From<Option<String>> for GivenPosition {
+    fn from(id: Option<String>) -> Self {
+        id.map_or(Self::Empty, Self::At)
+    }
+}
+
+/// For ids where null means something else than absence: the type has one variant for each, and its
+/// default is absence.
+pub(super) fn nullable_into<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de>,
+    T: From<Option<String>>,
 {
-    Option::deserialize(deserializer).map(Some)
+    Option::deserialize(deserializer).map(T::from)
 }
 
 /// For members that are required, but may be null.

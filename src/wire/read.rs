@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::message::Message;
-use super::params::{Count, Nullable, Raw, count, double_option, nullable};
+use super::params::{Count, GivenPosition, Nullable, Raw, count, nullable, nullable_into};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -172,9 +172,9 @@ session_params! {
     /// What a model sees at a position.
     GetContextParams {
         /// The position; the leaf if left out, null: before the first entry.
-        #[serde(default, deserialize_with = "double_option")]
+        #[serde(default, deserialize_with = "nullable_into")]
         #[schemars(with = "Option<String>")]
-        leaf_id: Option<Option<String>>,
+        leaf_id: GivenPosition,
         /// `agent` if left out.
         format: Option<ContextFormat>,
     }

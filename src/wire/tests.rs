@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::{Error, Kind};
+use crate::id::{EntryId, ExpectedLeaf};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
@@ -116,24 +117,27 @@ fn null_is_absent_for_ordinary_members() {
 fn absent_differs_from_null_where_null_is_a_position() {
     let none: AppendMessageParams = accepted(r#"{"message":{}}"#);
     assert_eq!(
-        (none.parent_id.clone(), none.expected_leaf_id()),
-        (None, None)
+        (none.parent_id.clone(), none.expected_leaf().clone()),
+        (GivenPosition::Leaf, ExpectedLeaf::Any)
     );
     let null: AppendMessageParams =
         accepted(r#"{"message":{},"parentId":null,"expectedLeafId":null}"#);
     assert_eq!(
-        (null.parent_id.clone(), null.expected_leaf_id()),
-        (Some(None), Some(None))
+        (null.parent_id.clone(), null.expected_leaf().clone()),
+        (GivenPosition::Empty, ExpectedLeaf::Empty)
     );
     let some: AppendMessageParams =
         accepted(r#"{"message":{},"parentId":"a","expectedLeafId":"b"}"#);
-    assert_eq!(some.parent_id, Some(Some("a".to_owned())));
-    assert_eq!(some.expected_leaf_id(), Some(Some("b")));
+    assert_eq!(some.parent_id, GivenPosition::At("a".to_owned()));
+    assert_eq!(*some.expected_leaf(), ExpectedLeaf::At(EntryId::new("b")));
 
-    assert_eq!(accepted::<GetContextParams>("{}").leaf_id, None);
+    assert_eq!(
+        accepted::<GetContextParams>("{}").leaf_id,
+        GivenPosition::Leaf
+    );
     assert_eq!(
         accepted::<GetContextParams>(r#"{"leafId":null}"#).leaf_id,
-        Some(None)
+        GivenPosition::Empty
     );
 }
 
@@ -455,7 +459,7 @@ fn the_examples_of_the_protocol_decode() {
     );
     assert_eq!(
         compaction.compaction.unwrap().first_kept_entry_id,
-        Some(Some("a".to_owned()))
+        KeptFrom::Entry("a".to_owned())
     );
 
     let preparation = TreePreparation {

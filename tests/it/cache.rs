@@ -1,5 +1,5 @@
-//! What the daemon keeps in `.cache` makes it quicker and changes no answer, whatever becomes of it.
-//! storage.md §2 (the side index, with what rows show) and §5 (the catalogue).
+//! The files in `.cache` make the daemon quicker and change no answer, whatever happens to them:
+//! storage.md §2 (the index and the extracts), storage.md §5 (the rows of lists).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

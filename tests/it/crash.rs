@@ -1,5 +1,5 @@
 //! Killed at any moment while appending: every acknowledged entry is there, every later line can be
-//! read, and a torn tail is isolated and reported. storage.md §3; the "Crash".
+//! read, and a torn tail is isolated and reported. storage.md §3.
 //!
 //! 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, printed on failure.
 

@@ -1,4 +1,4 @@
-//! Making sessions: when the file is written, and whose the id is. decisions §11 and §12.
+//! Making sessions: when the file is written, and which of several processes gets an id. storage.md §5.
 
 use std::fs;
 use std::sync::Arc;

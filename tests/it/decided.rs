@@ -1,5 +1,5 @@
-//! Where documents on the subject disagree, and what was decided: one test for each line of
-//! semantics.md §6, in its order.
+//! Points on which programs that handle this format disagree: one test for each line of semantics.md §6, in its
+//! order.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Deleting sessions, and bringing them back: the trash. decisions §18, storage.md §5.
+//! Deleting sessions and restoring them from the trash. storage.md §5.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

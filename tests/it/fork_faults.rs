@@ -1,5 +1,5 @@
 //! Forks that go wrong: whatever happens while one is copied, the session it comes from is as it was, and
-//! no half fork stands under its name. storage.md §5, and its durability §3.
+//! no half fork has the name of a session. storage.md §3 and §5.
 
 use std::fs;
 use std::path::PathBuf;

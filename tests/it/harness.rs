@@ -20,8 +20,8 @@ pub type Json = serde_json::Value;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Whether the long run was asked for (`tests/long/run`): numbers as in the issue rather than what fits
-/// into a few seconds.
+/// Whether the long run was asked for (`tests/long/run`): the full numbers rather than those that
+/// fit into a few seconds.
 pub fn is_long_run() -> bool {
     std::env::var_os("TREELINED_TEST_LONG").is_some()
 }

@@ -1,5 +1,5 @@
 //! Sessions go to pi's own SessionManager and back: entries, order, labels, name, context and position
-//! agree. storage.md §1, §4 and §5, semantics.md §1; issue "Nothing is lost", "Interchange with pi".
+//! agree. storage.md §1, §4 and §5, semantics.md §1.
 //!
 //! pi is installed by `tests/interchange/install`; where it is not, these tests say so and pass, unless
 //! TREELINED_INTERCHANGE is `required`.

@@ -1,5 +1,5 @@
 //! Black-box tests of the daemon: the real binary over real pipes, judged by its documents
-//! (protocol, storage, semantics). One file per subject; `harness` drives the binary, `fixture` makes
+//! in `schema/` (protocol, session file, semantics). One file per subject; `harness` drives the binary, `fixture` makes
 //! what goes in.
 
 #![allow(
@@ -23,6 +23,7 @@ mod creating;
 mod damage;
 mod decided;
 mod deleting;
+mod documents;
 mod errors;
 mod faults;
 mod fixture;

@@ -1,4 +1,4 @@
-//! A real session, as its program wrote it: version 1, 1,018 entries. Issue "The daemon", "Real input".
+//! A real session, as its program wrote it: version 1, 1,018 entries.
 //! Its file is found by TREELINED_REAL_SESSION or beside the repository, and may be absent.
 
 use std::fs;

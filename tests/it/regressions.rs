@@ -1,5 +1,5 @@
-//! Faults found in other software of this kind, each told atop the test that keeps it out of here. The
-//! list that ends quality.md, in its order.
+//! Faults found in other software of this kind. The comment of each test describes the fault that it keeps
+//! out of here.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! What a session may cost: descriptors, memory under a client that asks for too much, and a million
-//! entries (`scale`, with TREELINED_TEST_SCALE=1000000 in the long run). The "Resources".
+//! entries (`scale`, with TREELINED_TEST_SCALE=1000000 in the long run).
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! A very long chain and a very wide node: nothing recurses over the tree. 100,000 entries, or as many
-//! as TREELINED_TEST_SCALE says. protocol.md §6; issue "The daemon", "The tree".
+//! as TREELINED_TEST_SCALE says. protocol.md §6.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Use from shells: piped scripts without a handshake, the subcommands, `--help`, and what README.md
-//! says of them. Issue "The daemon", "Scripted use"; protocol.md §1, §2.
+//! says of them. protocol.md §1, §2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -772,7 +772,7 @@ fn the_schema_folder_is_what_the_program_writes() {
         let files = fs::read_dir(folder)
             .unwrap()
             .map(|file| file.unwrap().path());
-        // CHANGES.md is written by hand.
+        // The other files are written by hand.
         let mut texts: Vec<_> = files
             .filter(|path| path.extension().is_some_and(|end| end == "json"))
             .map(|path| {
@@ -794,54 +794,42 @@ fn readme() -> String {
     fs::read_to_string(root("README.md")).unwrap()
 }
 
+/// The list of methods in README.md as `schema/methods.json` has it.
+fn method_list() -> String {
+    let text = fs::read_to_string(root("schema/methods.json")).unwrap();
+    let document: Json = serde_json::from_str(&text).unwrap();
+    let mut list = String::from("| method | |\n|---|---|\n");
+    for group in document["groups"].as_array().unwrap() {
+        let (name, summary) = (&group["name"], group["summary"].as_str().unwrap());
+        list += &format!("| **{}** | *{summary}* |\n", name.as_str().unwrap());
+        for method in document["methods"].as_array().unwrap() {
+            if method["group"] == *name {
+                let (name, summary) = (&method["name"], &method["summary"]);
+                let (name, summary) = (name.as_str().unwrap(), summary.as_str().unwrap());
+                list += &format!("| `{name}` | {summary} |\n");
+            }
+        }
+    }
+    list
+}
+
+/// With `TREELINED_UPDATE=1` the test writes the list instead.
 #[test]
-fn the_readme_has_every_method_with_its_params() {
-    let document = |name: &str| -> Json {
-        serde_json::from_str(&fs::read_to_string(root("schema").join(name)).unwrap()).unwrap()
-    };
-    let (wire, list) = (document("treelined.v1.json"), document("methods.json"));
+fn the_readme_lists_every_method_with_its_summary() {
+    const MARKS: [&str; 2] = ["<!-- methods -->\n", "<!-- /methods -->"];
     let readme = readme();
-    let rows: Vec<&str> = readme
-        .lines()
-        .filter(|line| line.starts_with("| `") && !line.starts_with("| `treelined"))
-        .collect();
-    let expected: Vec<String> = list["methods"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|method| {
-            let (_, definition) = method["params"]["$ref"]
-                .as_str()
-                .unwrap()
-                .rsplit_once('/')
-                .unwrap();
-            let params = &wire["$defs"][definition];
-            let required = |name: &str| {
-                params["required"]
-                    .as_array()
-                    .is_some_and(|r| r.contains(&json!(name)))
-            };
-            let names = params["properties"]
-                .as_object()
-                .into_iter()
-                .flat_map(|p| p.keys());
-            let names: Vec<String> = names
-                // Said once for all of them.
-                .filter(|name| {
-                    required(name) || !["sessionId", "expectedLeafId"].contains(&name.as_str())
-                })
-                .map(|name| format!("`{name}{}`", if required(name) { "" } else { "?" }))
-                .collect();
-            let (name, summary) = (&method["name"], &method["summary"]);
-            format!(
-                "| `{}` | {} | {} |",
-                name.as_str().unwrap(),
-                names.join(" "),
-                summary.as_str().unwrap()
-            )
-        })
-        .collect();
-    assert_eq!(rows, expected);
+    let start = readme.find(MARKS[0]).expect(MARKS[0]) + MARKS[0].len();
+    let end = readme.find(MARKS[1]).expect(MARKS[1]);
+    let list = method_list();
+    if std::env::var_os("TREELINED_UPDATE").is_some() {
+        let updated = [&readme[..start], &list, &readme[end..]].concat();
+        fs::write(root("README.md"), updated).unwrap();
+        return;
+    }
+    assert!(
+        readme[start..end] == list,
+        "stale: TREELINED_UPDATE=1 cargo test --test it the_readme_lists"
+    );
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Unit {
     }
 }
 
-/// What the issue asks of a row.
+/// The target of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
     AtMost(f64),

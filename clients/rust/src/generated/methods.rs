@@ -13,7 +13,25 @@ pub const SCHEMA_HASH: &str =
     "sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6";
 
 impl Client {
-    /// Makes a new session and opens it. `create_session`
+    /// Returns the OpenRPC document of this daemon. Asks for the OpenRPC document of exactly this
+    /// daemon. `rpc.discover`
+    ///
+    /// Errors: `invalidParams`.
+    pub fn discover(&self) -> Call<DiscoverParams, DiscoverResult> {
+        let params = DiscoverParams {};
+        self.call("rpc.discover", params)
+    }
+
+    /// Ends the daemon after it has answered every request that it has read. Ends the daemon as the
+    /// end of its input does. `shutdown`
+    ///
+    /// Errors: `invalidParams`.
+    pub fn shutdown(&self) -> Call<ShutdownParams, ShutdownResult> {
+        let params = ShutdownParams {};
+        self.call("shutdown", params)
+    }
+
+    /// Creates a session and opens it. Makes a new session and opens it. `create_session`
     ///
     /// Errors: `invalidParams`, `sessionLocked`, `sessionExists`, `storageFull`, `storageIo`,
     /// `pathDenied`, `durabilityUnknown`.
@@ -44,7 +62,8 @@ impl Client {
         self.call("open_session", params)
     }
 
-    /// Closes a session; a waiting navigation is aborted. `close_session`
+    /// Closes a session; its file stays. Closes a session; a waiting navigation is aborted.
+    /// `close_session`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
     pub fn close_session(&self) -> Call<CloseSessionParams, CloseSessionResult> {
@@ -54,7 +73,8 @@ impl Client {
         self.call("close_session", params)
     }
 
-    /// Lists the sessions of the session directory. `list_sessions`
+    /// Lists the sessions of the session directory, page by page. Lists the sessions of the session
+    /// directory. `list_sessions`
     ///
     /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn list_sessions(&self) -> Call<ListSessionsParams, ListSessionsResult> {
@@ -69,9 +89,9 @@ impl Client {
         self.call("list_sessions", params)
     }
 
-    /// Moves a session to the trash folder. Moves the file of a session to the trash folder of the
-    /// session directory, with the originals that migrations have kept and the quarantine of
-    /// repairs. If that fails an open session stays open. `delete_session`
+    /// Moves the file of a session to the trash folder of the session directory, with the originals
+    /// that migrations have kept and the quarantine of repairs. If that fails an open session stays
+    /// open. `delete_session`
     ///
     /// - `session_id`: The session, open or not. Always to be named.
     ///
@@ -88,7 +108,8 @@ impl Client {
         self.call("delete_session", params)
     }
 
-    /// Lists deleted sessions. Lists the deleted sessions, the last one first. `list_trash`
+    /// Lists the sessions in the trash folder. Lists the deleted sessions, the last one first.
+    /// `list_trash`
     ///
     /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn list_trash(&self) -> Call<ListTrashParams, ListTrashResult> {
@@ -100,7 +121,8 @@ impl Client {
         self.call("list_trash", params)
     }
 
-    /// Moves a deleted session back to the session directory. It is not opened. `restore_session`
+    /// Moves a deleted session from the trash folder back to the session directory. Moves a deleted
+    /// session back to the session directory. It is not opened. `restore_session`
     ///
     /// - `session_id`: A session in the trash.
     ///
@@ -117,7 +139,8 @@ impl Client {
         self.call("restore_session", params)
     }
 
-    /// Names a session by appending a session_info entry. `set_session_name`
+    /// Gives a session a name, or clears its name. Names a session by appending a session_info
+    /// entry. `set_session_name`
     ///
     /// - `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
     ///
@@ -136,7 +159,38 @@ impl Client {
         self.call("set_session_name", params)
     }
 
-    /// Appends a message. Appends one message at the leaf, or elsewhere. `append_message`
+    /// Copies the path to an entry into a new session and opens that session. Copies the path to an
+    /// entry, or the whole tree, into a new session and opens that. `fork_session`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `durabilityUnknown`, `cancelled`.
+    pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
+        let params = ForkSessionParams {
+            session_id: self.session_id(),
+            scope: None,
+            cwd: None,
+            entry_id: None,
+            position: None,
+            close_tool_calls: None,
+        };
+        self.call("fork_session", params)
+    }
+
+    /// Lists the user messages of all branches, from which a client can offer forks. The user
+    /// messages of all branches, for choosing where to fork. `get_fork_messages`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_fork_messages(&self) -> Call<GetForkMessagesParams, GetForkMessagesResult> {
+        let params = GetForkMessagesParams {
+            session_id: self.session_id(),
+        };
+        self.call("get_fork_messages", params)
+    }
+
+    /// Appends one message at the leaf or below another entry. Appends one message at the leaf, or
+    /// elsewhere. `append_message`
     ///
     /// - `message`: Stored byte for byte.
     ///
@@ -158,7 +212,8 @@ impl Client {
         self.call("append_message", params)
     }
 
-    /// Appends several entries, all or none. `append_entries`
+    /// Appends several entries in one write: all of them or none. Appends several entries, all or
+    /// none. `append_entries`
     ///
     /// - `entries`: In order; each stored with its members byte for byte.
     ///
@@ -178,7 +233,8 @@ impl Client {
         self.call("append_entries", params)
     }
 
-    /// Labels an entry by appending a label entry. `append_label`
+    /// Labels an entry, or clears its label. Labels an entry by appending a label entry.
+    /// `append_label`
     ///
     /// - `target_id`: The entry to label.
     ///
@@ -200,370 +256,8 @@ impl Client {
         self.call("append_label", params)
     }
 
-    /// Where the session stands. `get_leaf`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_leaf(&self) -> Call<GetLeafParams, GetLeafResult> {
-        let params = GetLeafParams {
-            session_id: self.session_id(),
-        };
-        self.call("get_leaf", params)
-    }
-
-    /// Moves the leaf, without asking anybody. `set_leaf`
-    ///
-    /// - `leaf_id`: Null: before the first entry.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
-    pub fn set_leaf(&self, leaf_id: Option<&str>) -> Call<SetLeafParams, SetLeafResult> {
-        let params = SetLeafParams {
-            session_id: self.session_id(),
-            leaf_id: leaf_id.map(str::to_owned),
-            expected_leaf_id: None,
-        };
-        self.call("set_leaf", params)
-    }
-
-    /// Moves the leaf to an entry, optionally leaving a summary of what is left behind. `branch`
-    ///
-    /// - `entry_id`: The new leaf; null, before the first entry, only with a summary.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `entryInvalid`, `storageFull`, `storageIo`, `pathDenied`,
-    /// `durabilityUnknown`, `cancelled`.
-    pub fn branch(&self, entry_id: Option<&str>) -> Call<BranchParams, BranchResult> {
-        let params = BranchParams {
-            session_id: self.session_id(),
-            entry_id: entry_id.map(str::to_owned),
-            summary: None,
-            expected_leaf_id: None,
-        };
-        self.call("branch", params)
-    }
-
-    /// Goes to another place of the tree; summarizes what is left behind. Goes to another place of
-    /// the tree: asks the clients, summarizes what is left behind, moves. `navigate_tree`
-    ///
-    /// - `target_id`: Where to go. A user message goes to its parent and comes back for editing.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`,
-    /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
-    pub fn navigate_tree(
-        &self,
-        target_id: impl Into<String>,
-    ) -> Call<NavigateTreeParams, Navigation> {
-        let params = NavigateTreeParams {
-            session_id: self.session_id(),
-            target_id: target_id.into(),
-            summarize: None,
-            custom_instructions: None,
-            replace_instructions: None,
-            label: None,
-            navigation_id: None,
-            answer_timeout_ms: None,
-            on_no_answer: None,
-            rewind: None,
-            dry_run: None,
-            expected_leaf_id: None,
-        };
-        self.call("navigate_tree", params)
-    }
-
-    /// Ends a running navigation; leaf and file stay as they were. `abort_navigation`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`.
-    pub fn abort_navigation(&self) -> Call<AbortNavigationParams, AbortNavigationResult> {
-        let params = AbortNavigationParams {
-            session_id: self.session_id(),
-            navigation_id: None,
-        };
-        self.call("abort_navigation", params)
-    }
-
-    /// Moves the leaf back to where the last move came from. `undo_navigation`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
-    pub fn undo_navigation(&self) -> Call<UndoNavigationParams, UndoNavigationResult> {
-        let params = UndoNavigationParams {
-            session_id: self.session_id(),
-            expected_leaf_id: None,
-        };
-        self.call("undo_navigation", params)
-    }
-
-    /// Takes the last undo back. `redo_navigation`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
-    pub fn redo_navigation(&self) -> Call<RedoNavigationParams, RedoNavigationResult> {
-        let params = RedoNavigationParams {
-            session_id: self.session_id(),
-            expected_leaf_id: None,
-        };
-        self.call("redo_navigation", params)
-    }
-
-    /// The moves of the leaf, newest first. `get_navigation_log`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`.
-    pub fn get_navigation_log(&self) -> Call<GetNavigationLogParams, GetNavigationLogResult> {
-        let params = GetNavigationLogParams {
-            session_id: self.session_id(),
-            limit: None,
-        };
-        self.call("get_navigation_log", params)
-    }
-
-    /// Answers a question of the daemon. Answers a *before* event, or asks for more time: `result`
-    /// or `extendMs`. `answer_event`
-    ///
-    /// - `event_id`: As in the event.
-    ///
-    /// Errors: `invalidParams`, `entryInvalid`, `eventNotPending`.
-    pub fn answer_event(
-        &self,
-        event_id: impl Into<String>,
-    ) -> Call<AnswerEventParams, AnswerEventResult> {
-        let params = AnswerEventParams {
-            event_id: event_id.into(),
-            result: None,
-            extend_ms: None,
-        };
-        self.call("answer_event", params)
-    }
-
-    /// The tree, filtered, in depth-first order, page by page. `get_tree`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `treeChanged`, `nestingTooDeep`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_tree(&self) -> Call<GetTreeParams, FlatTree> {
-        let params = GetTreeParams {
-            session_id: self.session_id(),
-            format: None,
-            root_id: None,
-            max_depth: None,
-            filter: None,
-            query: None,
-            mode: None,
-            order: None,
-            fold: None,
-            render: None,
-            limit: None,
-            max_bytes: None,
-            cursor: None,
-            offset: None,
-            around: None,
-        };
-        self.call("get_tree", params)
-    }
-
-    /// The branches of the tree. One row for each tip of the tree. `list_branches`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `storageIo`, `pathDenied`, `cancelled`.
-    pub fn list_branches(&self) -> Call<ListBranchesParams, ListBranchesResult> {
-        let params = ListBranchesParams {
-            session_id: self.session_id(),
-        };
-        self.call("list_branches", params)
-    }
-
-    /// All entries in file order, page by page. `get_entries`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_entries(&self) -> Call<GetEntriesParams, GetEntriesResult> {
-        let params = GetEntriesParams {
-            session_id: self.session_id(),
-            since: None,
-            limit: None,
-            max_bytes: None,
-        };
-        self.call("get_entries", params)
-    }
-
-    /// One entry. `get_entry`
-    ///
-    /// - `entry_id`: The entry.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_entry(&self, entry_id: impl Into<String>) -> Call<GetEntryParams, GetEntryResult> {
-        let params = GetEntryParams {
-            session_id: self.session_id(),
-            entry_id: entry_id.into(),
-        };
-        self.call("get_entry", params)
-    }
-
-    /// The children of an entry, in file order. `get_children`
-    ///
-    /// - `entry_id`: Null: the roots.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_children(
-        &self,
-        entry_id: Option<&str>,
-    ) -> Call<GetChildrenParams, GetChildrenResult> {
-        let params = GetChildrenParams {
-            session_id: self.session_id(),
-            entry_id: entry_id.map(str::to_owned),
-        };
-        self.call("get_children", params)
-    }
-
-    /// The entries from the root to an entry. `get_path`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_path(&self) -> Call<GetPathParams, GetPathResult> {
-        let params = GetPathParams {
-            session_id: self.session_id(),
-            entry_id: None,
-        };
-        self.call("get_path", params)
-    }
-
-    /// The label of an entry. `get_label`
-    ///
-    /// - `entry_id`: The entry.
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `entryNotFound`.
-    pub fn get_label(&self, entry_id: impl Into<String>) -> Call<GetLabelParams, GetLabelResult> {
-        let params = GetLabelParams {
-            session_id: self.session_id(),
-            entry_id: entry_id.into(),
-        };
-        self.call("get_label", params)
-    }
-
-    /// What a model sees at a position. `get_context`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_context(&self) -> Call<GetContextParams, GetContextResult> {
-        let params = GetContextParams {
-            session_id: self.session_id(),
-            leaf_id: None,
-            format: None,
-        };
-        self.call("get_context", params)
-    }
-
-    /// Numbers about the whole session. `get_stats`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_stats(&self) -> Call<GetStatsParams, GetStatsResult> {
-        let params = GetStatsParams {
-            session_id: self.session_id(),
-        };
-        self.call("get_stats", params)
-    }
-
-    /// Copies a path into a new session. Copies the path to an entry, or the whole tree, into a new
-    /// session and opens that. `fork_session`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`, `storageIo`,
-    /// `pathDenied`, `durabilityUnknown`, `cancelled`.
-    pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
-        let params = ForkSessionParams {
-            session_id: self.session_id(),
-            scope: None,
-            cwd: None,
-            entry_id: None,
-            position: None,
-            close_tool_calls: None,
-        };
-        self.call("fork_session", params)
-    }
-
-    /// The user messages of all branches, for choosing where to fork. `get_fork_messages`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `storageIo`, `pathDenied`, `cancelled`.
-    pub fn get_fork_messages(&self) -> Call<GetForkMessagesParams, GetForkMessagesResult> {
-        let params = GetForkMessagesParams {
-            session_id: self.session_id(),
-        };
-        self.call("get_fork_messages", params)
-    }
-
-    /// What a compaction would do. What a compaction would summarize and keep. `prepare_compaction`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `nothingToCompact`, `storageIo`, `pathDenied`, `cancelled`.
-    pub fn prepare_compaction(&self) -> Call<PrepareCompactionParams, PrepareCompactionResult> {
-        let params = PrepareCompactionParams {
-            session_id: self.session_id(),
-            custom_instructions: None,
-            keep_recent_tokens: None,
-        };
-        self.call("prepare_compaction", params)
-    }
-
-    /// Replaces the older part of the context by a summary, by appending a compaction entry.
-    /// `compact`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`,
-    /// `nothingToCompact`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
-    pub fn compact(&self) -> Call<CompactParams, CompactResult> {
-        let params = CompactParams {
-            session_id: self.session_id(),
-            custom_instructions: None,
-            replace_instructions: None,
-            keep_recent_tokens: None,
-            answer_timeout_ms: None,
-            on_no_answer: None,
-            expected_leaf_id: None,
-        };
-        self.call("compact", params)
-    }
-
-    /// Goes back, before the last user message unless told where. Goes back to an entry as
-    /// `navigate_tree` does, with a summary unless told otherwise. `pop`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
-    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
-    /// `entryNotFound`, `leafMoved`, `notAUserMessage`, `summarizerUnavailable`,
-    /// `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
-    /// `cancelled`.
-    pub fn pop(&self) -> Call<PopParams, Navigation> {
-        let params = PopParams {
-            session_id: self.session_id(),
-            entry_id: None,
-            summarize: None,
-            custom_instructions: None,
-            replace_instructions: None,
-            label: None,
-            navigation_id: None,
-            answer_timeout_ms: None,
-            on_no_answer: None,
-            dry_run: None,
-            expected_leaf_id: None,
-        };
-        self.call("pop", params)
-    }
-
-    /// Appends copies of messages of other branches at the leaf, tool calls only with their
-    /// results. `cherry_pick`
+    /// Appends copies of messages from other branches at the leaf. Appends copies of messages of
+    /// other branches at the leaf, tool calls only with their results. `cherry_pick`
     ///
     /// - `entry_ids`: What to copy, in this order.
     ///
@@ -604,31 +298,8 @@ impl Client {
         self.call("merge_branch", params)
     }
 
-    /// The client's agent begins to run: the leaf only moves by appending until `end_turn`.
-    /// `begin_turn`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
-    pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {
-        let params = BeginTurnParams {
-            session_id: self.session_id(),
-        };
-        self.call("begin_turn", params)
-    }
-
-    /// The client's agent has stopped: queued messages are appended. `end_turn`
-    ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
-    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
-    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
-    pub fn end_turn(&self) -> Call<EndTurnParams, EndTurnResult> {
-        let params = EndTurnParams {
-            session_id: self.session_id(),
-        };
-        self.call("end_turn", params)
-    }
-
-    /// Appends a message of a plugin. Appends a custom_message, during a turn when it ends.
-    /// `send_message`
+    /// Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
+    /// Appends a custom_message, during a turn when it ends. `send_message`
     ///
     /// - `custom_type`: Who the message is from or what it is, in the sender's own terms.
     /// - `content`: A text or content blocks; stored byte for byte.
@@ -657,20 +328,377 @@ impl Client {
         self.call("send_message", params)
     }
 
-    /// The OpenRPC document of this daemon. Asks for the OpenRPC document of exactly this daemon.
-    /// `rpc.discover`
+    /// Moves the leaf to an entry or to the empty position, without asking any client. Moves the
+    /// leaf, without asking anybody. `set_leaf`
     ///
-    /// Errors: `invalidParams`.
-    pub fn discover(&self) -> Call<DiscoverParams, DiscoverResult> {
-        let params = DiscoverParams {};
-        self.call("rpc.discover", params)
+    /// - `leaf_id`: Null: before the first entry.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn set_leaf(&self, leaf_id: Option<&str>) -> Call<SetLeafParams, SetLeafResult> {
+        let params = SetLeafParams {
+            session_id: self.session_id(),
+            leaf_id: leaf_id.map(str::to_owned),
+            expected_leaf_id: None,
+        };
+        self.call("set_leaf", params)
     }
 
-    /// Ends the daemon as the end of its input does. `shutdown`
+    /// Moves the leaf to an entry, and records a summary of the branch left behind if the client
+    /// gives one. Moves the leaf to an entry, optionally leaving a summary of what is left behind.
+    /// `branch`
     ///
-    /// Errors: `invalidParams`.
-    pub fn shutdown(&self) -> Call<ShutdownParams, ShutdownResult> {
-        let params = ShutdownParams {};
-        self.call("shutdown", params)
+    /// - `entry_id`: The new leaf; null, before the first entry, only with a summary.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `entryInvalid`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
+    pub fn branch(&self, entry_id: Option<&str>) -> Call<BranchParams, BranchResult> {
+        let params = BranchParams {
+            session_id: self.session_id(),
+            entry_id: entry_id.map(str::to_owned),
+            summary: None,
+            expected_leaf_id: None,
+        };
+        self.call("branch", params)
+    }
+
+    /// Moves the leaf to another place of the tree, asks clients first, and summarizes the branch
+    /// left behind if wanted. Goes to another place of the tree: asks the clients, summarizes what
+    /// is left behind, moves. `navigate_tree`
+    ///
+    /// - `target_id`: Where to go. A user message goes to its parent and comes back for editing.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`, `storageFull`,
+    /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    pub fn navigate_tree(
+        &self,
+        target_id: impl Into<String>,
+    ) -> Call<NavigateTreeParams, Navigation> {
+        let params = NavigateTreeParams {
+            session_id: self.session_id(),
+            target_id: target_id.into(),
+            summarize: None,
+            custom_instructions: None,
+            replace_instructions: None,
+            label: None,
+            navigation_id: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
+            rewind: None,
+            dry_run: None,
+            expected_leaf_id: None,
+        };
+        self.call("navigate_tree", params)
+    }
+
+    /// Aborts a running navigation or compaction. Ends a running navigation; leaf and file stay as
+    /// they were. `abort_navigation`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`.
+    pub fn abort_navigation(&self) -> Call<AbortNavigationParams, AbortNavigationResult> {
+        let params = AbortNavigationParams {
+            session_id: self.session_id(),
+            navigation_id: None,
+        };
+        self.call("abort_navigation", params)
+    }
+
+    /// Moves the leaf back to where it was before the last move. Moves the leaf back to where the
+    /// last move came from. `undo_navigation`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn undo_navigation(&self) -> Call<UndoNavigationParams, UndoNavigationResult> {
+        let params = UndoNavigationParams {
+            session_id: self.session_id(),
+            expected_leaf_id: None,
+        };
+        self.call("undo_navigation", params)
+    }
+
+    /// Reverses the last undo. Takes the last undo back. `redo_navigation`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `leafMoved`, `nothingToUndo`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn redo_navigation(&self) -> Call<RedoNavigationParams, RedoNavigationResult> {
+        let params = RedoNavigationParams {
+            session_id: self.session_id(),
+            expected_leaf_id: None,
+        };
+        self.call("redo_navigation", params)
+    }
+
+    /// Lists the moves of the leaf, newest first. The moves of the leaf, newest first.
+    /// `get_navigation_log`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`.
+    pub fn get_navigation_log(&self) -> Call<GetNavigationLogParams, GetNavigationLogResult> {
+        let params = GetNavigationLogParams {
+            session_id: self.session_id(),
+            limit: None,
+        };
+        self.call("get_navigation_log", params)
+    }
+
+    /// Moves the leaf back to before a user message, by default the last one, and summarizes what
+    /// follows it. Goes back to an entry as `navigate_tree` does, with a summary unless told
+    /// otherwise. `pop`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `notAUserMessage`, `summarizerUnavailable`,
+    /// `summarizerFailed`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn pop(&self) -> Call<PopParams, Navigation> {
+        let params = PopParams {
+            session_id: self.session_id(),
+            entry_id: None,
+            summarize: None,
+            custom_instructions: None,
+            replace_instructions: None,
+            label: None,
+            navigation_id: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
+            dry_run: None,
+            expected_leaf_id: None,
+        };
+        self.call("pop", params)
+    }
+
+    /// Returns the leaf and its entry. Where the session stands. `get_leaf`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_leaf(&self) -> Call<GetLeafParams, GetLeafResult> {
+        let params = GetLeafParams {
+            session_id: self.session_id(),
+        };
+        self.call("get_leaf", params)
+    }
+
+    /// Returns the tree as rows for a list, or nested, filtered and page by page. The tree,
+    /// filtered, in depth-first order, page by page. `get_tree`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `treeChanged`, `nestingTooDeep`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_tree(&self) -> Call<GetTreeParams, FlatTree> {
+        let params = GetTreeParams {
+            session_id: self.session_id(),
+            format: None,
+            root_id: None,
+            max_depth: None,
+            filter: None,
+            query: None,
+            mode: None,
+            order: None,
+            fold: None,
+            render: None,
+            limit: None,
+            max_bytes: None,
+            cursor: None,
+            offset: None,
+            around: None,
+        };
+        self.call("get_tree", params)
+    }
+
+    /// Lists the branches of the tree, one row for each tip. One row for each tip of the tree.
+    /// `list_branches`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn list_branches(&self) -> Call<ListBranchesParams, ListBranchesResult> {
+        let params = ListBranchesParams {
+            session_id: self.session_id(),
+        };
+        self.call("list_branches", params)
+    }
+
+    /// Returns the entries of all branches in file order, page by page. All entries in file order,
+    /// page by page. `get_entries`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_entries(&self) -> Call<GetEntriesParams, GetEntriesResult> {
+        let params = GetEntriesParams {
+            session_id: self.session_id(),
+            since: None,
+            limit: None,
+            max_bytes: None,
+        };
+        self.call("get_entries", params)
+    }
+
+    /// Returns one entry. One entry. `get_entry`
+    ///
+    /// - `entry_id`: The entry.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_entry(&self, entry_id: impl Into<String>) -> Call<GetEntryParams, GetEntryResult> {
+        let params = GetEntryParams {
+            session_id: self.session_id(),
+            entry_id: entry_id.into(),
+        };
+        self.call("get_entry", params)
+    }
+
+    /// Returns the children of an entry, or the roots. The children of an entry, in file order.
+    /// `get_children`
+    ///
+    /// - `entry_id`: Null: the roots.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_children(
+        &self,
+        entry_id: Option<&str>,
+    ) -> Call<GetChildrenParams, GetChildrenResult> {
+        let params = GetChildrenParams {
+            session_id: self.session_id(),
+            entry_id: entry_id.map(str::to_owned),
+        };
+        self.call("get_children", params)
+    }
+
+    /// Returns the entries from the root to an entry. The entries from the root to an entry.
+    /// `get_path`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_path(&self) -> Call<GetPathParams, GetPathResult> {
+        let params = GetPathParams {
+            session_id: self.session_id(),
+            entry_id: None,
+        };
+        self.call("get_path", params)
+    }
+
+    /// Returns the label of an entry. The label of an entry. `get_label`
+    ///
+    /// - `entry_id`: The entry.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `entryNotFound`.
+    pub fn get_label(&self, entry_id: impl Into<String>) -> Call<GetLabelParams, GetLabelResult> {
+        let params = GetLabelParams {
+            session_id: self.session_id(),
+            entry_id: entry_id.into(),
+        };
+        self.call("get_label", params)
+    }
+
+    /// Returns the messages that a model sees at the leaf or at another position. What a model sees
+    /// at a position. `get_context`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_context(&self) -> Call<GetContextParams, GetContextResult> {
+        let params = GetContextParams {
+            session_id: self.session_id(),
+            leaf_id: None,
+            format: None,
+        };
+        self.call("get_context", params)
+    }
+
+    /// Returns counts, tokens and cost of the whole session. Numbers about the whole session.
+    /// `get_stats`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn get_stats(&self) -> Call<GetStatsParams, GetStatsResult> {
+        let params = GetStatsParams {
+            session_id: self.session_id(),
+        };
+        self.call("get_stats", params)
+    }
+
+    /// Returns what a compaction would summarize and keep, and changes nothing. What a compaction
+    /// would summarize and keep. `prepare_compaction`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `nothingToCompact`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn prepare_compaction(&self) -> Call<PrepareCompactionParams, PrepareCompactionResult> {
+        let params = PrepareCompactionParams {
+            session_id: self.session_id(),
+            custom_instructions: None,
+            keep_recent_tokens: None,
+        };
+        self.call("prepare_compaction", params)
+    }
+
+    /// Replaces the older part of the context by a summary, by appending a compaction entry.
+    /// `compact`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `summarizerUnavailable`, `summarizerFailed`,
+    /// `nothingToCompact`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn compact(&self) -> Call<CompactParams, CompactResult> {
+        let params = CompactParams {
+            session_id: self.session_id(),
+            custom_instructions: None,
+            replace_instructions: None,
+            keep_recent_tokens: None,
+            answer_timeout_ms: None,
+            on_no_answer: None,
+            expected_leaf_id: None,
+        };
+        self.call("compact", params)
+    }
+
+    /// Declares that the client's agent starts a turn; until it ends, the leaf moves only by
+    /// appending. The client's agent begins to run: the leaf only moves by appending until
+    /// `end_turn`. `begin_turn`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
+    pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {
+        let params = BeginTurnParams {
+            session_id: self.session_id(),
+        };
+        self.call("begin_turn", params)
+    }
+
+    /// Declares that the client's agent has ended its turn, and appends the messages queued
+    /// meanwhile. The client's agent has stopped: queued messages are appended. `end_turn`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
+    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
+    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    pub fn end_turn(&self) -> Call<EndTurnParams, EndTurnResult> {
+        let params = EndTurnParams {
+            session_id: self.session_id(),
+        };
+        self.call("end_turn", params)
+    }
+
+    /// Answers a question of the daemon, or asks for more time to answer it. Answers a *before*
+    /// event, or asks for more time: `result` or `extendMs`. `answer_event`
+    ///
+    /// - `event_id`: As in the event.
+    ///
+    /// Errors: `invalidParams`, `entryInvalid`, `eventNotPending`.
+    pub fn answer_event(
+        &self,
+        event_id: impl Into<String>,
+    ) -> Call<AnswerEventParams, AnswerEventResult> {
+        let params = AnswerEventParams {
+            event_id: event_id.into(),
+            result: None,
+            extend_ms: None,
+        };
+        self.call("answer_event", params)
     }
 }

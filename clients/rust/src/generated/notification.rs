@@ -9,39 +9,39 @@ use crate::Json;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Notification {
-    /// A navigation is about to happen. `session_before_tree`
+    /// Asks before a navigation: clients can cancel it, give the summary, or change its options. `session_before_tree`
     SessionBeforeTree(SessionBeforeTree),
-    /// The leaf has moved otherwise than by appending. `session_tree`
+    /// Says that the leaf moved, by anything but an append. `session_tree`
     SessionTree(SessionTree),
-    /// A question is over. `event_resolved`
+    /// Says that a question is decided and needs no more answers. `event_resolved`
     EventResolved(EventResolved),
-    /// A fork is about to be made. `session_before_fork`
+    /// Asks before a fork: clients can cancel it. `session_before_fork`
     SessionBeforeFork(SessionBeforeFork),
-    /// A fork was made. `session_fork`
+    /// Says that a fork of this session was created. `session_fork`
     SessionFork(SessionFork),
-    /// A compaction is about to happen. `session_before_compact`
+    /// Asks before a compaction: clients can cancel it, or give the compaction. `session_before_compact`
     SessionBeforeCompact(SessionBeforeCompact),
-    /// A compaction has happened. `session_compact`
+    /// Says that a compaction was appended. `session_compact`
     SessionCompact(SessionCompact),
-    /// A compaction came to nothing. `session_compact_failed`
+    /// Says that a compaction failed for another reason than the answer of a client. `session_compact_failed`
     SessionCompactFailed(SessionCompactFailed),
-    /// A session is open. `session_opened`
+    /// Says that a session is open. `session_opened`
     SessionOpened(SessionOpened),
-    /// A session is no longer open. `session_closed`
+    /// Says that a session is closed. `session_closed`
     SessionClosed(SessionClosed),
-    /// A session has another name. `session_info_changed`
+    /// Says that the name of the session changed. `session_info_changed`
     SessionInfoChanged(SessionInfoChanged),
-    /// Entries have been appended, by this daemon or others. `entries_appended`
+    /// Says that this daemon or another process appended entries. `entries_appended`
     EntriesAppended(EntriesAppended),
-    /// A message asks for a turn. `turn_requested`
+    /// Says that a message asks the client to start a turn of its agent. `turn_requested`
     TurnRequested(TurnRequested),
-    /// A piece of a summary that is being written. `summary_delta`
+    /// Carries a piece of a summary while it is being written. `summary_delta`
     SummaryDelta(SummaryDelta),
-    /// Long work goes on. `progress`
+    /// Reports how far a long operation has come. `progress`
     Progress(Progress),
-    /// Something is wrong in a session file. `diagnostics`
+    /// Reports damage that was found in the file of an open session. `diagnostics`
     Diagnostics(Diagnostics),
-    /// Notifications were dropped. `events_lost`
+    /// Says that notifications were dropped because the client did not read them. `events_lost`
     EventsLost(EventsLost),
     /// One that this client does not know.
     Unknown {

@@ -163,6 +163,52 @@ impl<R> Call<SetSessionNameParams, R> {
     }
 }
 
+impl<R> Call<ForkSessionParams, R> {
+    /// The session; may be left out while exactly one is open.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// `branch` if left out.
+    pub fn scope(mut self, scope: ForkScope) -> Self {
+        self.params.scope = Some(scope);
+        self
+    }
+
+    /// The working directory of the new session; the source's if left out.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Where to fork; the leaf if left out.
+    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
+        self.params.entry_id = Some(entry_id.into());
+        self
+    }
+
+    /// `before` for a user message, `at` for anything else if left out.
+    pub fn position(mut self, position: ForkPosition) -> Self {
+        self.params.position = Some(position);
+        self
+    }
+
+    /// Close unanswered tool calls with aborted results; else they are refused.
+    pub fn close_tool_calls(mut self, close_tool_calls: bool) -> Self {
+        self.params.close_tool_calls = Some(close_tool_calls);
+        self
+    }
+}
+
+impl<R> Call<GetForkMessagesParams, R> {
+    /// The session; may be left out while exactly one is open.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+}
+
 impl<R> Call<AppendMessageParams, R> {
     /// The session; may be left out while exactly one is open.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
@@ -229,10 +275,68 @@ impl<R> Call<AppendLabelParams, R> {
     }
 }
 
-impl<R> Call<GetLeafParams, R> {
+impl<R> Call<CherryPickParams, R> {
     /// The session; may be left out while exactly one is open.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+        self
+    }
+}
+
+impl<R> Call<MergeBranchParams, R> {
+    /// The session; may be left out while exactly one is open.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// What the summary shall dwell on.
+    pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
+        self.params.custom_instructions = Some(custom_instructions.into());
+        self
+    }
+
+    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+        self
+    }
+}
+
+impl<R> Call<SendMessageParams, R> {
+    /// The session; may be left out while exactly one is open.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Anything; stored byte for byte.
+    pub fn details(mut self, details: impl Into<Json>) -> Self {
+        self.params.details = Some(details.into());
+        self
+    }
+
+    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
+    pub fn trigger_turn(mut self, trigger_turn: bool) -> Self {
+        self.params.trigger_turn = Some(trigger_turn);
+        self
+    }
+
+    /// The id of the new entry; makes retries safe.
+    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
+        self.params.entry_id = Some(entry_id.into());
+        self
+    }
+
+    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
         self
     }
 }
@@ -389,16 +493,72 @@ impl<R> Call<GetNavigationLogParams, R> {
     }
 }
 
-impl<R> Call<AnswerEventParams, R> {
-    /// The answer; an empty one is no opinion.
-    pub fn result(mut self, result: EventAnswer) -> Self {
-        self.params.result = Some(result);
+impl<R> Call<PopParams, R> {
+    /// The session; may be left out while exactly one is open.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
         self
     }
 
-    /// Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
-    pub fn extend_ms(mut self, extend_ms: u64) -> Self {
-        self.params.extend_ms = Some(extend_ms);
+    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
+    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
+        self.params.entry_id = Some(entry_id.into());
+        self
+    }
+
+    /// Leave a summary of what is left; true if left out.
+    pub fn summarize(mut self, summarize: bool) -> Self {
+        self.params.summarize = Some(summarize);
+        self
+    }
+
+    /// What the summary shall dwell on.
+    pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
+        self.params.custom_instructions = Some(custom_instructions.into());
+        self
+    }
+
+    /// `customInstructions` replace the usual structure of a summary.
+    pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
+        self.params.replace_instructions = Some(replace_instructions);
+        self
+    }
+
+    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.params.label = Some(label.into());
+        self
+    }
+
+    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+    pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
+        self.params.navigation_id = Some(navigation_id.into());
+        self
+    }
+
+    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+    pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
+        self.params.answer_timeout_ms = Some(answer_timeout_ms);
+        self
+    }
+
+    /// What silence means; `proceed` if left out.
+    pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
+        self.params.on_no_answer = Some(on_no_answer);
+        self
+    }
+
+    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+        self
+    }
+}
+
+impl<R> Call<GetLeafParams, R> {
+    /// The session; may be left out while exactly one is open.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
         self
     }
 }
@@ -589,52 +749,6 @@ impl<R> Call<GetStatsParams, R> {
     }
 }
 
-impl<R> Call<ForkSessionParams, R> {
-    /// The session; may be left out while exactly one is open.
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.params.session_id = Some(session_id.into());
-        self
-    }
-
-    /// `branch` if left out.
-    pub fn scope(mut self, scope: ForkScope) -> Self {
-        self.params.scope = Some(scope);
-        self
-    }
-
-    /// The working directory of the new session; the source's if left out.
-    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
-        self.params.cwd = Some(cwd.into());
-        self
-    }
-
-    /// Where to fork; the leaf if left out.
-    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
-        self.params.entry_id = Some(entry_id.into());
-        self
-    }
-
-    /// `before` for a user message, `at` for anything else if left out.
-    pub fn position(mut self, position: ForkPosition) -> Self {
-        self.params.position = Some(position);
-        self
-    }
-
-    /// Close unanswered tool calls with aborted results; else they are refused.
-    pub fn close_tool_calls(mut self, close_tool_calls: bool) -> Self {
-        self.params.close_tool_calls = Some(close_tool_calls);
-        self
-    }
-}
-
-impl<R> Call<GetForkMessagesParams, R> {
-    /// The session; may be left out while exactly one is open.
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.params.session_id = Some(session_id.into());
-        self
-    }
-}
-
 impl<R> Call<PrepareCompactionParams, R> {
     /// The session; may be left out while exactly one is open.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
@@ -699,102 +813,6 @@ impl<R> Call<CompactParams, R> {
     }
 }
 
-impl<R> Call<PopParams, R> {
-    /// The session; may be left out while exactly one is open.
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.params.session_id = Some(session_id.into());
-        self
-    }
-
-    /// Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
-    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
-        self.params.entry_id = Some(entry_id.into());
-        self
-    }
-
-    /// Leave a summary of what is left; true if left out.
-    pub fn summarize(mut self, summarize: bool) -> Self {
-        self.params.summarize = Some(summarize);
-        self
-    }
-
-    /// What the summary shall dwell on.
-    pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
-        self.params.custom_instructions = Some(custom_instructions.into());
-        self
-    }
-
-    /// `customInstructions` replace the usual structure of a summary.
-    pub fn replace_instructions(mut self, replace_instructions: bool) -> Self {
-        self.params.replace_instructions = Some(replace_instructions);
-        self
-    }
-
-    /// Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.params.label = Some(label.into());
-        self
-    }
-
-    /// Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-    pub fn navigation_id(mut self, navigation_id: impl Into<String>) -> Self {
-        self.params.navigation_id = Some(navigation_id.into());
-        self
-    }
-
-    /// Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-    pub fn answer_timeout_ms(mut self, answer_timeout_ms: u64) -> Self {
-        self.params.answer_timeout_ms = Some(answer_timeout_ms);
-        self
-    }
-
-    /// What silence means; `proceed` if left out.
-    pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
-        self.params.on_no_answer = Some(on_no_answer);
-        self
-    }
-
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
-        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
-        self
-    }
-}
-
-impl<R> Call<CherryPickParams, R> {
-    /// The session; may be left out while exactly one is open.
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.params.session_id = Some(session_id.into());
-        self
-    }
-
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
-        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
-        self
-    }
-}
-
-impl<R> Call<MergeBranchParams, R> {
-    /// The session; may be left out while exactly one is open.
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.params.session_id = Some(session_id.into());
-        self
-    }
-
-    /// What the summary shall dwell on.
-    pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
-        self.params.custom_instructions = Some(custom_instructions.into());
-        self
-    }
-
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
-        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
-        self
-    }
-}
-
 impl<R> Call<BeginTurnParams, R> {
     /// The session; may be left out while exactly one is open.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
@@ -811,34 +829,16 @@ impl<R> Call<EndTurnParams, R> {
     }
 }
 
-impl<R> Call<SendMessageParams, R> {
-    /// The session; may be left out while exactly one is open.
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.params.session_id = Some(session_id.into());
+impl<R> Call<AnswerEventParams, R> {
+    /// The answer; an empty one is no opinion.
+    pub fn result(mut self, result: EventAnswer) -> Self {
+        self.params.result = Some(result);
         self
     }
 
-    /// Anything; stored byte for byte.
-    pub fn details(mut self, details: impl Into<Json>) -> Self {
-        self.params.details = Some(details.into());
-        self
-    }
-
-    /// Ask for a turn if none is running; false if left out. A message that is queued never does.
-    pub fn trigger_turn(mut self, trigger_turn: bool) -> Self {
-        self.params.trigger_turn = Some(trigger_turn);
-        self
-    }
-
-    /// The id of the new entry; makes retries safe.
-    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
-        self.params.entry_id = Some(entry_id.into());
-        self
-    }
-
-    /// Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
-        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+    /// Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+    pub fn extend_ms(mut self, extend_ms: u64) -> Self {
+        self.params.extend_ms = Some(extend_ms);
         self
     }
 }

@@ -26,8 +26,8 @@ const FIRST: u64 = 32;
 /// Characters of a message or the name of a file shown at most.
 const SHOWN: usize = 400;
 
-/// The lines that open every summary of a branch (semantics.md §3): where each is one line, they would be
-/// all that is seen of it.
+/// The lines that open every summary of a branch (semantics.md §2.4). Where a summary is shown on one line,
+/// they would fill it, so they are left out.
 const PREAMBLES: [&str; 2] = [
     "This is a summary of a branch that was explored before the conversation returned here.",
     "This is a summary of another branch of this conversation, merged here.",
@@ -311,7 +311,7 @@ fn without_preamble(summary: &str) -> &str {
     rests.next().unwrap_or(summary)
 }
 
-/// The files a branch touched, as its tool calls and its summaries say (semantics.md §2).
+/// The files that a branch touched, from its tool calls and summaries (semantics.md §2.4).
 #[derive(Default)]
 struct Files {
     read: BTreeSet<String>,

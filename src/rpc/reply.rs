@@ -1,0 +1,27 @@
+//! The result of a handler, ready to be put into its response.
+
+use super::convert;
+use crate::error::Result;
+use serde::Serialize;
+
+/// What a handler answers.
+pub enum Reply {
+    /// JSON on one line, ready to be put into the response.
+    Bytes(Vec<u8>),
+    /// The same in pieces.
+    Pieces(Vec<Vec<u8>>),
+}
+
+impl Reply {
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Pieces(pieces) => pieces.iter().map(Vec::len).sum(),
+        }
+    }
+
+    pub fn of(result: &impl Serialize) -> Result<Self> {
+        convert::line(result).map(Self::Bytes)
+    }
+}

@@ -1,0 +1,536 @@
+//! The one table of methods and the one table of notifications (protocol.md §3, §7).
+//!
+//! `rpc` makes the dispatch of requests from it; `schema` makes the documents, from which the clients'
+//! types are generated. To add a method: declare its params and its result in this module, with an example
+//! each, write its handler in `rpc`, and add a row here.
+//!
+//! The tables are macros that pass their rows to another macro, since `rpc` and `schema` each need another
+//! part of a row and this module imports neither of them.
+
+use crate::error::Kind;
+
+/// Where the daemon runs the requests of a method, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Runs at once, and waits for no other request.
+    Immediate,
+    /// Runs in order with the requests to the session that it names, and changes which sessions are open or
+    /// looks at the session directory.
+    Registry,
+    /// Runs in order with the other requests to its session.
+    Session(Access),
+}
+
+/// What a method does with its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Changes nothing.
+    Read,
+    /// Changes the session, and waits for neither a client nor a summarizer.
+    Append,
+    /// Waits for clients or for a summarizer before it changes the session; other requests run meanwhile.
+    Release,
+}
+
+impl Scope {
+    /// The name in `methods.json`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Immediate => "immediate",
+            Self::Registry => "registry",
+            Self::Session(Access::Read) => "session.read",
+            Self::Session(Access::Append) => "session.append",
+            Self::Session(Access::Release) => "session.release",
+        }
+    }
+}
+
+/// The scope that a row declares.
+macro_rules! scope {
+    (immediate) => {
+        $crate::wire::methods::Scope::Immediate
+    };
+    (registry) => {
+        $crate::wire::methods::Scope::Registry
+    };
+    (session(read)) => {
+        $crate::wire::methods::Scope::Session($crate::wire::methods::Access::Read)
+    };
+    (session(append)) => {
+        $crate::wire::methods::Scope::Session($crate::wire::methods::Access::Append)
+    };
+    (session(release)) => {
+        $crate::wire::methods::Scope::Session($crate::wire::methods::Access::Release)
+    };
+}
+pub(crate) use scope;
+
+/// Failures of any request, whatever its method.
+pub(crate) const ANY: &[Kind] = &[
+    Kind::ParseError,
+    Kind::InvalidRequest,
+    Kind::MethodNotFound,
+    Kind::InternalError,
+    Kind::ShuttingDown,
+    Kind::BatchUnsupported,
+    Kind::RequestTooLarge,
+    Kind::ResponseTooLarge,
+    Kind::Overloaded,
+];
+
+/// Failures of a method with params.
+pub(crate) const PARAMS: &[Kind] = &[Kind::InvalidParams];
+
+/// Failures of a method on one open session.
+pub(crate) const SESSION: &[Kind] = &[Kind::InvalidParams, Kind::SessionNotFound];
+
+/// Failures of a method that reads entries from the file.
+pub(crate) const FILE: &[Kind] = &[
+    Kind::SessionDeleted,
+    Kind::SessionReplaced,
+    Kind::StorageIo,
+    Kind::PathDenied,
+    Kind::Cancelled,
+];
+
+/// Failures of a method that appends to the file.
+pub(crate) const APPEND: &[Kind] = &[
+    Kind::SessionLocked,
+    Kind::SessionExists,
+    Kind::VersionUnsupported,
+    Kind::ReadOnly,
+    Kind::SessionDeleted,
+    Kind::SessionReplaced,
+    Kind::LeafMoved,
+    Kind::StorageFull,
+    Kind::StorageIo,
+    Kind::PathDenied,
+    Kind::DurabilityUnknown,
+    Kind::Cancelled,
+];
+
+/// Failures of a method that takes content and ids of entries from the client.
+pub(crate) const ENTRY: &[Kind] = &[Kind::EntryInvalid, Kind::DuplicateEntryId];
+
+/// Failures of a method that stores JSON as the client gives it.
+pub(crate) const TOO_DEEP: &[Kind] = &[Kind::EntryInvalid];
+
+/// Failures of a method that may write a summary.
+pub(crate) const SUMMARY: &[Kind] = &[Kind::SummarizerUnavailable, Kind::SummarizerFailed];
+
+/// Failures of a method that takes the id of an entry.
+pub(crate) const NOT_FOUND: &[Kind] = &[Kind::EntryNotFound];
+
+/// Failures of a method that a turn, a navigation or a compaction excludes.
+pub(crate) const BUSY: &[Kind] = &[Kind::SessionBusy];
+
+/// Passes every method to the macro `$callback`, group by group.
+///
+/// `section` is the section of protocol.md that describes the method; `errors` are lists of the failures
+/// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc`.
+macro_rules! with_methods {
+    ($callback:ident) => {
+        $callback! {
+            connection "The connection itself: the handshake, its end, and cancelling requests." {
+                "initialize" {
+                    summary: "Introduces the client, declares what it can do, and returns what the daemon can do.",
+                    section: 2, scope: immediate,
+                    params: InitializeParams, result: InitializeResult,
+                    errors: [PARAMS, &[Kind::InvalidRequest]],
+                    run: handshake::initialize,
+                }
+                "rpc.discover" {
+                    summary: "Returns the OpenRPC document of this daemon.",
+                    section: 3, scope: immediate,
+                    params: DiscoverParams, result: DiscoverResult,
+                    errors: [PARAMS],
+                    run: handshake::discover,
+                }
+                "shutdown" {
+                    summary: "Ends the daemon after it has answered every request that it has read.",
+                    section: 1, scope: immediate,
+                    params: ShutdownParams, result: ShutdownResult,
+                    errors: [PARAMS],
+                    run: handshake::shutdown,
+                }
+                "$/cancel_request" {
+                    summary: "Cancels a request that has not been answered.",
+                    section: 5, scope: immediate,
+                    params: CancelRequestParams, result: CancelRequestResult,
+                    errors: [PARAMS],
+                    run: handshake::cancel_request,
+                }
+                "$/cancelRequest" {
+                    summary: "Cancels a request that has not been answered, in the spelling of the Language Server Protocol.",
+                    section: 5, scope: immediate,
+                    params: LspCancelRequestParams, result: CancelRequestResult,
+                    errors: [PARAMS],
+                    run: handshake::lsp_cancel_request,
+                }
+            }
+            sessions "Sessions as a whole: create, open, list, name, fork and delete them." {
+                "create_session" {
+                    summary: "Creates a session and opens it.",
+                    section: 3, scope: registry,
+                    params: CreateSessionParams, result: CreateSessionResult,
+                    errors: [PARAMS, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown]],
+                    run: sessions::create_session,
+                }
+                "open_session" {
+                    summary: "Opens a session by its id or by the path of its file.",
+                    section: 3, scope: registry,
+                    params: OpenSessionParams, result: OpenSessionResult,
+                    errors: [SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: sessions::open_session,
+                }
+                "close_session" {
+                    summary: "Closes a session; its file stays.",
+                    section: 3, scope: registry,
+                    params: CloseSessionParams, result: CloseSessionResult,
+                    errors: [SESSION, BUSY],
+                    run: sessions::close_session,
+                }
+                "list_sessions" {
+                    summary: "Lists the sessions of the session directory, page by page.",
+                    section: 3, scope: registry,
+                    params: ListSessionsParams, result: ListSessionsResult,
+                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: list::list_sessions,
+                }
+                "delete_session" {
+                    summary: "Moves the file of a session to the trash folder of the session directory.",
+                    section: 3, scope: registry,
+                    params: DeleteSessionParams, result: DeleteSessionResult,
+                    errors: [SESSION, &[Kind::SessionLocked, Kind::ReadOnly, Kind::VersionUnsupported, Kind::SessionBusy, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown, Kind::Cancelled]],
+                    run: sessions::delete_session,
+                }
+                "list_trash" {
+                    summary: "Lists the sessions in the trash folder.",
+                    section: 3, scope: registry,
+                    params: ListTrashParams, result: ListTrashResult,
+                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: sessions::list_trash,
+                }
+                "restore_session" {
+                    summary: "Moves a deleted session from the trash folder back to the session directory.",
+                    section: 3, scope: registry,
+                    params: RestoreSessionParams, result: RestoreSessionResult,
+                    errors: [SESSION, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: sessions::restore_session,
+                }
+                "set_session_name" {
+                    summary: "Gives a session a name, or clears its name.",
+                    section: 3, scope: session(append),
+                    params: SetSessionNameParams, result: SetSessionNameResult,
+                    errors: [SESSION, APPEND],
+                    run: append::set_session_name,
+                }
+                "fork_session" {
+                    summary: "Copies the path to an entry into a new session and opens that session.",
+                    section: 3, scope: session(release),
+                    params: ForkSessionParams, result: ForkSessionResult,
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
+                    run: fork::fork_session,
+                }
+                "get_fork_messages" {
+                    summary: "Lists the user messages of all branches, from which a client can offer forks.",
+                    section: 3, scope: session(read),
+                    params: GetForkMessagesParams, result: GetForkMessagesResult,
+                    errors: [SESSION, FILE],
+                    run: fork::get_fork_messages,
+                }
+            }
+            append "Adding entries to a session." {
+                "append_message" {
+                    summary: "Appends one message at the leaf or below another entry.",
+                    section: 9, scope: session(append),
+                    params: AppendMessageParams, result: AppendMessageResult,
+                    errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
+                    run: append::append_message,
+                }
+                "append_entries" {
+                    summary: "Appends several entries in one write: all of them or none.",
+                    section: 9, scope: session(append),
+                    params: AppendEntriesParams, result: AppendEntriesResult,
+                    errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
+                    run: append::append_entries,
+                }
+                "append_label" {
+                    summary: "Labels an entry, or clears its label.",
+                    section: 3, scope: session(append),
+                    params: AppendLabelParams, result: AppendLabelResult,
+                    errors: [SESSION, APPEND, ENTRY, NOT_FOUND],
+                    run: append::append_label,
+                }
+                "cherry_pick" {
+                    summary: "Appends copies of messages from other branches at the leaf.",
+                    section: 3, scope: session(append),
+                    params: CherryPickParams, result: CherryPickResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, &[Kind::UnansweredToolCalls]],
+                    run: pick::cherry_pick,
+                }
+                "merge_branch" {
+                    summary: "Appends a summary of another branch at the leaf.",
+                    section: 3, scope: session(release),
+                    params: MergeBranchParams, result: MergeBranchResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY],
+                    run: navigate::merge_branch,
+                }
+                "send_message" {
+                    summary: "Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.",
+                    section: 3, scope: session(append),
+                    params: SendMessageParams, result: SendMessageResult,
+                    errors: [SESSION, APPEND, ENTRY],
+                    run: turns::send_message,
+                }
+            }
+            navigation "Moving the leaf to another place of the tree." {
+                "set_leaf" {
+                    summary: "Moves the leaf to an entry or to the empty position, without asking any client.",
+                    section: 3, scope: session(append),
+                    params: SetLeafParams, result: SetLeafResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, BUSY],
+                    run: moves::set_leaf,
+                }
+                "branch" {
+                    summary: "Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.",
+                    section: 3, scope: session(append),
+                    params: BranchParams, result: BranchResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, BUSY, TOO_DEEP],
+                    run: moves::branch,
+                }
+                "navigate_tree" {
+                    summary: "Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.",
+                    section: 4, scope: session(release),
+                    params: NavigateTreeParams, result: NavigateTreeResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY],
+                    run: navigate::navigate_tree,
+                }
+                "abort_navigation" {
+                    summary: "Aborts a running navigation or compaction.",
+                    section: 4, scope: immediate,
+                    params: AbortNavigationParams, result: AbortNavigationResult,
+                    errors: [SESSION],
+                    run: navigate::abort_navigation,
+                }
+                "undo_navigation" {
+                    summary: "Moves the leaf back to where it was before the last move.",
+                    section: 3, scope: session(append),
+                    params: UndoNavigationParams, result: UndoNavigationResult,
+                    errors: [SESSION, APPEND, BUSY, &[Kind::NothingToUndo]],
+                    run: moves::undo_navigation,
+                }
+                "redo_navigation" {
+                    summary: "Reverses the last undo.",
+                    section: 3, scope: session(append),
+                    params: RedoNavigationParams, result: RedoNavigationResult,
+                    errors: [SESSION, APPEND, BUSY, &[Kind::NothingToUndo]],
+                    run: moves::redo_navigation,
+                }
+                "get_navigation_log" {
+                    summary: "Lists the moves of the leaf, newest first.",
+                    section: 3, scope: session(read),
+                    params: GetNavigationLogParams, result: GetNavigationLogResult,
+                    errors: [SESSION],
+                    run: moves::get_navigation_log,
+                }
+                "pop" {
+                    summary: "Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.",
+                    section: 3, scope: session(release),
+                    params: PopParams, result: PopResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY, &[Kind::NotAUserMessage]],
+                    run: navigate::pop,
+                }
+            }
+            read "Reading the tree and its entries." {
+                "get_leaf" {
+                    summary: "Returns the leaf and its entry.",
+                    section: 3, scope: session(read),
+                    params: GetLeafParams, result: GetLeafResult,
+                    errors: [SESSION, FILE],
+                    run: read::get_leaf,
+                }
+                "get_tree" {
+                    summary: "Returns the tree as rows for a list, or nested, filtered and page by page.",
+                    section: 6, scope: session(read),
+                    params: GetTreeParams, result: GetTreeResult<'static>,
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::TreeChanged, Kind::NestingTooDeep]],
+                    run: tree::get_tree,
+                }
+                "list_branches" {
+                    summary: "Lists the branches of the tree, one row for each tip.",
+                    section: 3, scope: session(read),
+                    params: ListBranchesParams, result: ListBranchesResult,
+                    errors: [SESSION, FILE],
+                    run: read::list_branches,
+                }
+                "get_entries" {
+                    summary: "Returns the entries of all branches in file order, page by page.",
+                    section: 3, scope: session(read),
+                    params: GetEntriesParams, result: GetEntriesResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: read::get_entries,
+                }
+                "get_entry" {
+                    summary: "Returns one entry.",
+                    section: 3, scope: session(read),
+                    params: GetEntryParams, result: GetEntryResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: read::get_entry,
+                }
+                "get_children" {
+                    summary: "Returns the children of an entry, or the roots.",
+                    section: 3, scope: session(read),
+                    params: GetChildrenParams, result: GetChildrenResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: read::get_children,
+                }
+                "get_path" {
+                    summary: "Returns the entries from the root to an entry.",
+                    section: 3, scope: session(read),
+                    params: GetPathParams, result: GetPathResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: read::get_path,
+                }
+                "get_label" {
+                    summary: "Returns the label of an entry.",
+                    section: 3, scope: session(read),
+                    params: GetLabelParams, result: GetLabelResult,
+                    errors: [SESSION, NOT_FOUND],
+                    run: read::get_label,
+                }
+                "get_context" {
+                    summary: "Returns the messages that a model sees at the leaf or at another position.",
+                    section: 3, scope: session(read),
+                    params: GetContextParams, result: GetContextResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: read::get_context,
+                }
+                "get_stats" {
+                    summary: "Returns counts, tokens and cost of the whole session.",
+                    section: 3, scope: session(read),
+                    params: GetStatsParams, result: GetStatsResult,
+                    errors: [SESSION, FILE],
+                    run: read::get_stats,
+                }
+            }
+            compaction "Replacing the older part of the context by a summary." {
+                "prepare_compaction" {
+                    summary: "Returns what a compaction would summarize and keep, and changes nothing.",
+                    section: 3, scope: session(read),
+                    params: PrepareCompactionParams, result: PrepareCompactionResult,
+                    errors: [SESSION, FILE, &[Kind::NothingToCompact]],
+                    run: compact::prepare_compaction,
+                }
+                "compact" {
+                    summary: "Replaces the older part of the context by a summary.",
+                    section: 3, scope: session(release),
+                    params: CompactParams, result: CompactResult,
+                    errors: [SESSION, APPEND, NOT_FOUND, BUSY, SUMMARY, &[Kind::NothingToCompact]],
+                    run: compact::compact,
+                }
+            }
+            turns "Turns of the client's agent, and answers to questions of the daemon." {
+                "begin_turn" {
+                    summary: "Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.",
+                    section: 3, scope: session(append),
+                    params: BeginTurnParams, result: BeginTurnResult,
+                    errors: [SESSION, BUSY],
+                    run: turns::begin_turn,
+                }
+                "end_turn" {
+                    summary: "Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.",
+                    section: 3, scope: session(append),
+                    params: EndTurnParams, result: EndTurnResult,
+                    errors: [SESSION, APPEND],
+                    run: turns::end_turn,
+                }
+                "answer_event" {
+                    summary: "Answers a question of the daemon, or asks for more time to answer it.",
+                    section: 5, scope: immediate,
+                    params: AnswerEventParams, result: AnswerEventResult,
+                    errors: [PARAMS, &[Kind::EventNotPending], TOO_DEEP],
+                    run: events::answer_event,
+                }
+            }
+        }
+    };
+}
+pub(crate) use with_methods;
+
+/// Passes every notification to the macro `$callback`.
+macro_rules! with_notifications {
+    ($callback:ident) => {
+        $callback! {
+            "session_before_tree" {
+                summary: "Asks before a navigation: clients can cancel it, give the summary, or change its options.",
+                section: 5, params: SessionBeforeTree,
+            }
+            "session_tree" {
+                summary: "Says that the leaf moved, by anything but an append.",
+                section: 4, params: SessionTree,
+            }
+            "event_resolved" {
+                summary: "Says that a question is decided and needs no more answers.",
+                section: 5, params: EventResolved,
+            }
+            "session_before_fork" {
+                summary: "Asks before a fork: clients can cancel it.",
+                section: 5, params: SessionBeforeFork,
+            }
+            "session_fork" {
+                summary: "Says that a fork of this session was created.",
+                section: 7, params: SessionFork,
+            }
+            "session_before_compact" {
+                summary: "Asks before a compaction: clients can cancel it, or give the compaction.",
+                section: 5, params: SessionBeforeCompact,
+            }
+            "session_compact" {
+                summary: "Says that a compaction was appended.",
+                section: 7, params: SessionCompact,
+            }
+            "session_compact_failed" {
+                summary: "Says that a compaction failed for another reason than the answer of a client.",
+                section: 7, params: SessionCompactFailed,
+            }
+            "session_opened" {
+                summary: "Says that a session is open.",
+                section: 7, params: SessionOpened,
+            }
+            "session_closed" {
+                summary: "Says that a session is closed.",
+                section: 7, params: SessionClosed,
+            }
+            "session_info_changed" {
+                summary: "Says that the name of the session changed.",
+                section: 7, params: SessionInfoChanged,
+            }
+            "entries_appended" {
+                summary: "Says that this daemon or another process appended entries.",
+                section: 7, params: EntriesAppended,
+            }
+            "turn_requested" {
+                summary: "Says that a message asks the client to start a turn of its agent.",
+                section: 7, params: TurnRequested,
+            }
+            "summary_delta" {
+                summary: "Carries a piece of a summary while it is being written.",
+                section: 7, params: SummaryDelta,
+            }
+            "progress" {
+                summary: "Reports how far a long operation has come.",
+                section: 7, params: Progress,
+            }
+            "diagnostics" {
+                summary: "Reports damage that was found in the file of an open session.",
+                section: 7, params: Diagnostics,
+            }
+            "events_lost" {
+                summary: "Says that notifications were dropped because the client did not read them.",
+                section: 7, params: EventsLost,
+            }
+        }
+    };
+}
+pub(crate) use with_notifications;

@@ -1,0 +1,438 @@
+//! The documents of the contract in `schema/`: references lead to headings, tests that are named exist,
+//! examples are valid, and no file refers to a document that is not in the repository.
+
+mod examples;
+
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// The documents by the names under which other files refer to them.
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("protocol.md", "protocol.md"),
+    ("session-file.md", "session-file.md"),
+    ("semantics.md", "semantics.md"),
+    ("storage.md", "session-file.md"), // Delete this line once no file says storage.md.
+];
+
+/// Files whose comments still refer to documents that are not here.
+const UNREVISED: &[&str] = &[
+    "src/log/repair.rs", // Delete this line once its comments are rewritten.
+    "src/schema/mod.rs", // Delete this line once its comments are rewritten.
+];
+
+/// Documents that are generated and not here yet.
+const GENERATED: &[&str] = &[
+    "reference.md", // Delete this line once schema/reference.md is generated.
+];
+
+/// Where the files are that people write and read.
+const FOLDERS: &[&str] = &["src", "tests", "clients", "schema", ".ci", ".github"];
+/// Folders of things that tools make.
+const MADE: &[&str] = &[
+    "node_modules",
+    "target",
+    "venv",
+    ".venv",
+    "out",
+    "dist",
+    "__pycache__",
+];
+/// Ends of the names of files without comments.
+const WITHOUT_COMMENTS: &[&str] = &["json", "jsonl", "lock", "tsv", "png"];
+
+/// A text file of the repository.
+struct Source {
+    /// Relative to the root.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn new(path: &str, text: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Where a byte of the text is, for a message.
+    fn place(&self, at: usize) -> String {
+        let line = self.text[..at].matches('\n').count() + 1;
+        format!("{}:{line}", self.path)
+    }
+
+    /// The document that this file is.
+    fn document(&self) -> Option<&str> {
+        let name = self.path.strip_prefix("schema/")?;
+        let mut documents = DOCUMENTS.iter().map(|(_, name)| *name);
+        documents.find(|document| *document == name)
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every text file but those of this module, which quote what they look for.
+fn sources() -> Vec<Source> {
+    let mut paths = vec![root().join("README.md")];
+    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|name| root().join(name)).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry.unwrap();
+            let is_made = MADE.iter().any(|name| entry.file_name() == *name);
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() && !is_made {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                paths.push(entry.path());
+            }
+        }
+    }
+    paths.sort();
+    let own = root().join("tests/it/documents");
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).ok()?;
+        let path = path.strip_prefix(root()).ok()?.to_str()?;
+        Some(Source::new(path, &text))
+    };
+    let paths = paths.into_iter().filter(|path| !path.starts_with(&own));
+    paths.filter_map(read).collect()
+}
+
+/// A pattern that is compiled once, when it is first used.
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).unwrap());
+    };
+}
+use pattern;
+
+#[track_caller]
+fn check(faults: Vec<String>) {
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+// ---------------------------------------------------------------------------------------------
+// References to sections
+
+/// The numbers of the headings `## 1. …` and `### 1.2 …`.
+fn headings(text: &str) -> BTreeSet<&str> {
+    pattern!(HEADING, r"(?m)^(?:## (\d+)\. |### (\d+\.\d+) )\S");
+    let number = |found: regex::Captures<'_>| {
+        let number = found.get(1).or_else(|| found.get(2)).unwrap();
+        &text[number.range()]
+    };
+    HEADING
+        .captures_iter(text)
+        .map(|found| {
+            let start = found.get(0).unwrap().start();
+            assert!(
+                !is_in_fence(text, start),
+                "a heading in an example: {found:?}"
+            );
+            number(found)
+        })
+        .collect()
+}
+
+fn is_in_fence(text: &str, at: usize) -> bool {
+    let fences = text[..at].lines().filter(|line| line.starts_with("```"));
+    fences.count() % 2 == 1
+}
+
+/// What is wrong with the references to sections in a file. `§3` after the name of a document is a section of
+/// that document; alone it is one of the document in which it stands.
+fn reference_faults(
+    source: &Source,
+    headings: &BTreeMap<&str, BTreeSet<&str>>,
+) -> (usize, Vec<String>) {
+    pattern!(REFERENCE, r"([\w-]+\.md)|RFC \d+ §|§\s*(\d+(?:\.\d+)*)?");
+    pattern!(BETWEEN, r"^(?:[\s,;/!#*`–-]|\band\b|\bor\b|\bto\b)*$");
+    let (mut count, mut faults) = (0, Vec::new());
+    let mut last: Option<(&str, usize)> = None;
+    for found in REFERENCE.captures_iter(&source.text) {
+        let whole = found.get(0).unwrap();
+        if let Some(name) = found.get(1) {
+            last = Some((name.as_str(), whole.end()));
+            continue;
+        }
+        if whole.as_str().starts_with("RFC") {
+            continue;
+        }
+        count += 1;
+        let place = source.place(whole.start());
+        let Some(number) = found.get(2).map(|number| number.as_str()) else {
+            faults.push(format!("{place}: § without a number"));
+            continue;
+        };
+        let named = last.filter(|(_, end)| BETWEEN.is_match(&source.text[*end..whole.start()]));
+        let name = named.map(|(name, _)| name).or(source.document());
+        if let Some((_, end)) = last.as_mut().filter(|_| named.is_some()) {
+            *end = whole.end();
+        }
+        let Some(name) = name else {
+            faults.push(format!("{place}: §{number} of which document?"));
+            continue;
+        };
+        let document = DOCUMENTS.iter().find(|(other, _)| *other == name);
+        let sections = document.and_then(|(_, document)| headings.get(document));
+        match sections {
+            Some(sections) if sections.contains(number) => {}
+            Some(_) => faults.push(format!("{place}: {name} has no §{number}")),
+            None => faults.push(format!("{place}: there is no {name}")),
+        }
+    }
+    (count, faults)
+}
+
+#[test]
+fn every_reference_to_a_section_has_its_heading() {
+    let sources = sources();
+    let documents = sources.iter().filter_map(|source| {
+        let document = source.document()?;
+        Some((document, headings(&source.text)))
+    });
+    let headings: BTreeMap<&str, BTreeSet<&str>> = documents.collect();
+    let (mut count, mut faults) = (0, Vec::new());
+    for source in &sources {
+        let (found, wrong) = reference_faults(source, &headings);
+        count += found;
+        faults.extend(wrong);
+    }
+    check(faults);
+    assert!(count > 100, "{count} references");
+}
+
+#[test]
+fn a_reference_without_a_heading_is_found() {
+    let text = "## 1. One\n### 1.2 Two\n## 3. Three\n";
+    let headings = BTreeMap::from([("protocol.md", headings(text))]);
+    let faults = |path: &str, text: &str| {
+        let (_, faults) = reference_faults(&Source::new(path, text), &headings);
+        faults.into_iter().map(|fault| {
+            let (_, fault) = fault.split_once(": ").unwrap();
+            fault.to_owned()
+        })
+    };
+    let found = |text: &str| faults("src/x.rs", text).collect::<Vec<_>>();
+    for sound in [
+        "protocol.md §1",
+        "protocol.md §1, §1.2 and §3",
+        "protocol.md\n//! §1–§3",
+        "RFC 9110 §5.6",
+        "protocol.md without a section",
+    ] {
+        assert!(found(sound).is_empty(), "{sound}");
+    }
+    assert_eq!(found("protocol.md §2"), ["protocol.md has no §2"]);
+    assert_eq!(found("protocol.md §1, §1.3"), ["protocol.md has no §1.3"]);
+    assert_eq!(found("semantics.md §1"), ["there is no semantics.md"]);
+    assert_eq!(found("other.md §1"), ["there is no other.md"]);
+    assert_eq!(
+        found("protocol.md says. §1"),
+        ["§1 of which document?"],
+        "a sentence lies between"
+    );
+    assert_eq!(found("protocol.md §"), ["§ without a number"]);
+    let own = |text: &str| faults("schema/protocol.md", text).collect::<Vec<_>>();
+    assert!(own("see §3").is_empty());
+    assert_eq!(own("see §4"), ["protocol.md has no §4"]);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Tests that are named
+
+/// The names of the tests in the Rust files below a folder, by module: `log::recover::tests::name`.
+fn tests_below(folder: &str, sources: &[Source]) -> BTreeSet<String> {
+    pattern!(
+        TEST,
+        r"(?m)^mod (\w+) \{|^(\})|#\[(?:tokio::)?test\b[^\]]*\]\s*(?:(?:#\[[^\]]*\]|//.*)\s*)*(?:async )?fn (\w+)"
+    );
+    let mut names = BTreeSet::new();
+    for source in sources {
+        let module = source.path.strip_prefix(folder);
+        let Some(module) = module.and_then(|path| path.strip_suffix(".rs")) else {
+            continue;
+        };
+        let module = module.strip_suffix("/mod").unwrap_or(module);
+        let module = module.replace('/', "::");
+        let mut inner = String::new();
+        for found in TEST.captures_iter(&source.text) {
+            if let Some(name) = found.get(1) {
+                inner = format!("{}::", name.as_str());
+            } else if found.get(2).is_some() {
+                inner.clear();
+            } else {
+                names.insert(format!("{module}::{inner}{}", &found[3]));
+            }
+        }
+    }
+    names
+}
+
+/// The tests that a document names as `(test: module::name)` or `(lib: module::name, module::other)`, and
+/// those of them that do not exist.
+fn test_faults(
+    source: &Source,
+    tests: &BTreeSet<String>,
+    lib: &BTreeSet<String>,
+) -> (usize, Vec<String>) {
+    pattern!(NAMED, r"\((test|lib):\s*([^()]*)\)");
+    let (mut count, mut faults) = (0, Vec::new());
+    for found in NAMED.captures_iter(&source.text) {
+        let names = match &found[1] {
+            "test" => tests,
+            _ => lib,
+        };
+        for name in found[2].split(',').map(str::trim) {
+            count += 1;
+            if !names.contains(name) {
+                let place = source.place(found.get(0).unwrap().start());
+                faults.push(format!("{place}: there is no {} {name:?}", &found[1]));
+            }
+        }
+    }
+    (count, faults)
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let sources = sources();
+    let tests = tests_below("tests/it/", &sources);
+    let lib = tests_below("src/", &sources);
+    let mut faults = Vec::new();
+    for source in &sources {
+        if source.document().is_some() {
+            let (count, wrong) = test_faults(source, &tests, &lib);
+            faults.extend(wrong);
+            assert!(count > 20, "{} names {count} tests", source.path);
+        }
+    }
+    check(faults);
+}
+
+#[test]
+fn a_test_that_does_not_exist_is_found() {
+    let code =
+        "#[test]\nfn one() {}\nfn no_test() {}\nmod tests {\n    #[test]\n    fn two() {}\n}";
+    let sources = [
+        Source::new("tests/it/a.rs", code),
+        Source::new("tests/it/b/mod.rs", code),
+    ];
+    let tests = tests_below("tests/it/", &sources);
+    let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        ["a::one", "a::tests::two", "b::one", "b::tests::two"]
+    );
+    let faults = |text: &str| {
+        let source = Source::new("schema/protocol.md", text);
+        test_faults(&source, &tests, &BTreeSet::new()).1
+    };
+    assert!(faults("A rule (test: a::one,\n  b::tests::two).").is_empty());
+    for broken in [
+        "(test: a::no_test)",
+        "(test: a::one, a::three)",
+        "(test: one)",
+        "(test: )",
+        "(lib: a::one)",
+    ] {
+        assert_eq!(faults(broken).len(), 1, "{broken}");
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Documents that are not here
+
+/// References to documents that are no file of the repository: in comments, and in the prose of documents.
+fn stray_faults(source: &Source, names: &BTreeSet<String>) -> Vec<String> {
+    let (_, ending) = source.path.rsplit_once('.').unwrap_or_default();
+    if WITHOUT_COMMENTS.contains(&ending) {
+        return Vec::new();
+    }
+    pattern!(COMMENT, r"(?:^|\s)(?://[/!]?|#!?|--+|/\*+|\*) (.*)");
+    pattern!(DOCUMENT, r"[\w-]+\.md\b");
+    pattern!(
+        STRAY,
+        r#"\.\./shared|\b[Tt]he issue\b|\b[Ii]ssue "|\bdecisions §"#
+    );
+    let mut faults = Vec::new();
+    let mut is_example = false;
+    for (number, line) in source.text.lines().enumerate() {
+        let prose = match ending {
+            "md" => {
+                is_example ^= line.trim_start().starts_with("```");
+                (!is_example).then_some(line)
+            }
+            _ => COMMENT
+                .captures(line)
+                .map(|found| found.get(1).unwrap().as_str()),
+        };
+        let prose = prose.unwrap_or_default();
+        let documents = DOCUMENT.find_iter(prose).map(|found| found.as_str());
+        let missing = documents.filter(|name| {
+            !names.contains(*name) && !DOCUMENTS.iter().any(|(known, _)| known == name)
+        });
+        let strays = STRAY.find_iter(prose).map(|found| found.as_str());
+        for found in missing.chain(strays) {
+            faults.push(format!("{}:{}: {found}", source.path, number + 1));
+        }
+    }
+    faults
+}
+
+#[test]
+fn no_file_refers_to_a_document_that_is_not_here() {
+    let sources = sources();
+    let name = |source: &Source| {
+        let (_, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+        name.to_owned()
+    };
+    let names = sources.iter().map(name);
+    let names = names
+        .chain(GENERATED.iter().map(|name| (*name).to_owned()))
+        .collect();
+    let revised = sources
+        .iter()
+        .filter(|source| !UNREVISED.contains(&&*source.path));
+    check(
+        revised
+            .flat_map(|source| stray_faults(source, &names))
+            .collect(),
+    );
+}
+
+#[test]
+fn a_reference_to_a_document_that_is_not_here_is_found() {
+    let names = BTreeSet::from(["README.md".to_owned()]);
+    let faults = |path: &str, text: &str| stray_faults(&Source::new(path, text), &names).len();
+    assert_eq!(
+        faults(
+            "src/a.rs",
+            "//! README.md, protocol.md §1\nlet x = \"notes.md\";"
+        ),
+        0
+    );
+    assert_eq!(
+        faults("a.md", "README.md\n\n```sh\nedit notes.md\n```\n"),
+        0
+    );
+    assert_eq!(faults("a.json", "# notes.md"), 0);
+    for (path, broken) in [
+        ("src/a.rs", "//! As in notes.md."),
+        ("src/a.rs", "    let x = 1; // see the issue"),
+        ("tests/a.py", "# issue \"The daemon\""),
+        ("clients/a.lua", "-- ../shared/design"),
+        ("tests/a.rs", "// decisions §18"),
+        ("schema/protocol.md", "As notes.md says."),
+    ] {
+        assert_eq!(faults(path, broken), 1, "{broken}");
+    }
+}
