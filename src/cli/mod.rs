@@ -22,7 +22,7 @@ mod story;
 mod tree;
 
 use crate::config::{self, DurabilityName, Flags, Settings, SummarizerName};
-use crate::rpc::Config;
+use crate::daemon::Config;
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;

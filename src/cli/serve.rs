@@ -1,12 +1,14 @@
-//! Serving: the threads around a [`Server`], and how it ends (protocol.md §1).
+//! Serving: the threads around a [`Daemon`], and how it ends (protocol.md §1).
 //!
 //! One thread reads and dispatches, one writes, a small runtime runs what has to wait. The main
 //! thread waits for the end, whichever way it comes, so that a reader stuck in `read` cannot hold
 //! the process.
 
 use super::Options;
+use crate::daemon::Daemon;
+use crate::daemon::connection::Connection;
 use crate::id::System;
-use crate::rpc::{Dispatcher, Server};
+use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
 use std::fs::File;
@@ -65,9 +67,10 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let on_shutdown = Box::new(move || report(&asked, End::Asked));
     let source = Arc::new(System);
     let handle = runtime.handle();
-    let server = Server::new(config, source, Arc::clone(&outbox), handle, on_shutdown);
+    let daemon = Daemon::new(config, source, handle, on_shutdown);
+    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
     let dispatcher = Arc::new(Dispatcher::new(
-        Arc::clone(&server),
+        Arc::clone(&connection),
         runtime.handle().clone(),
     )?);
 
@@ -87,14 +90,14 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             .spawn(write)?
     };
     let reader = {
-        let (dispatcher, server) = (Arc::clone(&dispatcher), Arc::clone(&server));
+        let (dispatcher, connection) = (Arc::clone(&dispatcher), Arc::clone(&connection));
         let input = unbuffered(std::io::stdin())?;
         move || {
             let reason = read(
                 input,
                 max_frame_bytes,
                 &dispatcher,
-                &server,
+                &connection,
                 shortcut.as_ref(),
             );
             report(&end, reason);
@@ -105,34 +108,34 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .spawn(reader)?;
 
     let reason = ended.recv().unwrap_or(End::InputEnded);
-    server.end();
-    server.asks.end();
+    daemon.end();
+    daemon.end_questions();
     outbox.wake();
     if reason == End::OutputBroken {
         // Nobody is there to be answered, but what has been acknowledged is to survive.
-        runtime.block_on(server.flush());
+        runtime.block_on(daemon.flush());
         return Ok(ExitCode::SUCCESS);
     }
     runtime.block_on(async {
         let mut finish = pin!(async {
             dispatcher.drained().await;
-            server.end_turns().await;
-            server.hooks.drained().await;
+            daemon.end_turns().await;
+            daemon.hooks.drained().await;
         });
         tokio::select! {
             () = &mut finish => {}
             () = out_of_patience(reason, ended) => {
                 // Whoever is not done by then is cancelled, and says so.
-                server.cancel_all();
+                connection.cancel_all();
                 let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
             }
         }
-        server.look_a_last_time().await;
-        server.flush().await;
+        daemon.look_a_last_time().await;
+        daemon.flush().await;
     });
     outbox.close();
     let _panicked = writer.join();
-    server.store.settle();
+    daemon.store.settle();
     runtime.shutdown_background();
     Ok(match reason {
         End::BadBlock => ExitCode::FAILURE,
@@ -155,10 +158,10 @@ fn read(
     input: impl Read,
     max_frame_bytes: usize,
     dispatcher: &Dispatcher,
-    server: &Server,
+    connection: &Connection,
     shortcut: Option<&Shortcut>,
 ) -> End {
-    let outbox = &server.outbox;
+    let (daemon, outbox) = (&connection.daemon, &connection.outbox);
     let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
         let outbox = Arc::clone(outbox);
         move |framing| outbox.set_framing(framing)
@@ -167,7 +170,7 @@ fn read(
     loop {
         if !more {
             dispatcher.settle();
-            if server.is_ending() {
+            if daemon.is_ending() {
                 outbox.uncork();
                 return End::Asked;
             }
@@ -176,7 +179,7 @@ fn read(
                 None => outbox.uncork(),
             }
         }
-        let goes_on = || server.asks.is_any_open() || server.is_ending();
+        let goes_on = || daemon.is_asking() || daemon.is_ending();
         if outbox.is_over_limit() {
             dispatcher.settle();
         }

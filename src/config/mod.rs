@@ -10,8 +10,8 @@ mod programs;
 
 pub use file::check;
 
+use crate::daemon::Config;
 use crate::durability::Durability;
-use crate::rpc::Config;
 use crate::summarizer::conversation::Budget;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
 use crate::summarizer::{ModelName, Summarizer};

@@ -17,9 +17,11 @@ use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
 
 /// What the queues hold.
@@ -71,6 +73,24 @@ pub struct Lease<Q: Sessions> {
     id: Arc<str>,
     /// `None` if the session is not open.
     open: Option<Arc<Q::Open>>,
+}
+
+/// A place in a queue: the lease, once it is this job's turn. Dropping it gives up the place.
+#[must_use]
+pub struct Place<Q: Sessions> {
+    receiver: oneshot::Receiver<Result<Lease<Q>>>,
+    /// When the place was taken.
+    pub asked: Instant,
+}
+
+impl<Q: Sessions> Future for Place<Q> {
+    type Output = Result<Lease<Q>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let lease = Pin::new(&mut self.receiver).poll(context);
+        // A sender that is gone has been dropped with its job, at the end of the process.
+        lease.map(|lease| lease.unwrap_or_else(|_| Err(Error::cancelled())))
+    }
 }
 
 /// A request for the session of a file whose header has not been read.
@@ -203,19 +223,15 @@ impl<Q: Sessions> Queues<Q> {
         run_here(|| job(lease));
     }
 
-    /// As [`Self::run`], as a future; the place in the queue is taken by this call, not by the first poll.
-    pub fn lease(
-        self: &Arc<Self>,
-        id: Option<&str>,
-        scope: Scope,
-        cancel: &Cancel,
-    ) -> impl Future<Output = Result<Lease<Q>>> + Send + use<Q> {
+    /// As [`Self::run`]; the lease comes to the place that this call takes in the queue.
+    pub fn lease(self: &Arc<Self>, id: Option<&str>, scope: Scope, cancel: &Cancel) -> Place<Q> {
+        let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         self.run(id, scope, cancel, move |lease| {
             // A receiver that has been dropped drops the lease.
             let _gone = sender.send(lease);
         });
-        async { receiver.await.unwrap_or_else(|_| Err(Error::cancelled())) }
+        Place { receiver, asked }
     }
 
     /// Writes an append in its place among the jobs of its session. If `holds`, it waits for more appends
@@ -772,7 +788,8 @@ impl<Q: Sessions> Unnamed<Q> {
     }
 
     /// The lease of the file's session, in the place that this request has by its arrival.
-    pub fn lease(self, id: &str) -> impl Future<Output = Result<Lease<Q>>> + Send + use<Q> {
+    pub fn lease(self, id: &str) -> Place<Q> {
+        let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         let mut state = lock(&self.queues.state);
         state.headers.remove(&self.number);
@@ -799,7 +816,7 @@ impl<Q: Sessions> Unnamed<Q> {
                 queues.withdraw(Some(&id), number);
             }
         });
-        async { receiver.await.unwrap_or_else(|_| Err(Error::cancelled())) }
+        Place { receiver, asked }
     }
 }
 

@@ -1,10 +1,10 @@
 //! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
 //! are the catalogue's.
 
-use super::convert;
+use super::call::Call;
 use super::reply::Reply;
-use super::server::Call;
 use crate::budget::SHOWN_ROW_BYTES;
+use crate::daemon::convert;
 use crate::error::{Error, Result};
 use crate::session::blocking;
 use crate::store::catalogue::Row;
@@ -28,16 +28,16 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
     // What was appended before is in the list, unless another process's lock or a slow opening keeps
     // it waiting.
     let earlier = async {
-        call.server.queues.earlier_ended().await;
+        call.daemon.queues.earlier_ended().await;
     };
     let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
     call.cancel
-        .guard(call.server.queues.changes_ended())
+        .guard(call.daemon.queues.changes_ended())
         .await?;
-    let server = Arc::clone(&call.server);
-    let frame_bytes = server.client_frame_bytes();
+    let daemon = Arc::clone(&call.daemon);
+    let frame_bytes = call.connection.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
-    blocking(move || page(server.store.list()?, &params, fits)).await
+    blocking(move || page(daemon.store.list()?, &params, fits)).await
 }
 
 /// A page of the trash.

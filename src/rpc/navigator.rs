@@ -1,16 +1,17 @@
 //! A navigation's way through its nine steps (protocol.md §4), with the waiting between them. What the
 //! steps mean is [`crate::flow::navigate`]'s, and who asks for one [`super::navigate`]'s.
 
-use super::append::commit;
-use super::convert;
-use super::notify::SessionTree;
-use super::question::{self, Asking};
+use super::call::Call;
 use super::read;
 use super::reply::Reply;
-use super::server::{Call, OpenSession, SessionGuard};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
 use crate::context::Edits;
+use crate::daemon::commit::commit;
+use crate::daemon::convert;
+use crate::daemon::notify::SessionTree;
+use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::question::{self, Asking};
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
@@ -175,7 +176,7 @@ impl Navigator {
             abort: abort.clone(),
         })?;
         // Without `initialize` later requests wait, so that a script means what it says.
-        let busy = match self.call.server.client() {
+        let busy = match self.call.connection.client() {
             None => {
                 turn.with().busy = Some(busy);
                 None
@@ -195,8 +196,8 @@ impl Navigator {
             }
         };
         if self.request.wants_summary && !self.request.dry_run {
-            let server = &self.call.server;
-            server.check_summarizable(BeforeEvent::SessionBeforeTree)?;
+            let daemon = &self.call.daemon;
+            daemon.check_summarizable(&self.open, BeforeEvent::SessionBeforeTree)?;
         }
         let (turn, mut preparation) = self.prepare(turn, plan).await?;
         if self.request.dry_run {
@@ -229,7 +230,7 @@ impl Navigator {
         let Some(label) = label else {
             return unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
         };
-        let (source, abort) = (Arc::clone(&self.call.server.source), abort.clone());
+        let (source, abort) = (Arc::clone(&self.call.daemon.source), abort.clone());
         let expected = self.request.expected.clone();
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
@@ -249,7 +250,16 @@ impl Navigator {
                 ..nowhere(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
-        match commit(&self.call, &self.open, turn, write, then).await {
+        match commit(
+            &self.call.daemon,
+            &self.call.cancel,
+            &self.open,
+            turn,
+            write,
+            then,
+        )
+        .await
+        {
             Ok((navigation, _)) => Reply::of(&navigation?),
             Err(error) if error.kind == Kind::Cancelled => {
                 unmoved(NavigationReason::Aborted, true, &leaf_id, &leaf_id)
@@ -291,7 +301,7 @@ impl Navigator {
         let turn = match held {
             Some(turn) => Ok(turn),
             None => {
-                let again = self.call.server.turn(Some(&self.open.id), abort).await;
+                let again = self.call.daemon.turn(Some(&self.open.id), abort).await;
                 again.map(|(_, turn)| turn)
             }
         };
@@ -323,7 +333,7 @@ impl Navigator {
         let limit = self.bodies_limit();
         let wants_summary = self.request.wants_summary && plan.worth_summarizing;
         let summarizes =
-            wants_summary && !self.request.dry_run && self.call.server.config.summarizer.is_some();
+            wants_summary && !self.request.dry_run && self.call.daemon.config.summarizer.is_some();
         // A summarizer's goal is looked for on the whole path.
         let walks = summarizes && turn.tree.node_count() > read::INLINE_ENTRIES;
         let size = match walks {
@@ -339,7 +349,11 @@ impl Navigator {
 
     /// The most that the entries of a before event, or of a dry run, may have together, in bytes.
     fn bodies_limit(&self) -> u64 {
-        let frame = self.call.server.client_frame_bytes().saturating_sub(8192) as u64;
+        let frame = self
+            .call
+            .connection
+            .client_frame_bytes()
+            .saturating_sub(8192) as u64;
         if self.request.wants_summary || self.request.dry_run {
             frame
         } else {
@@ -383,7 +397,7 @@ impl Navigator {
     ) -> std::result::Result<Option<BranchSummary>, Refusal> {
         let request = &self.request;
         let asking = Asking {
-            server: &self.call.server,
+            daemon: &self.call.daemon,
             open: &self.open,
             event: BeforeEvent::SessionBeforeTree,
             navigation_id: Some(&request.navigation_id),
@@ -419,7 +433,7 @@ impl Navigator {
     /// Step 7: the configured summarizer.
     async fn summarize(&self, prepared: &Preparation, abort: &Cancel) -> Result<BranchSummary> {
         let writing = Writing {
-            server: &self.call.server,
+            connection: &self.call.connection,
             open: &self.open,
             listener: Listener::Deltas {
                 navigation_id: &self.request.navigation_id,
@@ -455,7 +469,7 @@ impl Navigator {
         reason: Option<NavigationReason>,
         abort: &Cancel,
     ) -> Result<wire::NavigateTreeResult> {
-        let source = Arc::clone(&self.call.server.source);
+        let source = Arc::clone(&self.call.daemon.source);
         let (plan, label) = (prepared.plan.clone(), self.request.label.clone());
         let from_hook = summary.as_ref().is_some_and(|summary| summary.from_hook);
         let has_summary = summary.is_some();
@@ -496,7 +510,7 @@ impl Navigator {
             };
             // A merge only appends.
             if prepared.plan.merges.is_none() {
-                self.call.server.session_tree(&self.open, moved);
+                self.call.daemon.session_tree(&self.open, moved);
             }
             let draft = prepared.draft.as_ref();
             let images = draft
@@ -517,7 +531,15 @@ impl Navigator {
                 durability: self.open.durability(wrote),
             })
         };
-        let (navigation, _) = commit(&self.call, &self.open, turn, write, then).await?;
+        let (navigation, _) = commit(
+            &self.call.daemon,
+            &self.call.cancel,
+            &self.open,
+            turn,
+            write,
+            then,
+        )
+        .await?;
         Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation?)))
     }
 }

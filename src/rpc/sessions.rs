@@ -1,9 +1,11 @@
 //! Sessions as a whole: create, open, close, delete (protocol.md §3).
 
-use super::convert;
+use super::call::Call;
 use super::list;
 use super::reply::Reply;
-use super::server::{Call, Lease, OpenSession, OpenSessions, Server, SessionGuard, guard};
+use crate::daemon::Daemon;
+use crate::daemon::convert;
+use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, SessionGuard, guard};
 use crate::daemon::queue::{Scope, Unnamed};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
@@ -30,8 +32,8 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         let why = "an ephemeral session is never written: leave it out";
         return Err(Error::invalid_params("write", why));
     }
-    let server = Arc::clone(&call.server);
-    let lease = server
+    let daemon = Arc::clone(&call.daemon);
+    let lease = daemon
         .queues
         .lease(Some(id.as_str()), Scope::Create, &call.cancel)
         .await?;
@@ -40,17 +42,17 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     }
     let writes_now = match params.write {
         Some(when) => when == wire::FirstWrite::Now,
-        None => server.writes_files_at_once(),
+        None => call.connection.writes_files_at_once(),
     };
-    let cwd = params.cwd.unwrap_or_else(|| server.config.cwd.clone());
+    let cwd = params.cwd.unwrap_or_else(|| daemon.config.cwd.clone());
     let parent = params.parent_session.as_deref();
-    let header = log::new_header(id.as_str(), server.source.now_ms(), &cwd, parent);
+    let header = log::new_header(id.as_str(), daemon.source.now_ms(), &cwd, parent);
     let log = if ephemeral {
         Log::ephemeral(header)
     } else {
-        let log = Log::create(server.store.place(&header)?, header);
+        let log = Log::create(daemon.store.place(&header)?, header);
         match params.session_id {
-            Some(_) => log.claimed_by(claim(&server, id.as_str())),
+            Some(_) => log.claimed_by(claim(&daemon, id.as_str())),
             None => log,
         }
     };
@@ -60,7 +62,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         diagnostics: Vec::new(),
     };
     let durability = durability(&call, params.durability);
-    let open = OpenSession::new(Session::new(opened, false, durability));
+    let open = OpenSession::new(Session::new(opened, false, durability), &call.connection);
     let mut turn = open.session.guard(Instant::now(), lease)?;
     let name = params.name.as_deref().and_then(name::given);
     let is_written = name.is_some() || (writes_now && !ephemeral);
@@ -70,18 +72,18 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
         turn = turn.make_file().await?;
     }
     let result = wire::CreateSessionResult {
-        session: convert::session(&open, &turn),
+        session: convert::session(&open, &call.connection, &turn),
         durability: open.durability(is_written),
     };
-    Server::open_after(&call, &open, turn.into_with());
+    call.open_after(&open, turn.into_with());
     Reply::of(&result)
 }
 
 /// Two processes never make a session with the same id. Only one that a client has chosen can be taken.
-fn claim(server: &Arc<Server>, id: &str) -> Claim {
-    let (server, id) = (Arc::downgrade(server), id.to_owned());
-    Box::new(move || match server.upgrade() {
-        Some(server) => server.store.claim(&id),
+fn claim(daemon: &Arc<Daemon>, id: &str) -> Claim {
+    let (daemon, id) = (Arc::downgrade(daemon), id.to_owned());
+    Box::new(move || match daemon.upgrade() {
+        Some(daemon) => daemon.store.claim(&id),
         None => Err(Error::new(
             Kind::ShuttingDown,
             "the daemon is shutting down",
@@ -95,7 +97,7 @@ async fn write_name(
     turn: session::SessionGuard<Lease>,
     name: &str,
 ) -> Result<session::SessionGuard<Lease>> {
-    let source = Arc::clone(&call.server.source);
+    let source = Arc::clone(&call.daemon.source);
     let entry = [NewEntry::session_info(name)];
     let plan = move |core: &SessionState| {
         append::plan(&core.tree, &*source, &entry, &|node| core.entry(node))
@@ -106,24 +108,24 @@ async fn write_name(
 }
 
 pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> Result<Reply> {
-    let server = &call.server;
+    let daemon = &call.daemon;
     let policy = params.durability;
     let read_only = params.mode == Some(wire::OpenMode::Read);
     let (mut found, location) = match params.target()? {
         wire::OpenTarget::Id(id) => {
-            let lease = server
+            let lease = daemon
                 .queues
                 .lease(Some(id), Scope::Open, &call.cancel)
                 .await?;
             if lease.open().is_some() {
                 return opened_before(&call, lease, policy).await;
             }
-            let (store, id) = (Arc::clone(server), id.to_owned());
+            let (store, id) = (Arc::clone(daemon), id.to_owned());
             let location = blocking(move || store.store.find(&id)).await?;
             (Found::Lease(lease), location)
         }
         wire::OpenTarget::Path(path) => {
-            let unnamed = server.queues.unnamed(&call.cancel);
+            let unnamed = daemon.queues.unnamed(&call.cancel);
             let path = path.to_owned();
             let location = blocking(move || Location::of_path(Path::new(&path))).await?;
             // The header alone tells whether the session is open already.
@@ -137,7 +139,7 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
         }
         found = Found::Lease(lease);
     }
-    let (opening, at, cancel) = (Arc::clone(server), location.clone(), call.cancel.clone());
+    let (opening, at, cancel) = (Arc::clone(daemon), location.clone(), call.cancel.clone());
     let opened = blocking(move || opening.store.open(at, &cancel)).await?;
     let header = opened.log.header();
     let id = header.map(|header| header.id.clone()).unwrap_or_default();
@@ -149,7 +151,7 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
                 Found::Unnamed(unnamed) => unnamed.lease(&id).await?,
                 Found::Lease(lease) => {
                     drop(lease);
-                    server
+                    daemon
                         .queues
                         .lease(Some(&id), Scope::Open, &call.cancel)
                         .await?
@@ -163,22 +165,23 @@ pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> R
         }
     };
     if let Some(at) = opened.log.location().filter(|_| !read_only) {
-        server.store.tidy_once(&at.folder);
+        daemon.store.tidy_once(&at.folder);
     }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
-    let open = OpenSession::new(Session::new(opened, read_only, durability(&call, policy)));
+    let session = Session::new(opened, read_only, durability(&call, policy));
+    let open = OpenSession::new(session, &call.connection);
     let turn = open.session.guard(Instant::now(), lease)?;
     let result = wire::OpenSessionResult {
-        session: convert::session(&open, &turn),
+        session: convert::session(&open, &call.connection, &turn),
         diagnostics,
     };
-    Server::open_after(&call, &open, turn.into_with());
+    call.open_after(&open, turn.into_with());
     Reply::of(&result)
 }
 
 /// The session's own policy, else the daemon's.
 fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability {
-    policy.map_or(call.server.config.durability, convert::policy)
+    policy.map_or(call.daemon.config.durability, convert::policy)
 }
 
 /// What is known of the session whose file is to be opened.
@@ -228,12 +231,12 @@ async fn opened_before(
     policy: Option<wire::DurabilityPolicy>,
 ) -> Result<Reply> {
     let (open, turn) = guard(lease, Instant::now())?;
-    let turn = call.server.caught_up(&open, turn).await?;
+    let turn = call.daemon.caught_up(&open, turn).await?;
     if policy.is_some() {
         open.session.syncer.set_durability(durability(call, policy));
     }
     Reply::of(&wire::OpenSessionResult {
-        session: convert::session(&open, &turn),
+        session: convert::session(&open, &call.connection, &turn),
         diagnostics: Vec::new(),
     })
 }
@@ -241,12 +244,12 @@ async fn opened_before(
 pub async fn close_session(call: Arc<Call>, params: wire::CloseSessionParams) -> Result<Reply> {
     let id = params.session_id.as_deref();
     let lease = call
-        .server
+        .daemon
         .queues
         .lease(id, Scope::Change, &call.cancel)
         .await?;
     let (open, mut turn) = closing(lease).await?;
-    close(&call.server, &open, &mut turn);
+    close(&call.daemon, &open, &mut turn);
     Reply::of(&wire::CloseSessionResult {})
 }
 
@@ -266,9 +269,9 @@ async fn closing(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
     Ok((open, turn))
 }
 
-fn close(server: &Server, open: &OpenSession, turn: &mut SessionGuard) {
-    server.remove(open, &mut turn.with().lease);
-    server.notify(open, "session_closed", |seq| notification::SessionClosed {
+fn close(daemon: &Daemon, open: &OpenSession, turn: &mut SessionGuard) {
+    daemon.remove(open, turn);
+    daemon.notify(open, "session_closed", |seq| notification::SessionClosed {
         session_id: open.id.to_string(),
         seq,
     });
@@ -276,13 +279,13 @@ fn close(server: &Server, open: &OpenSession, turn: &mut SessionGuard) {
 
 pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) -> Result<Reply> {
     let id = params.session_id;
-    if let Some(open) = call.server.find(&id) {
+    if let Some(open) = call.daemon.find(&id) {
         open.session.check_writable()?;
     }
     // The lease is kept until the file is gone: nobody writes to it, and its id is free for the next
     // request. Where that fails the session stays open.
     let lease = call
-        .server
+        .daemon
         .queues
         .lease(Some(&id), Scope::Change, &call.cancel)
         .await?;
@@ -292,14 +295,14 @@ pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) 
             open.session.check_writable()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
-            let trashed = to_trash(&call.server, at).await?;
-            close(&call.server, &open, &mut turn);
+            let trashed = to_trash(&call.daemon, at).await?;
+            close(&call.daemon, &open, &mut turn);
             trashed
         }
         None => {
-            let server = Arc::clone(&call.server);
-            let found = blocking(move || server.store.find(&id)).await?;
-            let trashed = to_trash(&call.server, Some(found)).await?;
+            let daemon = Arc::clone(&call.daemon);
+            let found = blocking(move || daemon.store.find(&id)).await?;
+            let trashed = to_trash(&call.daemon, Some(found)).await?;
             drop(lease);
             trashed
         }
@@ -309,32 +312,32 @@ pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) 
     })
 }
 
-async fn to_trash(server: &Arc<Server>, at: Option<Location>) -> Result<Option<PathBuf>> {
+async fn to_trash(daemon: &Arc<Daemon>, at: Option<Location>) -> Result<Option<PathBuf>> {
     let Some(at) = at else {
         return Ok(None);
     };
-    let server = Arc::clone(server);
-    blocking(move || server.store.trash(&at).map(Some)).await
+    let daemon = Arc::clone(daemon);
+    blocking(move || daemon.store.trash(&at).map(Some)).await
 }
 
 pub async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Result<Reply> {
-    let server = Arc::clone(&call.server);
-    blocking(move || list::trash_page(server.store.trashed()?, &params)).await
+    let daemon = Arc::clone(&call.daemon);
+    blocking(move || list::trash_page(daemon.store.trashed()?, &params)).await
 }
 
 pub async fn restore_session(call: Arc<Call>, params: wire::RestoreSessionParams) -> Result<Reply> {
     let id = params.session_id;
     let lease = call
-        .server
+        .daemon
         .queues
         .lease(Some(&id), Scope::Change, &call.cancel)
         .await?;
     if lease.open().is_some() {
         return Err(exists(&id));
     }
-    let server = Arc::clone(&call.server);
+    let daemon = Arc::clone(&call.daemon);
     let restored = blocking(move || {
-        let path = server.store.restore(&id, params.trashed_path.as_deref())?;
+        let path = daemon.store.restore(&id, params.trashed_path.as_deref())?;
         Ok(wire::RestoreSessionResult {
             session_id: id,
             path: path.display().to_string(),

@@ -1,13 +1,15 @@
 //! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
 
-use super::convert::{push_id_member, push_number_member};
+use super::call::Call;
 use super::find::{self, Known};
 use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::reply::Reply;
 use super::rows::{RowReader, ToExtract};
-use super::server::{Call, OpenSession, Server, SessionGuard};
 use crate::budget::VIEW_BYTES;
+use crate::daemon::Daemon;
+use crate::daemon::convert::{push_id_member, push_number_member};
+use crate::daemon::open_session::{OpenSession, SessionGuard};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
@@ -93,9 +95,9 @@ impl LastView {
         let visible = Visible::new(&outline, matched, &asked.folding);
         let bytes = outline.bytes() + visible.bytes();
         self.forget();
-        let counted = room.server.view_bytes.take(bytes).or_else(|| {
-            room.server.forget_views();
-            room.server.view_bytes.take(bytes)
+        let counted = take_bytes(&room.daemon.view_bytes, bytes).or_else(|| {
+            room.daemon.forget_views();
+            take_bytes(&room.daemon.view_bytes, bytes)
         });
         let (origin, is_kept) = (room.origin, counted.is_some());
         let view = Arc::new(View {
@@ -147,32 +149,26 @@ type AskedQuery = (Mode, String);
 
 /// Where a view is made.
 struct ViewRoom<'a> {
-    server: &'a Server,
+    daemon: &'a Daemon,
     /// Of the tree.
     origin: u64,
 }
 
-/// The bytes of all views that are kept.
-#[derive(Default)]
-pub struct ViewBytes(Arc<AtomicUsize>);
-
-/// The part of one view in them, until dropped.
+/// The bytes of one view among those of all views that are kept, until dropped.
 struct Counted {
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-impl ViewBytes {
-    /// `None` if there is no room for so many.
-    fn take(&self, bytes: usize) -> Option<Counted> {
-        let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
-        let order = Ordering::AcqRel;
-        let taken = self.0.fetch_update(order, Ordering::Acquire, room);
-        taken.ok().map(|_| Counted {
-            all: Arc::clone(&self.0),
-            bytes,
-        })
-    }
+/// `None` if all views may not have so many bytes more.
+fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<Counted> {
+    let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
+    let order = Ordering::AcqRel;
+    let taken = all.fetch_update(order, Ordering::Acquire, room);
+    taken.ok().map(|_| Counted {
+        all: Arc::clone(all),
+        bytes,
+    })
 }
 
 impl Drop for Counted {
@@ -216,7 +212,7 @@ pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Re
 async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<Reply> {
     let query = query(params)?;
     let (open, turn) = call.fresh(&**params).await?;
-    let frame_bytes = call.server.client_frame_bytes();
+    let frame_bytes = call.connection.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
     let asked = asked(&turn, params)?;
     let last = &open.last_view;
@@ -225,10 +221,10 @@ async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<
         .or_else(|| last.extended(&turn.tree, &asked));
     let wanted = Wanted { asked, query, view };
     if wanted.is_quick(&turn, params) {
-        return tree(&call.server, &open, turn, wanted, params, fits);
+        return tree(call, &open, turn, wanted, params, fits);
     }
     let (call, params) = (Arc::clone(call), Arc::clone(params));
-    blocking(move || tree(&call.server, &open, turn, wanted, &params, fits)).await
+    blocking(move || tree(&call, &open, turn, wanted, &params, fits)).await
 }
 
 fn query(params: &wire::GetTreeParams) -> Result<Option<Query>> {
@@ -307,20 +303,21 @@ fn asked(turn: &SessionGuard, params: &wire::GetTreeParams) -> Result<Asked> {
 }
 
 fn tree(
-    server: &Server,
+    call: &Call,
     open: &OpenSession,
     turn: SessionGuard,
     wanted: Wanted,
     params: &wire::GetTreeParams,
     fits: usize,
 ) -> Result<Reply> {
+    let daemon = &*call.daemon;
     let Wanted { asked, query, view } = wanted;
     let revision = format!("{:x}-{:x}", open.session.nonce, asked.revision);
     let start = start(&turn, params, Some(&revision))?;
     let head = Head {
         leaf_id: turn.leaf_id().map(str::to_owned),
         revision,
-        seq: open.seq(),
+        seq: open.seq(&call.connection),
     };
     let is_nested = params.format == Some(wire::TreeFormat::Nested);
     let limit = params.limit.map(|limit| (limit as usize).max(1));
@@ -344,10 +341,10 @@ fn tree(
     };
     let bodies = turn.bodies();
     let room = ViewRoom {
-        server,
+        daemon,
         origin: turn.tree.origin(),
     };
-    let extracts = |core: &SessionState, rows: usize| ToExtract::before(rows, core, &server.store);
+    let extracts = |core: &SessionState, rows: usize| ToExtract::before(rows, core, &daemon.store);
     let make = |missing: Option<ToExtract>| {
         if let Some(missing) = missing {
             missing.make(&bodies);

@@ -5,9 +5,12 @@
 //! fails the turn is over all the same, and the messages go on waiting: for the next `end_turn`, or
 //! in front of the next message.
 
-use super::append::{Appended, append, expected};
+use super::call::Call;
 use super::reply::Reply;
-use super::server::{Call, OpenSession, Server, SessionGuard};
+use crate::cancel::Cancel;
+use crate::daemon::Daemon;
+use crate::daemon::commit::{Appended, append};
+use crate::daemon::open_session::{OpenSession, SessionGuard};
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::id::{EntryId, ExpectedLeaf};
@@ -42,8 +45,8 @@ pub async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Resul
 
 pub async fn end_turn(call: Arc<Call>, params: wire::EndTurnParams) -> Result<Reply> {
     let id = params.session_id.as_deref();
-    let (open, turn) = call.server.turn(id, &call.cancel).await?;
-    end(&call, &open, turn).await?;
+    let (open, turn) = call.turn(id).await?;
+    end(&call.daemon, &call.cancel, &open, turn).await?;
     Reply::of(&wire::EndTurnResult {})
 }
 
@@ -74,13 +77,22 @@ pub async fn send_message(call: Arc<Call>, params: wire::SendMessageParams) -> R
         true => Vec::new(),
         false => open.client_turn().take(&turn),
     };
-    let expected = expected(&params);
-    let appended = flush(&call, &open, turn, before, Some(entry), expected).await?;
+    let expected = params.expected_leaf().clone();
+    let appended = flush(
+        &call.daemon,
+        &call.cancel,
+        &open,
+        turn,
+        before,
+        Some(entry),
+        expected,
+    )
+    .await?;
     let entry_id = appended.entry_ids.last().cloned();
     let entry_id =
         entry_id.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
     if requests_turn {
-        request_turn(&call.server, &open, &entry_id);
+        request_turn(&call.daemon, &open, &entry_id);
     }
     Reply::of(&wire::SendMessageResult {
         disposition: match requests_turn {
@@ -102,15 +114,15 @@ impl OpenSession {
     }
 }
 
-impl Server {
+impl Daemon {
     /// Ends the turns of a client that has gone: what was queued is appended.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
-            let call = Call::new(Arc::clone(self), None, false);
-            let Ok((open, turn)) = self.turn(Some(&open.id), &call.cancel).await else {
+            let cancel = Cancel::new();
+            let Ok((open, turn)) = self.turn(Some(&open.id), &cancel).await else {
                 continue;
             };
-            if let Err(error) = end(&call, &open, turn).await {
+            if let Err(error) = end(self, &cancel, &open, turn).await {
                 tracing::error!(kind = error.kind.name(), "queued messages are lost");
             }
         }
@@ -177,14 +189,19 @@ impl ClientTurn {
     }
 }
 
-async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: SessionGuard) -> Result<()> {
+async fn end(
+    daemon: &Arc<Daemon>,
+    cancel: &Cancel,
+    open: &Arc<OpenSession>,
+    turn: SessionGuard,
+) -> Result<()> {
     let queue = {
         let mut state = open.client_turn();
         state.running = None;
         state.take(&turn)
     };
     if !queue.is_empty() {
-        flush(call, open, turn, queue, None, ExpectedLeaf::Any).await?;
+        flush(daemon, cancel, open, turn, queue, None, ExpectedLeaf::Any).await?;
     }
     Ok(())
 }
@@ -192,7 +209,8 @@ async fn end(call: &Arc<Call>, open: &Arc<OpenSession>, turn: SessionGuard) -> R
 /// Appends what waited, then `last`, as one operation. On failure what has not been written waits
 /// again.
 async fn flush(
-    call: &Arc<Call>,
+    daemon: &Arc<Daemon>,
+    cancel: &Cancel,
     open: &Arc<OpenSession>,
     turn: SessionGuard,
     queue: Vec<NewEntry>,
@@ -200,7 +218,7 @@ async fn flush(
     expected: ExpectedLeaf,
 ) -> Result<Appended> {
     let entries = queue.iter().chain(&last).cloned().collect();
-    match append(call, open, turn, expected, entries).await {
+    match append(daemon, cancel, open, turn, expected, entries).await {
         Ok(appended) => Ok(appended),
         Err(error) => {
             let details = error.details.as_ref();
@@ -212,8 +230,8 @@ async fn flush(
     }
 }
 
-fn request_turn(server: &Server, open: &OpenSession, entry_id: &str) {
-    server.notify(open, "turn_requested", |seq| notification::TurnRequested {
+fn request_turn(daemon: &Daemon, open: &OpenSession, entry_id: &str) {
+    daemon.notify(open, "turn_requested", |seq| notification::TurnRequested {
         session_id: open.id.to_string(),
         seq,
         entry_id: entry_id.to_owned(),

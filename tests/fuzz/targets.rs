@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use treelined::daemon::connection::Connection;
+use treelined::daemon::{Config, Daemon};
 use treelined::durability::Durability;
 use treelined::entry::{BadLine, Line, scan};
 use treelined::error::Kind;
@@ -13,7 +15,7 @@ use treelined::log::repair;
 use treelined::log::{self, Log, OpenedLog};
 use treelined::os::file::Location;
 use treelined::os::handle::Access;
-use treelined::rpc::{Config, Dispatcher, Server};
+use treelined::rpc::Dispatcher;
 use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::store::Store;
 use treelined::{id, json, store::listing, terminal};
@@ -189,15 +191,10 @@ pub fn frame(bytes: &[u8], folder: &Path) {
         cwd: "/".to_owned(),
         hooks: Vec::new(),
     };
-    let server = Server::new(
-        config,
-        Arc::new(id::System),
-        Arc::clone(&outbox),
-        runtime.handle(),
-        Box::new(|| {}),
-    );
-    let dispatcher =
-        Dispatcher::new(Arc::clone(&server), runtime.handle().clone()).expect("the table");
+    let source = Arc::new(id::System);
+    let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
+    let dispatcher = Dispatcher::new(connection, runtime.handle().clone()).expect("the table");
     let mut frames = FrameReader::new(bytes, 1 << 16);
     loop {
         let (frame, more) = frames.next_and_more().expect("bytes can be read");
@@ -213,8 +210,8 @@ pub fn frame(bytes: &[u8], folder: &Path) {
             Frame::Eof => break,
         }
     }
-    server.end();
-    server.asks.end();
+    daemon.end();
+    daemon.end_questions();
     runtime.block_on(dispatcher.drained());
     outbox.close();
     let mut out = Vec::new();

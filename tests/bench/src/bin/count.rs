@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use treelined::daemon::connection::Connection;
+use treelined::daemon::{Config, Daemon};
 use treelined::durability::Durability;
 use treelined::id::System;
-use treelined::rpc::{Config, Dispatcher, Server};
+use treelined::rpc::Dispatcher;
 use treelined::stdio::Outbox;
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Library, Shape};
@@ -198,14 +200,10 @@ impl Asked {
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
         };
-        let server = Server::new(
-            config,
-            Arc::new(System),
-            Arc::clone(&outbox),
-            runtime.handle(),
-            Box::new(|| {}),
-        );
-        let dispatcher = Dispatcher::new(server, runtime.handle().clone())?;
+        let source = Arc::new(System);
+        let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+        let connection = Connection::new(daemon, Arc::clone(&outbox));
+        let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
         let (sender, answers) = channel();
         let writer = Arc::clone(&outbox);
         std::thread::spawn(move || {

@@ -4,9 +4,10 @@
 //! Appends come this way; what needs the turn for itself (a move, a summary, a fork) takes it, and the
 //! order in which all of them were asked for is kept.
 
-use super::append::Appended;
+use super::Daemon;
+use super::commit::Appended;
 use super::convert;
-use super::server::{Call, Lease, OpenSession, Server, SessionGuard, guard};
+use super::open_session::{Lease, OpenSession, SessionGuard, guard};
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
@@ -17,6 +18,7 @@ use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
 use crate::session::sync::Repeated;
 use crate::session::{Changes, SessionState};
 use std::collections::VecDeque;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -30,8 +32,8 @@ const MAX_WRITE_BYTES: usize = 1 << 20;
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
 /// The entries that one request appends: one operation.
-pub struct Append {
-    server: Arc<Server>,
+pub(crate) struct Append {
+    daemon: Arc<Daemon>,
     entries: Vec<NewEntry>,
     expected: ExpectedLeaf,
     cancel: Cancel,
@@ -39,30 +41,31 @@ pub struct Append {
     answer: oneshot::Sender<Result<Appended>>,
 }
 
-/// Appends entries as one operation, after all that was asked of the session before.
-pub(super) async fn append(
-    call: &Call,
+/// Appends entries as one operation, after all that was asked of the session before. The place in the session's
+/// queue is taken by this call; if `holds`, the append waits for others until the queues are settled.
+pub(crate) fn submit(
+    daemon: &Arc<Daemon>,
     session_id: Option<&str>,
     expected: ExpectedLeaf,
+    cancel: &Cancel,
     entries: Vec<NewEntry>,
-) -> Result<Appended> {
+    holds: bool,
+) -> impl Future<Output = Result<Appended>> + Send + use<> {
     let (answer, answered) = oneshot::channel();
     let append = Append {
-        server: Arc::clone(&call.server),
+        daemon: Arc::clone(daemon),
         entries,
         expected,
-        cancel: call.cancel.clone(),
+        cancel: cancel.clone(),
         asked: Instant::now(),
         answer,
     };
-    let queues = &call.server.queues;
-    queues.append(session_id, &call.cancel, append, call.holds);
-    match answered.await {
-        Ok(appended) => appended,
-        Err(_) => Err(Error::new(
-            Kind::InternalError,
-            "the append was not carried out",
-        )),
+    daemon.queues.append(session_id, cancel, append, holds);
+    async {
+        answered.await.unwrap_or_else(|_| {
+            let why = "the append was not carried out";
+            Err(Error::new(Kind::InternalError, why))
+        })
     }
 }
 
@@ -76,7 +79,7 @@ fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// Writes adjacent appends, on this thread if nothing has to be waited for.
-pub(super) fn write(lease: Lease, appends: VecDeque<Append>) {
+pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
     at_once_or_later(async {
         let found = guard(lease, Instant::now());
         let found = found.and_then(|found| found.0.session.check_writable().map(|()| found));
@@ -92,11 +95,11 @@ pub(super) fn write(lease: Lease, appends: VecDeque<Append>) {
 }
 
 async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecDeque<Append>) {
-    let Some(server) = waiting.front().map(|append| Arc::clone(&append.server)) else {
+    let Some(daemon) = waiting.front().map(|append| Arc::clone(&append.daemon)) else {
         return;
     };
     let mut batch = Batch {
-        source: Arc::clone(&server.source),
+        source: Arc::clone(&daemon.source),
         waiting,
         planned: Vec::new(),
     };
@@ -120,7 +123,7 @@ async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecD
         }
         let written = batch.written(committed);
         let finish = tell(
-            &server,
+            &daemon,
             &open,
             &mut turn,
             changes,
@@ -137,7 +140,7 @@ async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecD
 
 /// Tells of what was written. What comes back syncs it by the session's policy, then answers.
 fn tell(
-    server: &Arc<Server>,
+    daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
     turn: &mut SessionGuard,
     changes: Changes,
@@ -147,14 +150,14 @@ fn tell(
     let wrote = !changes.own.is_empty();
     // What is told from here on is told once it is on disk: persist, then notify.
     let durability = open.session.syncer.durability();
-    let held = (wrote && durability == Durability::Always).then(|| open.hold(server));
-    server.announce_each(open, turn, changes, &written.ends, name_before);
-    server.watch_predecessors(open, turn);
-    let (server, open) = (Arc::clone(server), Arc::clone(open));
+    let held = (wrote && durability == Durability::Always).then(|| open.hold());
+    daemon.announce_each(open, turn, changes, &written.ends, name_before);
+    daemon.watch_predecessors(open, turn);
+    let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
     async move {
         let late = {
-            let (server, open) = (Arc::clone(&server), Arc::clone(&open));
-            move || server.durability_lost(&open)
+            let (daemon, open) = (Arc::clone(&daemon), Arc::clone(&open));
+            move || daemon.durability_lost(&open)
         };
         let synced = match written.unsynced {
             Some(file) => {
@@ -168,7 +171,7 @@ fn tell(
         drop(held);
         if synced.is_err() && !written.outcomes.iter().any(|(_, done, _)| done.wrote()) {
             // What was carried over from a file that had been replaced.
-            server.durability_lost(&open);
+            daemon.durability_lost(&open);
         }
         let (repeated, first): (Vec<_>, Vec<_>) = written
             .outcomes
@@ -181,8 +184,8 @@ fn tell(
         // What has been sent again waits for its sync as it did the first time.
         for (request, done, repeated) in repeated {
             let late = {
-                let (server, open) = (Arc::clone(&server), Arc::clone(&open));
-                move || server.durability_lost(&open)
+                let (daemon, open) = (Arc::clone(&daemon), Arc::clone(&open));
+                move || daemon.durability_lost(&open)
             };
             let synced = match (repeated, &synced) {
                 (_, Err(error)) if done.wrote() => Err(error.clone()),
@@ -208,7 +211,7 @@ fn appended(done: Outcome, durability: Durability, synced: Result<()>) -> Result
 }
 
 impl Append {
-    pub fn answer(self, answer: Result<Appended>) {
+    pub(crate) fn answer(self, answer: Result<Appended>) {
         // Who was cancelled meanwhile is gone.
         let _gone = self.answer.send(answer);
     }

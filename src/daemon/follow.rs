@@ -1,7 +1,8 @@
 //! What sessions find out without being asked: entries that others append, and those that arrive in a
 //! file after it has been replaced (storage.md §2, §3).
 
-use super::server::{OpenSession, Server, SessionGuard, Tenure};
+use super::Daemon;
+use super::open_session::{OpenSession, SessionGuard, Tenure};
 use crate::cancel::Cancel;
 use crate::daemon::queue::Scope;
 use crate::error::{Kind, Result};
@@ -20,14 +21,14 @@ const LAST_LOOK: Duration = Duration::from_secs(10);
 /// Between two looks before the process ends.
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
-impl Server {
+impl Daemon {
     /// Has clients told of what others append while nobody asks.
-    pub fn watch(self: &Arc<Self>, open: &Arc<OpenSession>) {
+    pub(crate) fn watch(self: &Arc<Self>, open: &Arc<OpenSession>) {
         let Some(path) = &open.session.path else {
             return;
         };
         let watched = Watched {
-            server: Arc::downgrade(self),
+            daemon: Arc::downgrade(self),
             open: Arc::downgrade(open),
             runtime: Handle::current(),
             is_due: AtomicBool::new(false),
@@ -38,14 +39,14 @@ impl Server {
         Watched::changed(Arc::clone(watched));
     }
 
-    pub fn unwatch(&self, open: &OpenSession) {
+    pub(crate) fn unwatch(&self, open: &OpenSession) {
         if let Some(path) = &open.session.path {
             self.watcher.remove(path);
         }
     }
 
     /// Takes in what others have appended, and tells of it.
-    pub async fn caught_up(
+    pub(crate) async fn caught_up(
         self: &Arc<Self>,
         open: &Arc<OpenSession>,
         turn: SessionGuard,
@@ -59,28 +60,32 @@ impl Server {
 
     /// Looks after the session's old file, if it has just been replaced: for a minute, whether or not
     /// the session stays open.
-    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut SessionState) {
+    pub(crate) fn watch_predecessors(
+        self: &Arc<Self>,
+        open: &Arc<OpenSession>,
+        turn: &mut SessionState,
+    ) {
         if !turn.has_predecessor() || !self.begin_following(open) {
             return;
         }
-        let (server, open) = (Arc::clone(self), Arc::clone(open));
+        let (daemon, open) = (Arc::clone(self), Arc::clone(open));
         tokio::spawn(async move {
             let mut pause = FIRST_LOOK;
             loop {
                 tokio::time::sleep(pause).await;
-                if !server.carry_over(&open).await {
+                if !daemon.carry_over(&open).await {
                     break;
                 }
                 pause = (pause * 2).min(LAST_LOOK);
             }
-            server
+            daemon
                 .following()
                 .retain(|known| !Arc::ptr_eq(known, &open));
         });
     }
 
     /// Carries over what has arrived by now, before the process ends.
-    pub async fn look_a_last_time(self: &Arc<Self>) {
+    pub(crate) async fn look_a_last_time(self: &Arc<Self>) {
         let following = std::mem::take(&mut *self.following());
         for open in following {
             // Until lines that others are writing meanwhile have ended.
@@ -150,8 +155,8 @@ impl Server {
         match committed {
             Ok(committed) => {
                 if let Some(file) = committed.unsynced {
-                    let (server, late) = (Arc::clone(self), Arc::clone(open));
-                    let late = move || server.durability_lost(&late);
+                    let (daemon, late) = (Arc::clone(self), Arc::clone(open));
+                    let late = move || daemon.durability_lost(&late);
                     let syncer = &open.session.syncer;
                     let synced = syncer.after_write(syncer.durability(), file, late);
                     if synced.await.is_err() {
@@ -170,8 +175,8 @@ impl Server {
 }
 
 /// An open session as the watcher knows it.
-pub struct Watched {
-    server: Weak<Server>,
+pub(crate) struct Watched {
+    daemon: Weak<Daemon>,
     open: Weak<OpenSession>,
     runtime: Handle,
     /// Whether it will be looked at anyway.
@@ -192,13 +197,13 @@ impl Watched {
     }
 
     async fn look(&self) {
-        let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
+        let (Some(daemon), Some(open)) = (self.daemon.upgrade(), self.open.upgrade()) else {
             return;
         };
-        let turn = server.turn(Some(&open.id), &Cancel::new()).await;
+        let turn = daemon.turn(Some(&open.id), &Cancel::new()).await;
         if let Ok((open, turn)) = turn {
             // What is wrong with the file, the next call is told.
-            let _unreadable = server.caught_up(&open, turn).await;
+            let _unreadable = daemon.caught_up(&open, turn).await;
         }
     }
 }
