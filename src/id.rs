@@ -2,11 +2,9 @@
 //!
 //! Strings become ids at the edges and stay ids inside; what an id may look like is decided here.
 
-use crate::lock::lock;
 use std::fmt;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use uuid::{ContextV7, Uuid};
+use std::sync::Arc;
+use uuid::Uuid;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -99,38 +97,6 @@ pub trait Source: Send + Sync {
     fn random(&self) -> Uuid;
 }
 
-/// The machine's own clock and randomness.
-pub struct System;
-
-impl Source for System {
-    fn now_ms(&self) -> i64 {
-        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => millis(since),
-            Err(before) => -millis(before.duration()),
-        }
-    }
-    fn random(&self) -> Uuid {
-        Uuid::new_v4()
-    }
-}
-
-/// A new session id: UUIDv7, so that ids sort by creation.
-pub fn new_session_id() -> SessionId {
-    session_id_at(System.now_ms())
-}
-
-/// Ids of the same millisecond count up. A clock before 1970, for which there is no such id, counts as
-/// 1970: the machine has no battery, and a session is made all the same.
-fn session_id_at(now_ms: i64) -> SessionId {
-    static COUNTER: Mutex<ContextV7> = Mutex::new(ContextV7::new());
-    let millis = u64::try_from(now_ms).unwrap_or_default();
-    let nanos = (millis % 1000) as u32 * 1_000_000;
-    let counter = lock(&COUNTER);
-    let at = uuid::Timestamp::from_unix(&*counter, millis / 1000, nanos);
-    SessionId::new(Uuid::new_v7(at).to_string())
-}
-
 /// A candidate for an entry id: the first 8 hex digits of a UUIDv4. The caller checks that it is
 /// free, under the append lock.
 pub fn entry_id_candidate(source: &dyn Source) -> EntryId {
@@ -147,23 +113,6 @@ pub fn random_token(source: &dyn Source) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A clock before 1970, as machines without a battery have after a power cut, made `create_session`
-    /// panic: version 7 ids have no such times.
-    #[test]
-    fn session_ids_are_made_whatever_the_clock_says() {
-        for now_ms in [i64::MIN, -1, 0, 1, 1_700_000_000_123, i64::MAX] {
-            let [first, second] = [session_id_at(now_ms), session_id_at(now_ms)];
-            assert!(is_valid(first.as_str()), "{first}");
-            assert_ne!(first, second);
-        }
-        let [first, second] = [
-            session_id_at(1_700_000_000_123),
-            session_id_at(1_700_000_000_123),
-        ];
-        assert!(first < second, "{first} {second}");
-        assert!(second < session_id_at(1_700_000_000_124));
-    }
 
     #[test]
     fn the_pattern_of_ids() {

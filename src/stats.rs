@@ -2,10 +2,8 @@
 
 use crate::budget::STATS_BYTES;
 use crate::json::{self, Elements};
-use crate::lock::lock;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
-use std::sync::Mutex;
 
 /// Sums over entries.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -90,39 +88,32 @@ impl Stats {
 /// What a role takes besides its name, in bytes.
 const ROLE_BYTES: usize = 64;
 
-/// The sums over the first entries of a session.
+/// The sums over the first entries of a session, kept so that the next request counts only later entries.
 #[derive(Clone, Default)]
-pub struct Counted {
-    /// Of the tree these entries are in.
+pub struct PrefixStats {
+    /// The tree ([`Tree::origin`](crate::tree::Tree::origin)) that these entries are in.
     pub origin: u64,
-    /// Entries, in file order.
+    /// Number of entries counted, in file order.
     pub count: usize,
     pub stats: Stats,
 }
 
-/// What was counted last, kept so that asking again reads only what has come since.
-#[derive(Default)]
-pub struct LastCount(Mutex<Counted>);
-
-impl LastCount {
-    /// Nothing counted yet, if it was of another tree.
-    pub fn get(&self, origin: u64) -> Counted {
-        let last = lock(&self.0);
-        match last.origin == origin {
-            true => last.clone(),
-            false => Counted {
+impl PrefixStats {
+    /// These sums if they are of the tree `origin`, else sums over no entries of that tree.
+    pub fn for_tree(&self, origin: u64) -> Self {
+        match self.origin == origin {
+            true => self.clone(),
+            false => Self {
                 origin,
-                ..Counted::default()
+                ..Self::default()
             },
         }
     }
 
-    pub fn set(&self, counted: &Counted) {
-        let roles = counted.stats.messages.keys();
-        if roles.map(|role| role.len() + ROLE_BYTES).sum::<usize>() > STATS_BYTES {
-            return;
-        }
-        *lock(&self.0) = counted.clone();
+    /// Whether the sums may be kept: a client can invent any number of roles.
+    pub fn fits_budget(&self) -> bool {
+        let roles = self.stats.messages.keys();
+        roles.map(|role| role.len() + ROLE_BYTES).sum::<usize>() <= STATS_BYTES
     }
 }
 

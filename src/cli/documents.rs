@@ -2,7 +2,8 @@
 
 use super::Arguments;
 use super::screen::Screen;
-use crate::{schema, terminal};
+use crate::schema;
+use crate::terminal;
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

@@ -21,8 +21,8 @@ mod serve;
 mod story;
 mod tree;
 
+use crate::config::Config;
 use crate::config::{self, DurabilityName, Flags, Settings, SummarizerName};
-use crate::daemon::Config;
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;

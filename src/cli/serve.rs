@@ -5,9 +5,9 @@
 //! the process.
 
 use super::Options;
+use crate::clock::SystemSource;
 use crate::daemon::Daemon;
 use crate::daemon::connection::Connection;
-use crate::id::System;
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
@@ -65,7 +65,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let max_frame_bytes = config.max_frame_bytes;
     let asked = end.clone();
     let on_shutdown = Box::new(move || report(&asked, End::Asked));
-    let source = Arc::new(System);
+    let source = Arc::new(SystemSource);
     let handle = runtime.handle();
     let daemon = Daemon::new(config, source, handle, on_shutdown);
     let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));

@@ -10,11 +10,12 @@ mod programs;
 
 pub use file::check;
 
-use crate::daemon::Config;
 use crate::durability::Durability;
-use crate::summarizer::conversation::Budget;
+use crate::hooks::Hook;
+use crate::summarizer::Summarizer;
 use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
-use crate::summarizer::{ModelName, Summarizer};
+use crate::summary::ModelName;
+use crate::summary::conversation::TokenBudget;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
 use file::Found;
@@ -25,6 +26,21 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+/// The settings of a daemon, complete and checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub session_dir: PathBuf,
+    pub durability: Durability,
+    pub summarizer: Option<Summarizer>,
+    pub hooks: Vec<Hook>,
+    /// Bytes.
+    pub max_frame_bytes: usize,
+    /// Bytes.
+    pub max_queued_bytes: usize,
+    /// For sessions that name no other.
+    pub cwd: String,
+}
 
 /// What the command line says; `None` where it says nothing.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +77,7 @@ pub enum DurabilityName {
 /// Reads variables of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// Everything that is in force.
+/// The settings in force, and where each comes from.
 pub struct Settings {
     config: Config,
     lines: Lines,
@@ -334,12 +350,12 @@ fn summarizer(
         SummarizerName::default(),
         |name| format!("{name:?}").to_lowercase().into(),
     );
-    let known = Budget::default();
+    let known = TokenBudget::default();
     let window = section.context_window;
     let context_window = lines.number((of, "context_window"), None, window, known.context_window);
     let reserve = section.reserve_tokens;
     let reserve_tokens = lines.number((of, "reserve_tokens"), None, reserve, known.reserve_tokens);
-    let budget = Budget {
+    let budget = TokenBudget {
         context_window,
         reserve_tokens,
     };
@@ -381,7 +397,7 @@ fn summarizer(
 fn llm(
     environment: Environment<'_>,
     section: &LlmSection,
-    budget: Budget,
+    budget: TokenBudget,
     lines: &mut Lines,
 ) -> anyhow::Result<LlmSettings> {
     let of = "summarizer.llm";

@@ -3,19 +3,22 @@
 //! [`queue`] orders requests, one queue per session. [`open_session`] is an open session, [`connection`] a client
 //! with its output. [`append`] writes the appends that are together in a queue, [`commit`] any other operation; [`notify`] says what is sent
 //! unasked, [`follow`] finds out what others write, [`question`] asks clients and hooks, and [`convert`] makes
-//! what is sent.
+//! what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was last asked for,
+//! [`find`] and [`rows`] read what it shows.
 
+pub(crate) mod agent_turn;
 pub(crate) mod append;
 pub(crate) mod commit;
 pub mod connection;
 pub(crate) mod convert;
+pub(crate) mod find;
 pub(crate) mod follow;
 pub(crate) mod notify;
 pub(crate) mod open_session;
 pub(crate) mod question;
 pub mod queue;
-#[cfg(test)]
-mod queue_tests;
+pub(crate) mod rows;
+pub(crate) mod tree_view;
 
 use self::follow::Watched;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
@@ -23,16 +26,14 @@ use self::question::Given;
 use self::queue::{Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
-use crate::durability::Durability;
+use crate::config::Config;
 use crate::error::Result;
-use crate::hooks::{Hook, Hooks};
+use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::lock::lock;
 use crate::store::Store;
 use crate::store::watch::Watcher;
-use crate::summarizer::Summarizer;
 use std::future::Future;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -40,21 +41,6 @@ use tokio::runtime::Handle;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub const MAX_ANSWER: Duration = Duration::from_secs(600);
-
-/// How a daemon is set up.
-#[derive(Debug, Clone)]
-pub struct Config {
-    pub session_dir: PathBuf,
-    pub durability: Durability,
-    pub summarizer: Option<Summarizer>,
-    pub hooks: Vec<Hook>,
-    /// Bytes.
-    pub max_frame_bytes: usize,
-    /// Bytes.
-    pub max_queued_bytes: usize,
-    /// For sessions that name no other.
-    pub cwd: String,
-}
 
 /// What all connections share.
 pub struct Daemon {

@@ -1,16 +1,16 @@
 //! An open session, as the daemon and its connections see it.
 
+use super::agent_turn::ClientTurn;
 use super::append::Append;
 use super::convert;
 use super::notify::Notices;
 use super::queue::{self, Sessions};
+use super::tree_view::LastView;
 use super::{connection::Connection, follow::Watched};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
-use crate::rpc::tree::LastView;
-use crate::rpc::turns::ClientTurn;
 use crate::session::{self, Busy, Session};
-use crate::stats::LastCount;
+use crate::stats::PrefixStats;
 use crate::wire;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -28,7 +28,7 @@ pub(crate) struct OpenSession {
     pub(crate) turn: Mutex<ClientTurn>,
     pub(crate) watched: OnceLock<Arc<Watched>>,
     pub(crate) last_view: LastView,
-    pub(crate) last_count: LastCount,
+    pub(crate) last_count: Mutex<PrefixStats>,
 }
 
 impl OpenSession {
@@ -40,7 +40,7 @@ impl OpenSession {
             turn: Mutex::default(),
             watched: OnceLock::new(),
             last_view: LastView::default(),
-            last_count: LastCount::default(),
+            last_count: Mutex::default(),
             session,
         })
     }

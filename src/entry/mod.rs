@@ -2,6 +2,7 @@
 //!
 //! Pure. [`scan`] reads a line into these types.
 
+pub mod draft;
 pub mod scan;
 
 use crate::json::Malformed;

@@ -8,10 +8,11 @@ use crate::context::{Edits, Kept, Step};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
-use crate::flow::summarize;
 use crate::id::{EntryId, Source};
 use crate::json;
-use crate::summarizer::FileLists;
+use crate::summary::files::Files;
+use crate::summary::request::is_content;
+use crate::summary::{FileLists, frame};
 use crate::tree::{Node, Tree};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -87,7 +88,7 @@ pub fn plan(
     };
     let size: u64 = summarized.iter().map(|part| part.size).sum();
     let is_named = size > max_bytes;
-    let mut files = summarize::Files::default();
+    let mut files = Files::default();
     if let Some(previous) = &range.previous {
         files.note_entry(previous);
     }
@@ -125,7 +126,7 @@ pub fn plan(
         previous_text: previous_summary.as_deref().map(|summary| {
             let text = match by_client {
                 true => summary,
-                false => summarize::without_files(summary),
+                false => frame::without_files(summary),
             };
             text.to_owned()
         }),
@@ -262,8 +263,8 @@ impl Range {
         let mut previous = None;
         if let Some(step) = kept.compaction(path) {
             previous = Some(body(step.node)?);
-            let is_content = |step: &Step| summarize::is_content(step.kind, step.role);
-            if !after.iter().any(is_content) {
+            let has_content = |step: &Step| is_content(step.kind, step.role);
+            if !after.iter().any(has_content) {
                 return Err(nothing_to_compact());
             }
         }

@@ -11,7 +11,6 @@ pub mod navigate;
 pub mod path_rules;
 mod paths;
 pub mod pick;
-pub mod summarize;
 pub mod validate;
 
 use crate::id::{self, EntryId, Source};

@@ -1,12 +1,12 @@
 //! `navigate_tree` (protocol.md §4): plan → resolve → commit, without the waiting between them.
 
 use super::leaf::{self, BranchSummary};
-use super::{IdAllocator, push_text_member, summarize};
+use super::{IdAllocator, push_text_member};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{EntryId, Source};
-use crate::json::{self, Elements};
+use crate::summary::request::is_content;
 use crate::tree::{Cause, Node, Tree};
 
 /// Where a navigation goes and what it leaves. Positions are ids: the tree may be read anew before
@@ -182,8 +182,8 @@ fn branch_entries(tree: &Tree, tip: Option<Node>, ancestor: Option<Node>) -> (Ve
 
 /// Whether a branch holds anything that would be lost without a summary.
 fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool {
-    let is_content = |node: &Node| summarize::is_content(tree.kind(*node), tree.role(*node));
-    compacted > 0 || entries.iter().any(is_content)
+    let has_content = |node: &Node| is_content(tree.kind(*node), tree.role(*node));
+    compacted > 0 || entries.iter().any(has_content)
 }
 
 /// The lines of the commit: a summary or a leaf record, then the label (protocol.md §4.8).
@@ -264,43 +264,4 @@ fn push_label(
     let line = minter.line("label", &id, parent_id, &members);
     planned.lines.push(line);
     planned.entry_ids.push(id);
-}
-
-/// What goes back to the editor from a user message or custom_message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Draft {
-    pub text: String,
-    /// Image blocks, raw JSON.
-    pub images: Vec<Vec<u8>>,
-}
-
-/// The text (blocks joined) and the images of an entry.
-pub fn draft(entry: &[u8]) -> Draft {
-    let content =
-        json::get_path(entry, &["message", "content"]).or_else(|| json::get(entry, "content"));
-    let Some(content) = content else {
-        return Draft::default();
-    };
-    if let Some(text) = json::string(content) {
-        return Draft {
-            text: text.into_owned(),
-            images: Vec::new(),
-        };
-    }
-    let mut draft = Draft::default();
-    let Ok(mut blocks) = Elements::open(content, 0) else {
-        return draft;
-    };
-    while let Ok(Some(span)) = blocks.next() {
-        let block = content.get(span).unwrap_or_default();
-        match json::get(block, "type").and_then(json::string).as_deref() {
-            Some("text") => {
-                let text = json::get(block, "text").and_then(json::string);
-                draft.text.push_str(text.as_deref().unwrap_or_default());
-            }
-            Some("image") => draft.images.push(block.to_vec()),
-            _ => {}
-        }
-    }
-    draft
 }

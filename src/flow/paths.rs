@@ -14,7 +14,7 @@ pub struct Paths<'a> {
     tree: &'a Tree,
     entries: Vec<Entry>,
     by_id: HashMap<String, usize>,
-    climb: Climb,
+    climb: BranchReader,
 }
 
 /// An entry of the batch.
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum PagePosition {
     Batch(usize),
     Tree(Node),
 }
@@ -42,7 +42,7 @@ impl<'a> Paths<'a> {
             tree,
             entries: Vec::new(),
             by_id: HashMap::new(),
-            climb: Climb::default(),
+            climb: BranchReader::default(),
         }
     }
 
@@ -57,8 +57,8 @@ impl<'a> Paths<'a> {
         };
         let entry = match parent_id.and_then(|id| self.place(id)) {
             None => root(None),
-            Some(Place::Tree(node)) => root(Some(node)),
-            Some(Place::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
+            Some(PagePosition::Tree(node)) => root(Some(node)),
+            Some(PagePosition::Batch(parent)) => self.below(parent).unwrap_or(root(None)),
         };
         self.entries.push(entry);
         self.by_id.insert(id.to_owned(), at);
@@ -68,11 +68,13 @@ impl<'a> Paths<'a> {
     pub fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
         let (place, end) = (self.place(id), end_id.and_then(|id| self.place(id)));
         match (place, end) {
-            (Some(Place::Batch(at)), Some(Place::Batch(end))) => self.is_above(at, end),
-            (Some(Place::Tree(node)), Some(end)) => {
+            (Some(PagePosition::Batch(at)), Some(PagePosition::Batch(end))) => {
+                self.is_above(at, end)
+            }
+            (Some(PagePosition::Tree(node)), Some(end)) => {
                 let from = match end {
-                    Place::Tree(end) => Some(end),
-                    Place::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
+                    PagePosition::Tree(end) => Some(end),
+                    PagePosition::Batch(end) => self.entries.get(end).and_then(|entry| entry.base),
                 };
                 from.is_some_and(|from| self.climb.passes(self.tree, from, node))
             }
@@ -80,10 +82,10 @@ impl<'a> Paths<'a> {
         }
     }
 
-    fn place(&self, id: &str) -> Option<Place> {
+    fn place(&self, id: &str) -> Option<PagePosition> {
         match self.by_id.get(id) {
-            Some(at) => Some(Place::Batch(*at)),
-            None => self.tree.find(id).map(Place::Tree),
+            Some(at) => Some(PagePosition::Batch(*at)),
+            None => self.tree.find(id).map(PagePosition::Tree),
         }
     }
 
@@ -117,13 +119,13 @@ impl<'a> Paths<'a> {
 
 /// The path above a node of the tree, climbed as far as somebody has asked.
 #[derive(Default)]
-struct Climb {
+struct BranchReader {
     from: Option<Node>,
     passed: HashSet<Node>,
     next: Option<Node>,
 }
 
-impl Climb {
+impl BranchReader {
     fn passes(&mut self, tree: &Tree, from: Node, wanted: Node) -> bool {
         if self.from != Some(from) {
             self.passed.clear();

@@ -5,6 +5,18 @@
 use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};
 
+/// Appends `texts` as an array of string literals.
+pub fn push_strings(out: &mut Vec<u8>, texts: &[String]) {
+    out.push(b'[');
+    for (at, text) in texts.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push_string(out, text);
+    }
+    out.push(b']');
+}
+
 /// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the
 /// field take them for line ends (protocol.md §1).
 pub fn push_string(out: &mut Vec<u8>, text: &str) {

@@ -19,7 +19,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use edit::{
-    push_raw, push_string, push_utf8, quoted, quoted_or_null, splice, with_member, without_member,
+    push_raw, push_string, push_strings, push_utf8, quoted, quoted_or_null, splice, with_member,
+    without_member,
 };
 use literal::skip_string;
 pub use literal::{LONGEST_CHAR, chars, first_char, id, string};

@@ -7,7 +7,7 @@ use crate::entry::{Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json::{self, Members};
 use crate::os::file::{self, Status};
-use crate::tree::{Flags, Node, Place, Tree};
+use crate::tree::{Flags, Node, PagePosition, Tree};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -46,7 +46,7 @@ enum Source {
 #[derive(Debug, Clone)]
 pub struct Fetch {
     pub node: Node,
-    pub place: Place,
+    pub place: PagePosition,
     /// What the stored entry must say it is; `None` in version 1, where entries have no ids.
     id: Option<ShortText>,
     edits: Vec<Edit>,
@@ -147,12 +147,12 @@ impl Bodies {
     }
 
     /// The stored bytes at `place`.
-    pub fn read(&self, place: Place) -> Result<Vec<u8>> {
+    pub fn read(&self, place: PagePosition) -> Result<Vec<u8>> {
         self.read_prefix(place, usize::MAX)
     }
 
     /// At most the first `limit` of them.
-    pub fn read_prefix(&self, place: Place, limit: usize) -> Result<Vec<u8>> {
+    pub fn read_prefix(&self, place: PagePosition, limit: usize) -> Result<Vec<u8>> {
         let len = (place.len as usize).min(limit);
         match &self.source {
             Source::Nothing => Err(vanished()),
@@ -201,7 +201,7 @@ impl Bodies {
     }
 
     /// Whether the stored bytes at `place` are exactly these.
-    pub fn holds(&self, place: Place, bytes: &[u8]) -> bool {
+    pub fn holds(&self, place: PagePosition, bytes: &[u8]) -> bool {
         place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
     }
 
@@ -341,7 +341,7 @@ const WINDOW: usize = 256 << 10;
 
 impl Reader<'_> {
     /// The stored bytes at `place`, at most `limit` of them.
-    pub fn stored(&mut self, place: Place, limit: usize) -> Result<&[u8]> {
+    pub fn stored(&mut self, place: PagePosition, limit: usize) -> Result<&[u8]> {
         let len = (place.len as usize).min(limit);
         let end = place.offset + len as u64;
         let window_end = self.start + self.window.len() as u64;
@@ -411,7 +411,7 @@ impl Reader<'_> {
             }
             _ => {
                 let len = u32::try_from(len).unwrap_or(u32::MAX);
-                self.window = self.bodies.read(Place { offset, len })?;
+                self.window = self.bodies.read(PagePosition { offset, len })?;
             }
         }
         self.start = offset;

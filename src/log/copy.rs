@@ -10,12 +10,11 @@ use crate::error::{Error, Result};
 use crate::os::file::{self, Location};
 use crate::os::handle::{Access, Handle};
 use crate::os::temporary::Temporary;
-use crate::tree::{Copied, Place, Tree};
+use crate::parallel::Background;
+use crate::tree::{Copied, PagePosition, Tree};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::thread::JoinHandle;
 
 /// Bytes handed to the file at a time: what is read stays in the processor's cache until it is written.
 pub const CHUNK: usize = 1 << 20;
@@ -39,7 +38,7 @@ pub struct Draft {
 #[derive(Debug, Clone, Copy)]
 pub struct Verbatim<'a> {
     /// In the source.
-    pub place: Place,
+    pub place: PagePosition,
     pub id: &'a str,
     pub facts: Copied,
 }
@@ -109,7 +108,7 @@ impl Draft {
             let at = (line.place.offset - start) as usize;
             let stored = text.get(at..).unwrap_or_default();
             source.check_line(stored, line.place.len as usize, line.id)?;
-            let place = Place {
+            let place = PagePosition {
                 offset: self.end + at as u64,
                 len: line.place.len,
             };
@@ -167,103 +166,69 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
 /// page cache takes longer than everything else.
 struct Output {
     file: Arc<File>,
-    chunk: Vec<u8>,
-    filled: usize,
-    writer: Option<Writer>,
+    chunk: Chunk,
+    writer: Option<Background<Chunk>>,
 }
 
-struct Writer {
-    full: SyncSender<(Vec<u8>, usize)>,
-    written: Receiver<Vec<u8>>,
-    thread: JoinHandle<io::Result<()>>,
+/// Bytes on their way into the file: the first `filled` of `bytes`.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    filled: usize,
+}
+
+impl Chunk {
+    fn write_to(&self, mut file: &File) -> io::Result<()> {
+        file.write_all(self.bytes.get(..self.filled).unwrap_or_default())
+    }
 }
 
 impl Output {
     fn new(file: Arc<File>) -> Self {
         Self {
             file,
-            chunk: Vec::new(),
-            filled: 0,
+            chunk: Chunk::default(),
             writer: None,
         }
     }
 
-    /// Where the next `len` bytes of the file go. They may hold anything before.
+    /// The next `len` bytes of the file, to be filled by the caller. They may hold anything before.
     fn room(&mut self, len: usize) -> io::Result<&mut [u8]> {
-        if self.filled > 0 && self.filled + len > CHUNK {
+        if self.chunk.filled > 0 && self.chunk.filled + len > CHUNK {
             self.hand_over()?;
         }
-        let start = self.filled;
-        self.filled += len;
-        if self.chunk.len() < self.filled {
+        let Chunk { bytes, filled } = &mut self.chunk;
+        let start = *filled;
+        *filled += len;
+        if bytes.len() < *filled {
             // Once for most files that are small, and once for those that are not.
-            let grown = (2 * self.chunk.len()).min(CHUNK).max(self.filled);
-            self.chunk.resize(grown, 0);
+            let grown = (2 * bytes.len()).min(CHUNK).max(*filled);
+            bytes.resize(grown, 0);
         }
-        let room = self.chunk.get_mut(start..self.filled);
+        let room = bytes.get_mut(start..*filled);
         room.ok_or_else(|| io::Error::other("no room"))
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
-        let writer = match &self.writer {
+        let writer = match &mut self.writer {
             Some(writer) => writer,
-            None => self.writer.insert(Writer::start(&self.file)?),
+            None => {
+                let file = Arc::clone(&self.file);
+                let write = move |chunk: &Chunk| chunk.write_to(&file);
+                self.writer
+                    .insert(Background::start("copy", WAITING, write)?)
+            }
         };
-        let chunk = std::mem::take(&mut self.chunk);
-        if writer.full.send((chunk, self.filled)).is_err() {
-            return self.stop();
-        }
-        self.filled = 0;
-        let written = writer.written.try_recv();
-        self.chunk = written.unwrap_or_else(|_| vec![0; CHUNK]);
+        let used = writer.push(std::mem::take(&mut self.chunk))?;
+        self.chunk.bytes = used.map_or_else(|| vec![0; CHUNK], |used| used.bytes);
         Ok(())
     }
 
-    /// Waits for the writer to end, which it does where it fails or nothing more comes.
-    fn stop(&mut self) -> io::Result<()> {
-        let Some(writer) = self.writer.take() else {
-            return Ok(());
-        };
-        drop(writer.full);
-        match writer.thread.join() {
-            Ok(written) => written,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-
     fn finish(mut self) -> io::Result<Arc<File>> {
-        self.stop()?;
-        let rest = self.chunk.get(..self.filled).unwrap_or_default();
-        (&*self.file).write_all(rest)?;
-        Ok(Arc::clone(&self.file))
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        // Whoever gives up must not find the file written to afterwards.
-        let _unfinished = self.stop();
-    }
-}
-
-impl Writer {
-    fn start(file: &Arc<File>) -> io::Result<Self> {
-        let file = Arc::clone(file);
-        let (full, chunks) = mpsc::sync_channel::<(Vec<u8>, usize)>(WAITING);
-        let (empty, written) = mpsc::channel();
-        let write = move || {
-            for (chunk, filled) in chunks {
-                (&*file).write_all(chunk.get(..filled).unwrap_or_default())?;
-                // Nobody may want it any more.
-                let _last = empty.send(chunk);
-            }
-            Ok(())
-        };
-        let thread = std::thread::Builder::new().name("copy".to_owned());
-        Ok(Self {
-            full,
-            written,
-            thread: thread.spawn(write)?,
-        })
+        if let Some(mut writer) = self.writer.take() {
+            writer.finish()?;
+        }
+        self.chunk.write_to(&self.file)?;
+        Ok(self.file)
     }
 }

@@ -6,7 +6,7 @@
 //! Grown, some lines besides are looked at: a file edited in place and then appended to has its old
 //! beginning, and may have the old end. That finds lines that moved, not every edit: a file that another
 //! program edits in place *and* appends to while nobody has it open, with its lines where they were, is
-//! believed as far as ids, parents and kinds go. Comparing more would mean reading all of it. Bodies are
+//! believed as far as ids, parents and kinds go. RunningComparison more would mean reading all of it. Bodies are
 //! always read from the file, and what is shown of them has a checksum per block.
 
 use crate::bytes::{Cursor, Fields};

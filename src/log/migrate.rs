@@ -6,7 +6,7 @@
 
 use crate::entry::Facts;
 use crate::json::{self, Members, quoted, quoted_or_null};
-use crate::tree::{Node, Place};
+use crate::tree::{Node, PagePosition};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Chain {
         self.parsed.push(None);
     }
 
-    pub fn push(&mut self, node: Node, facts: &Facts<'_>, place: Place) {
+    pub fn push(&mut self, node: Node, facts: &Facts<'_>, place: PagePosition) {
         if let Facts::Compaction {
             first_kept_entry_index: Some(index),
             ..

@@ -418,19 +418,19 @@ impl FileLog {
         }
         loop {
             let size = file::status_of(&file).map_err(failed)?.size;
-            let plan = parallel_scan::Plan::for_bytes(size.saturating_sub(self.end));
+            let plan = parallel_scan::Division::for_bytes(size.saturating_sub(self.end));
             let plan = plan.filter(|_| self.ends_in_break);
             if let Some(plan) = plan {
                 let start = self.end;
                 let hasher = tree.id_hasher().clone();
-                parallel_scan::sweep(&file, start, size, plan, &hasher, |range| {
+                parallel_scan::scan_ranges(&file, start, size, plan, &hasher, |range| {
                     if cancel.is_cancelled() {
                         return Err(Error::cancelled());
                     }
                     tree.reserve(range.expected);
                     tree.prefetch(range.hashes());
                     for line in range.lines() {
-                        ingest.swept(tree, &bodies, &line)?;
+                        ingest.scanned_line(tree, &bodies, &line)?;
                         self.end = line.end();
                     }
                     Ok(())
@@ -592,6 +592,6 @@ pub fn new_header(
         timestamp: Some(timestamp::format(now)),
         cwd: cwd.to_owned(),
         parent_session: parent_session.map(str::to_owned),
-        place: crate::tree::Place { offset: 0, len: 0 },
+        place: crate::tree::PagePosition { offset: 0, len: 0 },
     }
 }

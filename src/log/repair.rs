@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
 use crate::os::handle::Access;
 use crate::os::temporary;
-use crate::tree::Place;
+use crate::tree::PagePosition;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -97,11 +97,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
         found: diagnostics,
         lines: plan.len() + usize::from(unended),
         quarantined_bytes: plan.iter().map(|line| line.len).sum(),
-        recovered: plan
-            .iter()
-            .flat_map(|line| &line.kept)
-            .filter(|(offset, _)| *offset > header.offset)
-            .count(),
+        recovered: plan.iter().map(|line| line.entries).sum(),
         quarantine: None,
         replaced: None,
     };
@@ -126,8 +122,11 @@ struct Damaged {
     offset: u64,
     /// Bytes, without the line break.
     len: u64,
-    /// Where the header and entries that were found in it stand in the file, and their lengths.
+    /// Offset and length of the title, the header and the entries found on it, in the order in which they are
+    /// written.
     kept: Vec<(u64, u64)>,
+    /// How many of those are entries.
+    entries: usize,
 }
 
 fn locked(log: &mut Log) -> Result<append::Lock> {
@@ -153,7 +152,7 @@ fn locked(log: &mut Log) -> Result<append::Lock> {
 
 /// The lines before `end` that are damaged, and the fragment that stands there. Lines too long to be
 /// looked at are left alone.
-fn plan(file: &File, header: Place, end: u64) -> io::Result<Vec<Damaged>> {
+fn plan(file: &File, header: PagePosition, end: u64) -> io::Result<Vec<Damaged>> {
     let mut damaged = Vec::new();
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {
@@ -178,34 +177,44 @@ fn plan(file: &File, header: Place, end: u64) -> io::Result<Vec<Damaged>> {
             Err(_) => false,
         };
         if !is_sound {
+            let (kept, entries) = kept(text, start, header);
             damaged.push(Damaged {
                 offset: line.offset,
                 len: line.len,
-                kept: kept(text, start, header),
+                kept,
+                entries,
             });
         }
     }
     Ok(damaged)
 }
 
-/// What stays of a damaged line: the header, what stands before it as its title, and every whole entry.
-fn kept(text: &[u8], start: u64, header: Place) -> Vec<(u64, u64)> {
+/// What stays of a damaged line (the header, the title before it, and every whole entry) as offsets and
+/// lengths, and the number of entries among them.
+fn kept(text: &[u8], start: u64, header: PagePosition) -> (Vec<(u64, u64)>, usize) {
     let version = (header.offset < start).then_some(CURRENT_VERSION);
-    let is_kept = |piece: &Piece| {
-        let bytes = text.get(piece.span.clone()).unwrap_or_default();
-        let offset = start + piece.span.start as u64;
-        match scan::scan_line(String::from_utf8_lossy(bytes).as_bytes()) {
+    let (mut kept, mut entries) = (Vec::new(), 0);
+    for Piece { span, .. } in recover(text, version)
+        .pieces
+        .into_iter()
+        .filter(|piece| piece.whole)
+    {
+        let bytes = text.get(span.clone()).unwrap_or_default();
+        let offset = start + span.start as u64;
+        let is_kept = match scan::scan_line(String::from_utf8_lossy(bytes).as_bytes()) {
             Ok(Line::Header(_)) => offset == header.offset,
             Ok(Line::Title(_)) => offset < header.offset,
-            Ok(Line::Entry(entry)) => offset > header.offset && entry.id.is_some(),
+            Ok(Line::Entry(entry)) => {
+                entries += usize::from(entry.id.is_some());
+                entry.id.is_some()
+            }
             Ok(Line::Blank) | Err(_) => false,
+        };
+        if is_kept {
+            kept.push((offset, span.len() as u64));
         }
-    };
-    let pieces = recover(text, version).pieces.into_iter();
-    let whole = pieces.filter(|piece| piece.whole && is_kept(piece));
-    whole
-        .map(|Piece { span, .. }| (start + span.start as u64, span.len() as u64))
-        .collect()
+    }
+    (kept, entries)
 }
 
 /// Copies the damaged lines, synced, into a file of their own; nothing is ever overwritten there.

@@ -14,7 +14,7 @@ use crate::json;
 use crate::os::file::{self, Location};
 use crate::os::handle::Access;
 use crate::os::temporary::{self, Temporary};
-use crate::tree::{Node, Place, Tree};
+use crate::tree::{Node, PagePosition, Tree};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -71,6 +71,34 @@ impl Log {
             .filter(|line| !line.trim_ascii().is_empty())
             .map(<[u8]>::to_vec)
             .collect())
+    }
+}
+
+impl Log {
+    /// The entries in front of the header on its damaged line, as version 3.
+    pub(super) fn before_header(&self, tree: &Tree) -> Result<Vec<Vec<u8>>> {
+        let Store::File(log) = &self.store else {
+            return Ok(Vec::new());
+        };
+        let (Some(open), 1..) = (&log.open, log.header_at) else {
+            return Ok(Vec::new());
+        };
+        let file = log.file(open, Access::Read)?;
+        let failed = |error: io::Error| log.failed("read", &error);
+        let mut lines = Lines::new(&file, 0);
+        while let Some(line) = lines.next().map_err(failed)? {
+            let before = log.header_at.saturating_sub(line.offset);
+            let text = usize::try_from(before).ok();
+            if let Some(text) = text.and_then(|before| line.bytes?.get(..before))
+                && before < line.len
+            {
+                let bodies = self.bodies();
+                let migration = Migration::of(None, tree, &bodies);
+                let entries = migration.entries(text, line.offset);
+                return entries.map_err(failed);
+            }
+        }
+        Ok(Vec::new())
     }
 }
 
@@ -165,17 +193,11 @@ fn write_migrated(
     out: &mut impl Write,
     old: &File,
     range: Range<u64>,
-    header: Option<Place>,
+    header: Option<PagePosition>,
     tree: &Tree,
     bodies: &Bodies,
 ) -> io::Result<()> {
-    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
-    let migration = Migration {
-        header,
-        tree,
-        bodies,
-        nodes: nodes.map(|node| (tree.place(node).offset, node)).collect(),
-    };
+    let migration = Migration::of(header, tree, bodies);
     let mut lines = Lines::new(old, range.start);
     while let Some(line) = lines.next()? {
         if line.offset >= range.end {
@@ -194,14 +216,44 @@ fn write_migrated(
 
 /// What is known of the old file.
 struct Migration<'a> {
-    header: Option<Place>,
+    header: Option<PagePosition>,
     tree: &'a Tree,
     bodies: &'a Bodies,
     /// By where their bodies stand.
     nodes: HashMap<u64, Node>,
 }
 
-impl Migration<'_> {
+impl<'a> Migration<'a> {
+    fn of(header: Option<PagePosition>, tree: &'a Tree, bodies: &'a Bodies) -> Self {
+        let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+        Self {
+            header,
+            tree,
+            bodies,
+            nodes: nodes.map(|node| (tree.place(node).offset, node)).collect(),
+        }
+    }
+
+    /// The whole entries in `text`, a part of a damaged line that starts at `offset`. Those of version 3 keep
+    /// their bytes.
+    fn entries(&self, text: &[u8], offset: u64) -> io::Result<Vec<Vec<u8>>> {
+        let mut entries = Vec::new();
+        for Piece { span, whole } in recover(text, Some(self.bodies.version())).pieces {
+            let at = offset + span.start as u64;
+            let stored = text.get(span).unwrap_or_default();
+            let lossy = String::from_utf8_lossy(stored);
+            let scanned = scan::scan_line(lossy.as_bytes());
+            if !whole || !matches!(scanned, Ok(Line::Entry(_))) {
+                continue;
+            }
+            entries.push(match self.bodies.version() {
+                ..CURRENT_VERSION => self.value(stored, at)?,
+                _ => lossy.into_owned().into_bytes(),
+            });
+        }
+        Ok(entries)
+    }
+
     /// Each whole object of the line, and each piece between them, on a line of its own.
     fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
         let text = match line.strip_prefix(b"\xef\xbb\xbf") {
@@ -229,14 +281,17 @@ impl Migration<'_> {
         for piece in &pieces {
             match piece.whole {
                 true if is_header(piece) => write_header(out, bytes(piece))?,
-                true => self.write_value(out, bytes(piece), at(piece))?,
+                true => {
+                    out.write_all(&self.value(bytes(piece), at(piece))?)?;
+                    out.write_all(b"\n")?;
+                }
                 false => write_rest(out, bytes(piece))?,
             }
         }
         Ok(())
     }
 
-    /// The parts of a line, as opening the file found them, with the bytes of zero between them.
+    /// The parts of a line in the order in which opening the file reads them, each after the NUL bytes before it.
     fn pieces(&self, text: &[u8], start: u64) -> Vec<Piece> {
         let is_sound = std::str::from_utf8(text).is_ok()
             && !matches!(scan::scan_line(text), Err(BadLine::InvalidJson { .. }));
@@ -247,20 +302,26 @@ impl Migration<'_> {
         }
         let is_behind_header = self.header.is_none_or(|header| header.offset < start);
         let found = recover(text, is_behind_header.then(|| self.bodies.version())).pieces;
-        let mut pieces = Vec::with_capacity(found.len());
-        let mut end = 0;
-        let gap = |span: Range<usize>| Piece { span, whole: false };
+        let mut in_file_order: Vec<_> = found.iter().map(|piece| piece.span.clone()).collect();
+        in_file_order.sort_unstable_by_key(|span| span.start);
+        let gap_before = |span: &Range<usize>| {
+            let next = in_file_order.partition_point(|other| other.start < span.start);
+            let before = next.checked_sub(1).and_then(|at| in_file_order.get(at));
+            let start = before.map_or(0, |before| before.end);
+            let span = start..span.start;
+            Piece { span, whole: false }
+        };
+        let mut pieces = Vec::with_capacity(2 * found.len() + 1);
         for piece in found {
-            pieces.push(gap(end..piece.span.start));
-            end = piece.span.end;
+            pieces.push(gap_before(&piece.span));
             pieces.push(piece);
         }
-        pieces.push(gap(end..text.len()));
+        pieces.push(gap_before(&(text.len()..text.len())));
         pieces
     }
 
-    /// An entry as migrated, be it a copy that another line has replaced; any other value as it is.
-    fn write_value(&self, out: &mut impl Write, stored: &[u8], offset: u64) -> io::Result<()> {
+    /// An entry as migrated, even one that a later copy replaces; any other value as stored.
+    fn value(&self, stored: &[u8], offset: u64) -> io::Result<Vec<u8>> {
         let node = self.nodes.get(&offset).copied().or_else(|| {
             let text = String::from_utf8_lossy(stored);
             match scan::scan_line(text.as_bytes()) {
@@ -271,11 +332,10 @@ impl Migration<'_> {
         match node {
             Some(node) => {
                 let fetch = self.bodies.fetch(self.tree, node).map_err(other)?;
-                out.write_all(&fetch.apply(stored.to_vec()))?;
+                Ok(fetch.apply(stored.to_vec()))
             }
-            None => out.write_all(stored)?,
+            None => Ok(stored.to_vec()),
         }
-        out.write_all(b"\n")
     }
 }
 

@@ -19,6 +19,8 @@ const CHUNK: usize = 1 << 18;
 
 /// The lines of a session behind its header, as they stood when they were asked for.
 pub struct Whole {
+    /// Entries recovered in front of the header, as version 3.
+    before_header: Vec<Vec<u8>>,
     lines: Lines,
     /// Written behind them: where the session stands, if the last line does not say so.
     leaf_record: Option<Vec<u8>>,
@@ -37,12 +39,14 @@ enum Lines {
 impl Whole {
     /// `versionUnsupported` where the lines are of a later version: a header of ours would be wrong.
     pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
+        let mut before_header = Vec::new();
         let lines = match &log.store {
             Store::File(
                 file_log @ FileLog {
                     open: Some(open), ..
                 },
             ) => {
+                before_header = log.before_header(tree)?;
                 let behind = file_log.header_at + file_log.header_line.len() as u64;
                 match log.version() {
                     ..CURRENT_VERSION => Lines::Made(log.migrated(tree, behind)?),
@@ -57,23 +61,28 @@ impl Whole {
                 Lines::Made(lines.collect::<Result<_>>()?)
             }
         };
-        Ok(Self { lines, leaf_record })
+        Ok(Self {
+            before_header,
+            lines,
+            leaf_record,
+        })
     }
 
     /// Without lines there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        match &self.lines {
-            Lines::Stored { at, end, .. } => at >= end,
-            Lines::Made(lines) => lines.is_empty(),
-        }
+        let has_lines = match &self.lines {
+            Lines::Stored { at, end, .. } => at < end,
+            Lines::Made(lines) => !lines.is_empty(),
+        };
+        self.before_header.is_empty() && !has_lines
     }
 
     /// Makes a session that is never written to disk.
     pub fn into_memory(self, header: Header) -> Result<OpenedLog> {
-        let mut lines = match self.lines {
-            Lines::Made(lines) => lines,
-            Lines::Stored { .. } => Vec::new(),
-        };
+        let mut lines = self.before_header;
+        if let Lines::Made(made) = self.lines {
+            lines.extend(made);
+        }
         lines.extend(self.leaf_record);
         let mut log = Log::ephemeral(header);
         let mut tree = Tree::new();
@@ -89,25 +98,30 @@ impl Whole {
     /// Makes the session file, synced with its folder, and opens it.
     pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
         rewrite::replace(&at, &at, |out| {
-            out.write_all(header_line)?;
-            out.write_all(b"\n")?;
+            write_line(out, header_line)?;
+            for line in &self.before_header {
+                write_line(out, line)?;
+            }
             match &self.lines {
                 Lines::Stored { file, at, end } => copy(file, *at, *end, out)?,
                 Lines::Made(lines) => {
                     for line in lines {
-                        out.write_all(line)?;
-                        out.write_all(b"\n")?;
+                        write_line(out, line)?;
                     }
                 }
             }
-            if let Some(record) = &self.leaf_record {
-                out.write_all(record)?;
-                out.write_all(b"\n")?;
+            match &self.leaf_record {
+                Some(record) => write_line(out, record),
+                None => Ok(()),
             }
-            Ok(())
         })?;
         Log::open(at)
     }
+}
+
+fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
+    out.write_all(line)?;
+    out.write_all(b"\n")
 }
 
 fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<Lines> {

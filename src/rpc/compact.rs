@@ -13,11 +13,11 @@ use crate::daemon::open_session::{OpenSession, SessionGuard};
 use crate::daemon::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
-use crate::flow::summarize::{self, SummaryOptions};
 use crate::id::ExpectedLeaf;
 use crate::json;
 use crate::session::{Activity, Busy, SessionState, blocking};
-use crate::summarizer::{self, ModelName, Subject, Usage};
+use crate::summary::request::{self, SummaryOptions};
+use crate::summary::{ModelName, Subject, SummaryRequest, Usage, frame};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent, Mutation};
 use std::sync::Arc;
@@ -300,12 +300,12 @@ impl Compactor {
                     (Some(usage), Some(used)) => Some(usage + used),
                     (usage, used) => usage.or(used),
                 };
-                summarize::joined(history.as_deref(), &text)
+                frame::joined(history.as_deref(), &text)
             }
             None => history.unwrap_or_default(),
         };
         Ok(Compaction {
-            summary: summarize::finish(Subject::Context, &text, &plan.files),
+            summary: frame::finish(Subject::Context, &text, &plan.files),
             details: Some(plan.files.to_details()),
             usage: usage.map(Usage::to_json),
             ..prepared.compaction()
@@ -338,11 +338,11 @@ impl Compactor {
         };
         let wishes = self.wishes.clone();
         let (files, model) = (prepared.plan.files.clone(), prepared.model.clone());
-        let written = writing.write(move |summarizer| summarizer::Request {
+        let written = writing.write(move |summarizer| SummaryRequest {
             subject,
             files,
             context,
-            ..summarize::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
+            ..request::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
         });
         let (_, summary) = written.await?;
         Ok((summary.text, summary.usage))

@@ -2,18 +2,18 @@
 
 use super::call::Call;
 use super::reply::Reply;
+use crate::clock;
 use crate::daemon::Daemon;
 use crate::daemon::convert;
 use crate::daemon::open_session::{OpenSession, guard};
 use crate::daemon::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use crate::daemon::queue::Scope;
 use crate::durability::Durability;
+use crate::entry::draft::{Draft, draft};
 use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::{self, End, Position};
-use crate::flow::navigate::Draft;
-use crate::flow::{IdAllocator, leaf, navigate};
-use crate::id;
+use crate::flow::{IdAllocator, leaf};
 use crate::log::whole::Whole;
 use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
@@ -52,7 +52,7 @@ async fn fork_messages(call: &Call, params: &wire::GetForkMessagesParams) -> Res
         // No more is held than can be answered.
         let mut left = limit;
         for (fetch, (entry_id, on_active_path)) in fetches.iter().zip(ids) {
-            let text = navigate::draft(&reader.entry(fetch)?).text;
+            let text = draft(&reader.entry(fetch)?).text;
             if !text.is_empty() {
                 left = left
                     .checked_sub(text.len() + entry_id.len())
@@ -147,7 +147,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
     let ephemeral = open.session.ephemeral;
     let durability = open.session.syncer.durability();
-    let id = id::new_session_id();
+    let id = clock::new_session_id();
     // Whoever names the fork as soon as it is told of waits until it can be found.
     let forks_lease = daemon
         .queues
@@ -270,7 +270,7 @@ impl Source {
         Ok(Self {
             entry_id: core.id_of(entry).map(str::to_owned),
             position: end.position,
-            draft: before.map(|entry| navigate::draft(&entry)),
+            draft: before.map(|entry| draft(&entry)),
             open_calls,
             cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
             parent_session: path

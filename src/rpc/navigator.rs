@@ -13,15 +13,17 @@ use crate::daemon::notify::SessionTree;
 use crate::daemon::open_session::{OpenSession, SessionGuard};
 use crate::daemon::question::{self, Asking};
 use crate::entry::Kind as EntryKind;
+use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
-use crate::flow::navigate::{self, Draft, Navigation, Plan};
-use crate::flow::summarize::{self, Files, Material, SummaryOptions};
+use crate::flow::navigate::{self, Navigation, Plan};
 use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
 use crate::session::{Activity, Busy, SessionState};
-use crate::summarizer::{self, FileLists, ModelName, Subject, Usage};
+use crate::summary::files::Files;
+use crate::summary::request::{self, Material, SummaryOptions};
+use crate::summary::{FileLists, ModelName, Subject, SummaryRequest, Usage, frame};
 use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
@@ -120,7 +122,7 @@ impl Preparation {
             material,
             ids,
             model: summaries::model(core)?,
-            draft: draft.as_deref().map(navigate::draft),
+            draft: draft.as_deref().map(draft::draft),
             plan,
         })
     }
@@ -155,7 +157,7 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
         }
     }
     for node in plan.goals(&core.tree) {
-        if let Some(goal) = summarize::goal(core.entry(node)?, &edits) {
+        if let Some(goal) = request::goal(core.entry(node)?, &edits) {
             return Ok(Some(goal));
         }
     }
@@ -447,13 +449,13 @@ impl Navigator {
             Some(_) => Subject::Merge,
             None => Subject::Branch,
         };
-        let written = writing.write(move |summarizer| summarizer::Request {
+        let written = writing.write(move |summarizer| SummaryRequest {
             subject,
-            ..summarize::branch_request(material, wishes, summarizer.budget(model.as_ref()))
+            ..request::branch_request(material, wishes, summarizer.budget(model.as_ref()))
         });
         let (request, summary) = written.await?;
         Ok(BranchSummary {
-            text: summarize::finish(subject, &summary.text, &request.files),
+            text: frame::finish(subject, &summary.text, &request.files),
             details: Some(request.files.to_details()),
             usage: summary.usage.map(Usage::to_json),
             from_hook: false,
@@ -513,16 +515,12 @@ impl Navigator {
                 self.call.daemon.session_tree(&self.open, moved);
             }
             let draft = prepared.draft.as_ref();
-            let images = draft
-                .map(|draft| &draft.images)
-                .filter(|images| !images.is_empty());
             Ok(wire::Navigation {
                 cancelled: false,
                 reason,
                 by: None,
                 editor_text: draft.map(|draft| draft.text.clone()),
-                editor_images: images
-                    .map(|images| images.iter().map(|image| convert::raw(image)).collect()),
+                editor_images: draft.and_then(editor_images),
                 old_leaf_id: old_leaf_id.clone(),
                 new_leaf_id,
                 summary_entry: summary_entry.as_deref().map(convert::raw),
@@ -542,6 +540,12 @@ impl Navigator {
         .await?;
         Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation?)))
     }
+}
+
+/// The images of a draft, if it has any.
+fn editor_images(draft: &Draft) -> Option<Vec<wire::Raw>> {
+    let images = draft.images.iter().map(|image| convert::raw(image));
+    (!draft.images.is_empty()).then(|| images.collect())
 }
 
 /// What ends a navigation while its question is open.

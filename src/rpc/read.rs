@@ -4,16 +4,17 @@
 //! where there are many.
 
 use super::call::Call;
-use super::parallel::{CHUNK, in_order};
 use super::reply::Reply;
-use super::rows::RowReader;
 use crate::context::{self, Context, Kept, Step};
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::open_session::SessionGuard;
+use crate::daemon::rows::RowReader;
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
+use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
 use crate::session::{SessionState, blocking};
 use crate::stats::Stats;
 use crate::timestamp;
@@ -418,7 +419,7 @@ pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<
 
 async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply> {
     let (open, turn) = call.fresh(params).await?;
-    let mut counted = open.last_count.get(turn.tree.origin());
+    let mut counted = lock(&open.last_count).for_tree(turn.tree.origin());
     let nodes: Vec<Node> = turn.tree.entries().skip(counted.count).collect();
     let size = size_of(&turn, &nodes);
     let path = steps(&turn, turn.leaf());
@@ -441,8 +442,8 @@ async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply>
             counted.stats += part;
             counted.count += count;
             // In the same parts always, so that the sum of costs is the same always.
-            if count == CHUNK {
-                open.last_count.set(&counted);
+            if count == CHUNK && counted.fits_budget() {
+                *lock(&open.last_count) = counted.clone();
             }
             ControlFlow::Continue(())
         })?;

@@ -6,11 +6,11 @@ use crate::daemon::connection::Connection;
 use crate::daemon::open_session::OpenSession;
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
-use crate::flow::summarize;
 use crate::id::EntryId;
 use crate::lock::lock;
 use crate::session::{SessionState, blocking};
-use crate::summarizer::{FileLists, ModelName, Request, Summarizer, Summary};
+use crate::summarizer::Summarizer;
+use crate::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
 use crate::wire::{self, BeforeEvent, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -60,8 +60,8 @@ impl Writing<'_> {
     /// `summarizerUnavailable`, `summarizerFailed`, or `cancelled` if aborted.
     pub async fn write(
         &self,
-        request: impl FnOnce(&Summarizer) -> Request + Send + 'static,
-    ) -> Result<(Arc<Request>, Summary)> {
+        request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
+    ) -> Result<(Arc<SummaryRequest>, Summary)> {
         let summarizer = self.connection.daemon.summarizer()?.clone();
         let work = async {
             let (summarizer, request) = blocking(move || {
@@ -99,10 +99,10 @@ struct Told {
 }
 
 impl<'a> Teller<'a> {
-    fn new(writing: &'a Writing<'a>, request: &Request) -> Self {
+    fn new(writing: &'a Writing<'a>, request: &SummaryRequest) -> Self {
         Self {
             writing,
-            opening: summarize::opening(request.subject),
+            opening: frame::opening(request.subject),
             state: Mutex::default(),
         }
     }
@@ -130,7 +130,7 @@ impl<'a> Teller<'a> {
 
     fn finish(&self, files: &FileLists) {
         let mut told = lock(&self.state);
-        let closing = summarize::closing(files);
+        let closing = frame::closing(files);
         if !closing.is_empty() {
             self.tell(&mut told, &closing);
         }

@@ -1,22 +1,19 @@
 //! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
 
 use super::call::Call;
-use super::find::{self, Known};
-use super::parallel::{CHUNK, in_order};
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::reply::Reply;
-use super::rows::{RowReader, ToExtract};
-use crate::budget::VIEW_BYTES;
-use crate::daemon::Daemon;
 use crate::daemon::convert::{push_id_member, push_number_member};
+use crate::daemon::find;
 use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::rows::{RowReader, ToExtract};
+use crate::daemon::tree_view::{Asked, View, ViewRoom};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
-use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
 use crate::search::{Mode, Query};
 use crate::session::{SessionState, blocking};
-use crate::tree::Tree;
 use crate::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
     Visible, nested,
@@ -25,176 +22,12 @@ use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What a response has besides its rows, in bytes.
 const ENVELOPE_BYTES: usize = 4096;
 /// Rows of a page that is written on the thread that reads requests, if the view stands.
 const INLINE_ROWS: usize = 512;
-
-/// The view that was last asked for, kept for the pages that follow: what a page costs then does
-/// not grow with the tree.
-#[derive(Default)]
-pub struct LastView {
-    view: Mutex<Option<Arc<View>>>,
-    /// What was found out for the last query.
-    found: Mutex<Option<Found>>,
-}
-
-/// What was found out for a query.
-struct Found {
-    /// Of the tree.
-    origin: u64,
-    query: AskedQuery,
-    known: Known,
-}
-
-impl LastView {
-    fn get(&self, asked: &Asked) -> Option<Arc<View>> {
-        let last = lock(&self.view);
-        last.as_ref().filter(|view| view.asked == *asked).cloned()
-    }
-
-    /// The view that was asked for before the last entries were appended, with these in it; `None` if it
-    /// is easier made anew.
-    fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
-        let mut last = lock(&self.view);
-        let view = Arc::get_mut(last.as_mut()?)?;
-        let is_plain = asked.query.is_none() && asked.folding == Folding::default();
-        let is_same = view.origin == tree.origin()
-            && view.asked.scope == asked.scope
-            && view.asked.query == asked.query
-            && view.asked.folding == asked.folding;
-        let extended = is_plain
-            && is_same
-            && view.outline.extend(tree, asked.scope)
-            && view.visible.extend(&view.outline);
-        if !extended {
-            *last = None;
-            return None;
-        }
-        view.asked.revision = asked.revision;
-        last.clone()
-    }
-
-    /// Gives up what is kept, unless it is in use.
-    pub fn forget(&self) {
-        *lock(&self.view) = None;
-        *lock(&self.found) = None;
-    }
-
-    /// Makes a view, and keeps it if it is within the budget.
-    fn make(
-        &self,
-        room: &ViewRoom<'_>,
-        asked: Asked,
-        outline: Outline,
-        matched: Option<&[bool]>,
-    ) -> Arc<View> {
-        let visible = Visible::new(&outline, matched, &asked.folding);
-        let bytes = outline.bytes() + visible.bytes();
-        self.forget();
-        let counted = take_bytes(&room.daemon.view_bytes, bytes).or_else(|| {
-            room.daemon.forget_views();
-            take_bytes(&room.daemon.view_bytes, bytes)
-        });
-        let (origin, is_kept) = (room.origin, counted.is_some());
-        let view = Arc::new(View {
-            asked,
-            origin,
-            outline,
-            visible,
-            _counted: counted,
-        });
-        if is_kept {
-            *lock(&self.view) = Some(Arc::clone(&view));
-        }
-        view
-    }
-
-    /// Which items of an outline the query finds.
-    fn matches(
-        &self,
-        asked: &Asked,
-        origin: u64,
-        query: &Query,
-        in_tree: (&Bodies, &Outline, &Snapshot),
-    ) -> Result<Vec<bool>> {
-        let (bodies, outline, snapshot) = in_tree;
-        let last = lock(&self.found).take();
-        let is_same = |last: &Found| {
-            last.origin == origin
-                && asked
-                    .query
-                    .as_ref()
-                    .is_some_and(|query| *query == last.query)
-        };
-        let mut known = last
-            .filter(is_same)
-            .map(|last| last.known)
-            .unwrap_or_default();
-        let matched = find::matches(bodies, outline, snapshot, query, &mut known)?;
-        *lock(&self.found) = asked.query.clone().map(|query| Found {
-            origin,
-            query,
-            known,
-        });
-        Ok(matched)
-    }
-}
-
-/// A query as it was asked.
-type AskedQuery = (Mode, String);
-
-/// Where a view is made.
-struct ViewRoom<'a> {
-    daemon: &'a Daemon,
-    /// Of the tree.
-    origin: u64,
-}
-
-/// The bytes of one view among those of all views that are kept, until dropped.
-struct Counted {
-    all: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-/// `None` if all views may not have so many bytes more.
-fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<Counted> {
-    let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
-    let order = Ordering::AcqRel;
-    let taken = all.fetch_update(order, Ordering::Acquire, room);
-    taken.ok().map(|_| Counted {
-        all: Arc::clone(all),
-        bytes,
-    })
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
-}
-
-/// What decides on the rows of a view.
-#[derive(PartialEq)]
-struct Asked {
-    revision: u64,
-    scope: Scope,
-    query: Option<AskedQuery>,
-    folding: Folding,
-}
-
-struct View {
-    asked: Asked,
-    /// Of the tree.
-    origin: u64,
-    outline: Outline,
-    visible: Visible,
-    /// `None` if it is not kept.
-    _counted: Option<Counted>,
-}
 
 /// A view to be served.
 struct Wanted {

@@ -12,7 +12,7 @@ use crate::log::copy::{CHUNK, Draft, Made, Verbatim};
 use crate::log::ingest::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
-use crate::tree::{Copied, Flags, Node, Place, Tree};
+use crate::tree::{Copied, Flags, Node, PagePosition, Tree};
 
 /// What a fork is made of.
 pub struct Copy {
@@ -32,7 +32,7 @@ pub struct Copy {
 
 /// An entry that is copied.
 struct Kept {
-    place: Place,
+    place: PagePosition,
     /// Where its id ends in `ids`.
     id_end: usize,
     /// What is known of its copy, if that is the stored line, byte for byte.
@@ -110,7 +110,7 @@ impl Copy {
         for kept in &self.kept {
             let id = self.ids.get(id_start..kept.id_end).unwrap_or_default();
             id_start = kept.id_end;
-            let Place { offset, len } = kept.place;
+            let PagePosition { offset, len } = kept.place;
             let goes_on = run.first().is_some_and(|first| {
                 kept.facts.is_some()
                     && offset == run_end + 1

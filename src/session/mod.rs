@@ -13,6 +13,8 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use crate::blocking::blocking;
+
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
@@ -579,19 +581,5 @@ impl SessionState {
     fn move_leaf(&mut self, leaf: Option<Node>) {
         self.tree.set_leaf(leaf);
         self.below = Below::from_now_on(&self.tree);
-    }
-}
-
-/// Runs what may wait on a thread for that.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(Error::new(
-            Kind::ShuttingDown,
-            "the daemon is shutting down",
-        )),
     }
 }

@@ -11,6 +11,7 @@ use crate::error::{Kind, Result};
 use crate::log::OpenedLog;
 use crate::log::index::{self, get_header, put_header};
 use crate::os::file::{Folder, Identity, Location, Status};
+use crate::parallel::{self, Plan};
 use crate::store::listing::{Listing, Scanner};
 use crate::timestamp::Millis;
 use hashbrown::HashSet;
@@ -18,9 +19,9 @@ use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// To be changed with everything that is written below.
@@ -231,38 +232,23 @@ fn row_of(
     scanned.or_else(|| Listing::of(location, open(location.clone())).ok())
 }
 
-/// What `work` makes of each number below `count`, in no order, by several threads, each of which has
-/// a state of its own.
+/// What `work` makes of each number below `count`, in order, by several threads, each of which has a state of
+/// its own.
 fn in_parallel<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let run = || {
-        let (mut state, mut done) = (state(), Vec::new());
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                return done;
-            }
-            done.push(work(&mut state, number));
-        }
+    let plan = Plan {
+        ahead: count,
+        ..Plan::up_to(MAX_THREADS)
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let helpers = threads.min(MAX_THREADS).min(count).saturating_sub(1);
-    std::thread::scope(|scope| {
-        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, run).ok();
-        let helpers: Vec<_> = (0..helpers).filter_map(spawn).collect();
-        let mut done = run();
-        for helper in helpers {
-            match helper.join() {
-                Ok(more) => done.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
-    })
+    let mut all = Vec::with_capacity(count);
+    let _never_breaks = parallel::map_in_order(count, plan, state, work, |done| {
+        all.push(done);
+        ControlFlow::<()>::Continue(())
+    });
+    all
 }
 
 /// What the last process left, in order; empty if there is nothing to be believed.

@@ -3,9 +3,9 @@
 //! Owns the row of `list_sessions`, and how one is made: of an open session, or, for the many files that
 //! are as this program writes them, of one scan without a tree. The catalogue keeps them.
 
+use crate::entry::draft::draft;
 use crate::entry::{Envelope, Facts, Kind, Line, Role, Said, scan};
 use crate::error::{Kind as ErrorKind, Result};
-use crate::flow::navigate;
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
 use crate::log::ingest::{Header, Ingest};
@@ -14,7 +14,7 @@ use crate::name;
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::Access;
 use crate::timestamp::{self, Millis};
-use crate::tree::{Node, Place, Tree};
+use crate::tree::{Node, PagePosition, Tree};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
@@ -172,7 +172,7 @@ fn first_message(
 
 /// What is shown of a message; empty if it has no text.
 fn text_of(entry: &[u8]) -> String {
-    one_line(&navigate::draft(entry).text)
+    one_line(&draft(entry).text)
 }
 
 fn one_line(text: &str) -> String {
@@ -279,7 +279,7 @@ fn header_of(line: &lines::Line<'_>) -> Option<(Header, Option<String>)> {
         Line::Header(header) if header.version > 1 => {
             let title = header.title.as_deref().map(str::trim).map(str::to_owned);
             let owned = std::borrow::Cow::into_owned;
-            let place = Place {
+            let place = PagePosition {
                 offset: 0,
                 len: u32::try_from(text.len()).ok()?,
             };

@@ -8,6 +8,7 @@ pub mod watch;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
+use crate::clock;
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
 use crate::lock::lock;
@@ -395,7 +396,7 @@ pub fn exists(id: &str) -> Error {
 /// A session id for a new session: the client's, if it is well formed.
 pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
     match chosen {
-        None => Ok(id::new_session_id()),
+        None => Ok(clock::new_session_id()),
         Some(id) if id::is_valid(id) => Ok(SessionId::new(id)),
         Some(_) => Err(Error::invalid_params(
             "sessionId",

@@ -1,24 +1,25 @@
 //! The `command` summarizer: a program of the user's reads the request and writes the summary
 //! (semantics.md §3.4).
 
-use super::{Request, Summary, Told, failed, prompt};
+use super::{OnPiece, failed};
 use crate::error::Error;
 use crate::json;
 use crate::lock::lock;
 use crate::os::program::{Failure, Program};
+use crate::summary::{Summary, SummaryRequest, prompt};
 use std::sync::Mutex;
 
 /// Has `program` write the summary: the request as one JSON object on its stdin, the text on its
 /// stdout, in UTF-8. Fails with `summarizerFailed`.
 pub async fn summarize(
     program: &Program,
-    request: &Request,
-    told: Told<'_>,
+    request: &SummaryRequest,
+    on_piece: OnPiece<'_>,
 ) -> Result<Summary, Error> {
     let pieces = Mutex::new(Pieces::default());
     let heard = |bytes: &[u8]| {
         let mut pieces = lock(&pieces);
-        pieces.push(bytes, told);
+        pieces.push(bytes, on_piece);
     };
     let output = program.run(&input(request), &heard).await;
     let output = output.map_err(|failure| {
@@ -40,7 +41,7 @@ pub async fn summarize(
 /// `{subject, goal?, conversation, previousSummary?, customInstructions?, replaceInstructions, context?,
 /// readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. Of a branch
 /// with a compaction `entries` are those that it kept and those to summarize, which are also given apart.
-fn input(request: &Request) -> Vec<u8> {
+fn input(request: &SummaryRequest) -> Vec<u8> {
     let prompt = prompt::prompt(request);
     let mut input = b"{\"subject\":".to_vec();
     json::push_string(&mut input, request.subject.name());
@@ -62,14 +63,14 @@ fn input(request: &Request) -> Vec<u8> {
     input.extend_from_slice(replace.as_bytes());
     if !request.context.is_empty() {
         input.extend_from_slice(b",\"context\":");
-        super::push_strings(&mut input, &request.context);
+        json::push_strings(&mut input, &request.context);
     }
     for (name, paths) in [
         ("readFiles", &request.files.read_files),
         ("modifiedFiles", &request.files.modified_files),
     ] {
         input.extend_from_slice(format!(",\"{name}\":").as_bytes());
-        super::push_strings(&mut input, paths);
+        json::push_strings(&mut input, paths);
     }
     input.extend_from_slice(b",\"prompt\":{\"system\":");
     json::push_string(&mut input, &prompt.system);
@@ -105,7 +106,7 @@ fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
 struct Pieces(Vec<u8>);
 
 impl Pieces {
-    fn push(&mut self, bytes: &[u8], told: Told<'_>) {
+    fn push(&mut self, bytes: &[u8], on_piece: OnPiece<'_>) {
         self.0.extend_from_slice(bytes);
         let valid = match std::str::from_utf8(&self.0) {
             Ok(text) => text.len(),
@@ -116,7 +117,7 @@ impl Pieces {
         if let Ok(text) = String::from_utf8(whole)
             && !text.is_empty()
         {
-            told(&text);
+            on_piece(&text);
         }
     }
 }

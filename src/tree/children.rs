@@ -8,17 +8,17 @@ use std::sync::OnceLock;
 
 /// The children of all nodes, as lists: the first child, and from each the next.
 #[derive(Default)]
-pub struct Children(OnceLock<Vec<Link>>);
+pub struct Children(OnceLock<Vec<Connection>>);
 
 /// [`NONE`] where there is none.
 #[derive(Clone, Copy)]
-struct Link {
+struct Connection {
     first_child: u32,
     last_child: u32,
     next_sibling: u32,
 }
 
-impl Link {
+impl Connection {
     const NONE: Self = Self {
         first_child: NONE,
         last_child: NONE,
@@ -27,10 +27,10 @@ impl Link {
 }
 
 impl Children {
-    fn links(&self, rows: &[Row]) -> &[Link] {
+    fn links(&self, rows: &[Row]) -> &[Connection] {
         self.0.get_or_init(|| {
             let mut links = Vec::with_capacity(rows.len() + rows.len() / 8);
-            links.resize(rows.len(), Link::NONE);
+            links.resize(rows.len(), Connection::NONE);
             for (row, number) in rows.iter().zip(0..) {
                 // A record stands for a position and is nobody's child.
                 if row.parent != NONE && row.kind != Kind::LeafRecord {
@@ -65,7 +65,7 @@ impl Children {
     /// A node has come, with nobody below it.
     pub fn add(&mut self) {
         if let Some(links) = self.0.get_mut() {
-            links.push(Link::NONE);
+            links.push(Connection::NONE);
         }
     }
 
@@ -77,7 +77,7 @@ impl Children {
     }
 }
 
-fn link(links: &mut [Link], node: u32, parent: u32) {
+fn link(links: &mut [Connection], node: u32, parent: u32) {
     let Some(above) = links.get_mut(parent as usize) else {
         return;
     };

@@ -44,7 +44,7 @@ const NO_TIME: Millis = Millis::MIN;
 
 /// Where a line stands in the file, without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct PagePosition {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// Bytes.
@@ -66,7 +66,7 @@ impl Flags {
     pub const CYCLE: Flags = Flags(1 << 3);
     /// Another line has the same id and other bytes.
     pub const DUPLICATE_ID: Flags = Flags(1 << 4);
-    /// Stood on a damaged line.
+    /// LeafPosition on a damaged line.
     pub const RECOVERED: Flags = Flags(1 << 5);
     pub const INVALID_UTF8: Flags = Flags(1 << 6);
     /// A custom_message with `display:false`.
@@ -384,9 +384,9 @@ impl Tree {
         Some(self.row(node).timestamp).filter(|at| *at != NO_TIME)
     }
 
-    pub fn place(&self, node: Node) -> Place {
+    pub fn place(&self, node: Node) -> PagePosition {
         let row = self.row(node);
-        Place {
+        PagePosition {
             offset: row.offset,
             len: row.len,
         }
@@ -609,7 +609,7 @@ impl Tree {
         id: &str,
         parent: &Parent<'_>,
         envelope: &Envelope<'_>,
-        place: Place,
+        place: PagePosition,
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
@@ -639,7 +639,7 @@ impl Tree {
         (id, hash): (&str, IdHash),
         parent: &Parent<'_>,
         facts: &Copied,
-        place: Place,
+        place: PagePosition,
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
@@ -683,7 +683,7 @@ impl Tree {
         id: &str,
         parent: Option<Node>,
         facts: Copied,
-        place: Place,
+        place: PagePosition,
     ) -> Option<Node> {
         let hash = self.hasher.hash(id);
         let node = self.add(id, hash, facts.kind, place, facts.flags)?;
@@ -731,7 +731,7 @@ impl Tree {
         id: &str,
         hash: IdHash,
         kind: Kind,
-        place: Place,
+        place: PagePosition,
         flags: Flags,
     ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
@@ -759,7 +759,7 @@ impl Tree {
     /// A later line with the id of `node` and other bytes: its body counts, with the first one's
     /// place in the order and the first one's parent (storage.md §2). Nothing changes if one of the
     /// two is a leaf record.
-    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: Place) {
+    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: PagePosition) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {
             if let Some(target) = self.labelled.remove(&node) {

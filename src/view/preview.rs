@@ -10,7 +10,7 @@ use super::result::{self, Which};
 use super::snapshot::Entry;
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members, Span};
-use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
+use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
 use crate::tree::Flags;
 use std::borrow::Cow;
 

@@ -9,7 +9,7 @@ let manager;
 const operations = {
     open: ({ path }) => timed(async () => { manager = await SessionManager.open(path); }),
     tree: () => timed(() => manager.getTree().length),
-    // As its RPC mode answers: everything in one.
+    // One answer with everything, as in its RPC mode.
     answerEntries: () => timed(() => JSON.stringify({ entries: manager.getEntries() }).length),
     context: () => timed(() => JSON.stringify(manager.buildSessionContext()).length),
     path: ({ id }) => timed(() => manager.getBranch(id).length),
@@ -40,7 +40,7 @@ const operations = {
 async function timed(work) {
     const began = performance.now();
     let result = work();
-    // Only where there is something to wait for: the event loop's turn is not what is measured.
+    // Waits only for a promise, so that a turn of the event loop is not measured.
     if (result instanceof Promise) result = await result;
     return { seconds: (performance.now() - began) / 1e3, result: typeof result === "number" ? result : undefined };
 }

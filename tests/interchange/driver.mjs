@@ -3,12 +3,12 @@
 //
 //   {"make": handle, "by": "create"|"open"|"forkFrom"|"inMemory", "args": […]}   a SessionManager
 //   {"on": handle, "call": method, "args": […]}                       one of its methods
-//   {"dump": handle}                                                  all that is compared
+//   {"dump": handle}                                                  everything that the tests compare
 //   {"list": [cwd, folder]}                                          the rows of pi's list of sessions
-//   {"drop": handle}                                                  forgets it
+//   {"drop": handle}                                                  removes the handle
 //
 // Absent arguments are undefined, as pi's own callers pass them. The agent around the SessionManager
-// is not used: it writes on resuming.
+// is not used, since it writes when it resumes a session.
 import { pathToFileURL } from "node:url";
 
 const { SessionManager, convertToLlm } = await import(pathToFileURL(process.argv[2]));
@@ -41,7 +41,7 @@ function dump(manager) {
             .map((node) => [node.entry.id, node.label, node.labelTimestamp]),
         order: nodes.map((node) => node.entry.id),
         context: { messages, thinkingLevel, model },
-        // Which entry each message of the context comes from.
+        // The entry of each message of the context.
         contextIds: entries.flatMap((entry) => entry.messages.map(() => entry.sourceEntry.id)),
         llm: convertToLlm(messages),
     };

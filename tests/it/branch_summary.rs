@@ -1,5 +1,5 @@
-//! What a summary of a branch is made of, and what it says: the preparation, the request to a summarizer,
-//! the goal and the outline. protocol.md §4.5, semantics.md §2.
+//! Summaries of branches: the preparation, the request to a summarizer, the goal and the outline. protocol.md
+//! §4.5, semantics.md §2.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,15 +38,15 @@ fn unasked() -> Daemon {
     d
 }
 
-/// Entries that the nearest compaction kept, the newest work among them, were neither in its summary nor
-/// among the entries to summarize: whoever wrote the summary never saw them. The preparation carries them.
+/// Entries that the nearest compaction kept, the newest ones, were neither in its summary nor among the
+/// entries to summarize, so no summarizer read them. The preparation carries them.
 #[test]
-fn the_preparation_carries_what_the_nearest_compaction_kept() {
+fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
     let cases = [
         (json!("u2"), "a1", &["u2", "a2", "u3", "a3"][..]),
         (json!("a3"), "a1", &["a3"]),
         (json!("s2"), "a1", &["u2", "a2", "u3", "a3"]),
-        // Above the common ancestor: what is on the abandoned side.
+        // The boundary is above the common ancestor: only the abandoned part is kept.
         (json!("a1"), "a1", &["u2", "a2", "u3", "a3"]),
         (json!("u1"), "a2", &["u3", "a3"]),
         (json!("u2"), "a3", &[]),
@@ -81,10 +81,10 @@ fn the_preparation_carries_what_the_nearest_compaction_kept() {
     }
 }
 
-/// Clients counted `entriesToSummarize` to say how much is left behind, which stops at a compaction and
-/// is missing where it is too large. `abandonedCount` counts every entry, leaf records not.
+/// Clients counted `entriesToSummarize` to show how much is left behind. That list begins after a compaction
+/// and is absent if it is too large. `abandonedCount` counts every abandoned entry, but no leaf records.
 #[test]
-fn the_preparation_counts_all_that_is_left_behind() {
+fn the_preparation_counts_every_abandoned_entry() {
     let mut d = unasked();
     compacted(&mut d, json!("u2"));
     assert_eq!(prepared(&mut d, "a1")["abandonedCount"], 9);
@@ -114,7 +114,7 @@ fn the_preparation_counts_all_that_is_left_behind() {
 }
 
 #[test]
-fn a_merge_prepares_the_other_branch_with_what_its_compaction_kept() {
+fn a_merge_prepares_the_other_branch_with_the_entries_its_compaction_kept() {
     let mut d = Daemon::quiet();
     d.init(json!({"answers": {"session_before_tree": {}}}));
     d.create();
@@ -134,7 +134,7 @@ fn a_merge_prepares_the_other_branch_with_what_its_compaction_kept() {
     assert_eq!(result["summaryEntry"]["fromId"], "a4");
 }
 
-/// The rule about size looked at the entries to summarize only: both parts count, and both become ids.
+/// The size limit was compared with the entries to summarize alone. Both lists count, and both become ids.
 #[test]
 fn entries_that_are_too_large_together_with_the_kept_ones_become_ids() {
     let mut d = Daemon::start();
@@ -167,7 +167,7 @@ fn entries_that_are_too_large_together_with_the_kept_ones_become_ids() {
     d.response(&id).unwrap();
 }
 
-/// A daemon whose summarizer writes down what it reads, and where.
+/// A daemon whose summarizer writes its input to a file, and that file.
 fn commanded() -> (Daemon, PathBuf) {
     let home = Home::new();
     let heard = home.files().join("request");
@@ -189,9 +189,10 @@ fn heard(path: &PathBuf) -> Json {
     parse(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The summarizers read the previous summary and what came since, not what the compaction had kept.
+/// Summarizers read the previous summary and the entries after it, but not the entries that the compaction
+/// had kept.
 #[test]
-fn a_summarizer_reads_what_the_model_saw_in_that_order() {
+fn a_summarizer_reads_the_context_in_its_order() {
     let (mut d, path) = commanded();
     compacted(&mut d, json!("u3"));
     let edit =
@@ -222,14 +223,14 @@ fn a_summarizer_reads_what_the_model_saw_in_that_order() {
     );
     assert!(!prompt.contains("text of u3"), "{prompt}");
 
-    // Files come from all that is abandoned, whatever a compaction stands for.
+    // File names come from all abandoned entries, including those that a compaction replaces.
     let read = json!(["early.rs", "noted.rs"]);
     assert_eq!(request["readFiles"], read);
     assert_eq!(result["summaryEntry"]["details"]["readFiles"], read);
     assert_eq!(result["fromHook"], false, "there whenever a summary is");
 }
 
-/// A summary told how a branch went, not what for: the request that began it often stands above it.
+/// A summary did not say what a branch was for, since the request that began it is often above the branch.
 #[test]
 fn the_goal_is_the_target_or_the_first_request_or_the_nearest_above() {
     let (mut d, path) = commanded();
@@ -265,7 +266,8 @@ fn the_goal_is_the_target_or_the_first_request_or_the_nearest_above() {
         "the nearest above, and u3 is on another path"
     );
 
-    // A custom message on the path counts as a target, and what an edit leaves out says nothing.
+    // A custom message on the path is a target like a user message. A message that an edit leaves out has no
+    // text.
     d.set_leaf(Some("a3"));
     d.ok("append_entries", json!({"entries": [
         {"type": "custom_message", "id": "c1", "customType": "x", "content": "a plugin asks", "display": true},
@@ -303,9 +305,9 @@ fn a_branch_without_any_request_has_no_goal() {
     assert!(heard(&path).get("goal").is_none());
 }
 
-/// An outline listed "(none recorded)" under every heading, and began with the goal alone.
+/// An outline wrote "(none recorded)" under every heading, and began with the goal alone.
 #[test]
-fn an_outline_says_first_what_was_tried_and_how_it_ended_and_leaves_out_empty_lists() {
+fn an_outline_begins_with_the_request_and_the_last_answer_and_leaves_out_empty_lists() {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
     d.ignore_bookkeeping();
     d.create();

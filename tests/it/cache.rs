@@ -1,5 +1,5 @@
-//! The files in `.cache` make the daemon quicker and change no answer, whatever happens to them:
-//! storage.md §2 (the index and the extracts), storage.md §5 (the rows of lists).
+//! The files in `.cache` make the daemon faster and change no answer, even if they are damaged or missing.
+//! session-file.md §2 (the side index) and §5 (the catalogue).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,13 +24,13 @@ fn large(home: &Home) -> PathBuf {
     path
 }
 
-/// All that a daemon says of the session, and of the list it stands in.
-fn told(home: &Arc<Home>) -> Vec<Json> {
+/// Everything that a daemon answers about the session and the list.
+fn found(home: &Arc<Home>) -> Vec<Json> {
     let mut d = Daemon::quiet_in(home);
     let list = d.ok("list_sessions", json!({}))["sessions"].clone();
     let opened = d.ok("open_session", json!({"sessionId": "s1"}));
     let tree = d.ok("get_tree", json!({"filter": "all"}));
-    let told = vec![
+    let found = vec![
         list,
         opened["diagnostics"].clone(),
         opened["session"]["entryCount"].clone(),
@@ -39,10 +39,10 @@ fn told(home: &Arc<Home>) -> Vec<Json> {
         d.ok("get_tree", json!({"query": "user 777"}))["nodes"].clone(),
         d.ok("get_entries", json!({"since": "e4990"}))["entries"].clone(),
     ];
-    // Its end waits for what it keeps.
+    // The daemon writes its cache before it ends.
     d.close_stdin();
     assert_eq!(d.exited(), Some(0));
-    told
+    found
 }
 
 fn cached(home: &Home) -> Vec<PathBuf> {
@@ -53,10 +53,10 @@ fn cached(home: &Home) -> Vec<PathBuf> {
 }
 
 #[test]
-fn damaged_or_missing_it_changes_no_answer() {
+fn a_damaged_or_missing_cache_changes_no_answer() {
     let home = Home::new();
     large(&home);
-    let expected = told(&home);
+    let expected = found(&home);
     let kept = cached(&home);
     assert_eq!(kept.len(), 3, "{kept:?}");
     for path in &kept {
@@ -68,45 +68,45 @@ fn damaged_or_missing_it_changes_no_answer() {
     let folder = home.sessions().join(".cache");
     let mode = fs::metadata(&folder).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    assert_eq!(told(&home), expected, "with what was kept");
+    assert_eq!(found(&home), expected, "with what was kept");
     for path in &kept {
         let whole = fs::read(path).unwrap();
         for at in [0, 20, 40, whole.len() / 2, whole.len() - 1] {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x20;
             fs::write(path, &damaged).unwrap();
-            assert_eq!(told(&home), expected, "{path:?} damaged at {at}");
+            assert_eq!(found(&home), expected, "{path:?} damaged at {at}");
         }
         fs::write(path, &whole[..whole.len() / 2]).unwrap();
-        assert_eq!(told(&home), expected, "{path:?} cut short");
+        assert_eq!(found(&home), expected, "{path:?} cut short");
         fs::write(path, vec![0xff; 100_000]).unwrap();
-        assert_eq!(told(&home), expected, "{path:?} garbage");
+        assert_eq!(found(&home), expected, "{path:?} garbage");
     }
     fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(told(&home), expected, "missing");
+    assert_eq!(found(&home), expected, "missing");
     fs::remove_dir_all(&folder).unwrap();
     fs::write(&folder, "no folder").unwrap();
-    assert_eq!(told(&home), expected, "a file in its place");
+    assert_eq!(found(&home), expected, "a file in its place");
 }
 
 #[test]
-fn what_was_appended_since_is_read() {
+fn entries_appended_after_the_cache_was_written_are_read() {
     let home = Home::new();
     let path = large(&home);
-    told(&home);
+    found(&home);
     let before = fs::read(&path).unwrap();
     let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
     fs::write(&path, [before.as_slice(), more.as_bytes()].concat()).unwrap();
-    let grown = told(&home);
+    let grown = found(&home);
     assert_eq!(grown[4], "more");
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), grown);
-    // Grown again, and edited in place where nobody looks at its ends or its ids.
+    assert_eq!(found(&home), grown);
+    // Appended to again, and edited in place far from the ends of the file and without a change of ids.
     let edited = String::from_utf8(before.clone()).unwrap();
     let edited =
         edited.replace("\"2500 text", "\"edit text") + &more + &more.replace("more", "last");
     fs::write(&path, edited).unwrap();
-    let told_of_edited = told(&home);
+    let told_of_edited = found(&home);
     let nodes = told_of_edited[3].as_array().unwrap();
     assert!(
         nodes
@@ -114,8 +114,8 @@ fn what_was_appended_since_is_read() {
             .any(|node| node["preview"].as_str().unwrap().starts_with("edit text"))
     );
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), told_of_edited);
-    // Another file under the name, and the first one cut short.
+    assert_eq!(found(&home), told_of_edited);
+    // Another session's file under the same name, and the first file cut short.
     for text in [
         Log::new("s1").user("other", "", "other").text(),
         String::from_utf8(before[..before.len() - 100].to_vec()).unwrap(),
@@ -131,9 +131,9 @@ fn what_was_appended_since_is_read() {
     }
 }
 
-/// What has been counted is not counted again, and belongs to the file it was counted in.
+/// Counts are kept with the session, and belong to the file they were made from.
 #[test]
-fn stats_are_those_of_all_entries() {
+fn stats_count_all_entries() {
     let home = Home::new();
     let path = large(&home);
     let open = || {
@@ -158,10 +158,10 @@ fn stats_are_those_of_all_entries() {
     assert_eq!(of_other["messages"], json!({"user": 1}));
 }
 
-/// A later line with a known id gives an entry another body and adds none: the view was extended by
-/// nothing, showing what its filter hides, and the sums were those of the former body.
+/// A later line with a known id gives the entry another body and adds no entry. The view was extended by
+/// nothing and showed a row that its filter hides, and the counts were those of the old body.
 #[test]
-fn another_body_is_shown_and_counted_anew() {
+fn a_replaced_body_is_shown_and_counted() {
     let home = Home::new();
     let mut log = Log::new("s1").user("e0", "", "first");
     for n in 1..3000 {
@@ -170,39 +170,39 @@ fn another_body_is_shown_and_counted_anew() {
     let path = log.save(&home);
     let mut d = Daemon::quiet();
     d.open(&path);
-    let told = |d: &mut Daemon| {
+    let found = |d: &mut Daemon| {
         let tree = d.ok("get_tree", json!({"limit": 1}));
         let stats = d.ok("get_stats", json!({}));
         (tree["total"].clone(), stats["messages"].clone())
     };
-    assert_eq!(told(&mut d), (json!(3000), json!({"user": 3000})));
+    assert_eq!(found(&mut d), (json!(3000), json!({"user": 3000})));
     let hidden = entry_line(9, "custom", "e7", "e6", json!({"customType": "x"}));
     foreign_append(&path, &hidden);
-    assert_eq!(told(&mut d), (json!(2999), json!({"user": 2999})));
+    assert_eq!(found(&mut d), (json!(2999), json!({"user": 2999})));
     d.notification("diagnostics");
 }
 
-/// Somebody edits a line in place and gives the file its time again: the cache was believed.
+/// An edit in place that restored the modification time of the file was not noticed.
 #[test]
-fn an_edit_with_the_old_time_is_seen() {
+fn an_edit_that_keeps_the_modification_time_is_seen() {
     let home = Home::new();
     let path = large(&home);
-    let before = told(&home);
+    let before = found(&home);
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"2500 text", "\"edit text")).unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_modified(modified).unwrap();
-    let after = told(&home);
+    let after = found(&home);
     assert_ne!(after[3], before[3]);
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), after);
+    assert_eq!(found(&home), after);
 }
 
-/// Entries that were given another body later in the file stand away from their neighbours: what was
-/// kept of them was not compared with their lines, and a line before its neighbours broke the view.
+/// Entries that get another body later in the file are stored away from their neighbours. Their cached
+/// previews were not compared with their lines, and a line in front of its neighbours broke the view.
 #[test]
-fn other_bodies_are_compared_before_what_is_kept_of_them_is_shown() {
+fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     let home = Home::new();
     let path = large(&home);
     let body = |text: &str| {
@@ -221,11 +221,11 @@ fn other_bodies_are_compared_before_what_is_kept_of_them_is_shown() {
         )
     };
     fs::write(&path, of("former")).unwrap();
-    told(&home);
-    // Edited and grown: only the lines that what is kept was made of can tell.
+    found(&home);
+    // Edited and appended to: only the lines themselves show the edit.
     let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
     fs::write(&path, of("edited") + &more).unwrap();
-    let after = told(&home);
+    let after = found(&home);
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
-    assert_eq!(told(&home), after);
+    assert_eq!(found(&home), after);
 }

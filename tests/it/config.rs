@@ -1,5 +1,4 @@
-//! The configuration file, `--config` and `treelined config`: what counts, where it comes from, and
-//! what is refused.
+//! The configuration file, `--config` and `treelined config`: precedence, and refused files and settings.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use crate::harness::*;
 
-/// `treelined config` with this file in the platform's place.
+/// Runs `treelined config` with this file in the platform's folder for configurations.
 fn described(home: &Home, file: &str, args: &[&str], env: &[(&str, &str)]) -> Output {
     let folder = home.files().join("config/treelined");
     fs::create_dir_all(&folder).unwrap();
@@ -29,14 +28,14 @@ fn refused(file: &str, naming: &[&str]) {
     }
 }
 
-/// A configuration file beside the sessions.
+/// Writes a configuration file beside the sessions and returns its path.
 pub fn file(home: &Arc<Home>, text: &str) -> String {
     let path = home.file("config.toml", text.as_bytes());
     path.to_str().unwrap().to_owned()
 }
 
 #[test]
-fn without_a_file_everything_is_built_in() {
+fn without_a_file_every_setting_has_its_default() {
     let home = Home::new();
     let output = home.run(&["config"], &[], "").clean().text();
     assert!(output.starts_with("# no configuration file\n"), "{output}");
@@ -55,7 +54,7 @@ fn without_a_file_everything_is_built_in() {
 }
 
 #[test]
-fn the_command_line_counts_before_the_environment_before_the_file() {
+fn the_command_line_overrides_the_environment_which_overrides_the_file() {
     let text = "session_dir = \"in-file\"\ndurability = \"always\"\n\
                 [limits]\nmax_frame_bytes = 2048\n[summarizer]\nuse = \"outline\"\n";
     let output = described(&Home::new(), text, &[], &[]).clean().text();
@@ -97,7 +96,7 @@ fn the_command_line_counts_before_the_environment_before_the_file() {
 }
 
 #[test]
-fn what_is_printed_is_a_file_that_says_the_same() {
+fn the_printed_configuration_is_a_file_with_the_same_settings() {
     let home = Home::new();
     let hook = script(&home, "hook", "exit 0");
     let text = format!(
@@ -165,7 +164,7 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_them() {
 }
 
 #[test]
-fn a_key_that_stands_in_the_file_is_not_repeated() {
+fn an_api_key_in_the_file_is_not_printed() {
     let home = Home::new();
     let path = file(
         &home,
@@ -177,7 +176,7 @@ fn a_key_that_stands_in_the_file_is_not_repeated() {
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there() {
+fn a_named_file_must_exist() {
     let output = Home::new().run(&["--config", "/nowhere/c.toml"], &[], "");
     assert_eq!(output.code, Some(1));
     assert!(
@@ -188,7 +187,7 @@ fn a_file_that_is_named_must_be_there() {
 }
 
 #[test]
-fn the_daemon_serves_with_what_the_file_says() {
+fn the_daemon_uses_the_settings_of_the_file() {
     let home = Home::new();
     let path = file(
         &home,
@@ -208,8 +207,9 @@ fn chmod(path: &str, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A configuration file that others may write was accepted unless it named programs, with its `base_url`:
-/// the key went wherever they wanted. It is refused by every command but those that show what is wrong.
+/// A configuration file that other users may write was accepted unless it named programs. They could change
+/// `base_url`, and the key was sent to their server. Every command refuses such a file, except those that
+/// report it.
 #[test]
 fn a_file_that_others_may_write_is_refused_by_every_command() {
     let home = Home::new();
@@ -257,7 +257,7 @@ fn a_file_that_others_may_write_is_refused_by_every_command() {
         .clean();
 }
 
-/// Whoever may write a folder on the way, or has set a link there, may put another file in its place.
+/// A user who may write a folder on the path of the file, or who owns a link on it, can replace the file.
 #[test]
 fn a_file_that_others_may_replace_is_refused() {
     let home = Home::new();
@@ -279,23 +279,24 @@ fn a_file_that_others_may_replace_is_refused() {
     assert_eq!(code(link), Some(1), "what the link points to");
     chmod(files.to_str().unwrap(), 0o700);
 
-    // Only root can give a file away.
-    for given_away in [path.as_str(), link] {
-        if std::os::unix::fs::lchown(given_away, Some(54321), None).is_ok() {
-            let output = home.run(&["--config", link, "serve"], &[], "");
-            assert_eq!(output.code, Some(1), "{given_away}");
-            let why = "belongs to another user";
-            assert!(output.stderr.contains(why), "{}", output.stderr);
-            std::os::unix::fs::lchown(given_away, Some(0), None).unwrap();
-        }
-    }
     assert_eq!(code(link), Some(0));
     assert_eq!(code("/dev/null"), Some(0));
+    for given_away in [path.as_str(), link] {
+        if std::os::unix::fs::lchown(given_away, Some(54321), None).is_err() {
+            return skip(Needs::Faults, "giving a file to another user needs root");
+        }
+        let output = home.run(&["--config", link, "serve"], &[], "");
+        assert_eq!(output.code, Some(1), "{given_away}");
+        let why = "belongs to another user";
+        assert!(output.stderr.contains(why), "{}", output.stderr);
+        std::os::unix::fs::lchown(given_away, Some(0), None).unwrap();
+    }
+    assert_eq!(code(link), Some(0));
 }
 
-/// Every file of a program is checked before each run, and so is every link and folder on the way there.
+/// Before each run the daemon checks every file of a program, and every link and folder on its path.
 #[test]
-fn programs_that_others_may_change_are_shown_and_not_run() {
+fn programs_that_others_may_change_are_reported_and_not_run() {
     let home = Home::new();
     let ran = home.files().join("ran");
     let body = format!("touch {}; echo text", ran.display());
@@ -327,19 +328,19 @@ fn programs_that_others_may_change_are_shown_and_not_run() {
         assert_eq!(described.matches(why).count(), 2, "{argv:?}: {described}");
         let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
         d.ignore_bookkeeping();
-        d.let_complain();
+        d.allow_stderr();
         d.init(json!({}));
         d.create();
         d.chain(&["u1", "a1", "u2"]);
         let params = json!({"targetId": "a1", "summarize": true});
         let error = d.err_kind("navigate_tree", params, "summarizerFailed");
         assert!(error.message.contains(why), "{argv:?}: {}", error.message);
-        d.said();
+        d.end_and_stderr();
         assert!(!ran.exists(), "{argv:?}");
     }
 }
 
-/// Programs inherited the whole environment, with all keys in it.
+/// Programs inherited the whole environment, keys included.
 #[test]
 fn programs_get_a_small_environment() {
     let home = Home::new();
@@ -404,10 +405,10 @@ fn programs_get_a_small_environment() {
     }
 }
 
-/// What a file or an argument says was printed as it is: C1 controls and marks that turn the direction of
+/// Text from files and arguments was printed unchanged: C1 controls and marks that reverse the direction of
 /// writing reached the terminal.
 #[test]
-fn settings_and_errors_are_shown_without_controls() {
+fn settings_and_errors_are_printed_without_control_characters() {
     let evil = "a\u{9b}2J\u{202e}b\u{1b}[31m";
     let text = format!(
         "session_dir = \"/s/{}\"\n[summarizer]\nuse = \"llm\"\n\
@@ -458,14 +459,14 @@ fn settings_and_errors_are_shown_without_controls() {
     }
 }
 
-/// An executable shell script; its path.
+/// Writes an executable shell script and returns its path.
 pub fn script(home: &Home, name: &str, body: &str) -> String {
     let path = home.file(name, format!("#!/bin/sh\n{body}\n").as_bytes());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// What a script does that has a child and waits for it; the child's id goes into this file.
+/// The body of a script that starts a child, writes the child's id to this file, and waits.
 pub fn with_child(pid_file: &Path) -> String {
     let pid_file = pid_file.display();
     format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")

@@ -1,7 +1,8 @@
-//! Killed at any moment while appending: every acknowledged entry is there, every later line can be
-//! read, and a torn tail is isolated and reported. storage.md §3.
+//! A daemon killed at any moment of an append: every acknowledged entry is in the file, every later line can
+//! be read, and a torn tail is isolated and reported. session-file.md §3.
 //!
-//! 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, printed on failure.
+//! 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, which a failing run
+//! prints.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +11,10 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// The file is begun anew above this size in bytes, so that reopening it stays quick.
+/// Above this size in bytes the file is begun anew, so that opening it stays fast.
 const LARGE: usize = 8 << 20;
 
-/// A small generator of its own: the same choices for the same seed, whatever the libraries.
+/// A small random generator: the same choices for the same seed, whatever libraries are used.
 pub struct Random(u64);
 
 impl Random {
@@ -42,7 +43,7 @@ fn size(random: &mut Random) -> usize {
     (300.0 * (4e6_f64 / 300.0).powf(scale)) as usize
 }
 
-/// Ids on whole lines of the file; lines that are none are counted.
+/// The ids on whole lines of the file, and the number of lines that are not JSON.
 fn whole_lines(bytes: &[u8]) -> (BTreeSet<String>, usize) {
     let mut ids = BTreeSet::new();
     let mut torn = 0;
@@ -62,7 +63,7 @@ fn whole_lines(bytes: &[u8]) -> (BTreeSet<String>, usize) {
 }
 
 #[test]
-fn killed_while_appending_nothing_acknowledged_is_lost() {
+fn a_kill_while_appending_loses_no_acknowledged_entry() {
     let kills = if is_long_run() { 2_000 } else { 60 };
     let mut random = Random::seeded(20_260_101);
     let home = Home::in_memory();
@@ -78,7 +79,7 @@ fn killed_while_appending_nothing_acknowledged_is_lost() {
         d.deadline = Duration::from_secs(30);
         d.ignore("diagnostics");
         let opened = d.open(&path);
-        // The header is no entry.
+        // The header is not an entry.
         assert_eq!(
             opened["session"]["entryCount"],
             whole.len() - 1,
@@ -134,7 +135,7 @@ fn killed_while_appending_nothing_acknowledged_is_lost() {
     println!("crash: {kills} kills, {torn_lines} openings with a torn line");
 }
 
-/// A tail as every kill could have left it: cut at each byte of a line.
+/// Cuts the last line at each byte, as a kill could.
 #[test]
 fn a_tail_torn_at_any_byte_is_isolated() {
     let whole = Log::new("s1").user("u1", "", "é").text();
@@ -169,11 +170,28 @@ fn a_tail_torn_at_any_byte_is_isolated() {
 }
 
 impl Daemon {
-    /// Kills it, and says which requests had been answered well (ids as JSON text).
+    /// Kills the daemon and returns the ids (JSON text) of the requests that succeeded.
     fn kill_and_hear(mut self) -> BTreeSet<String> {
         self.signal(rustix::process::Signal::KILL);
         let answered = self.successes_to_the_end();
         self.kill();
         answered
     }
+}
+
+/// An append that failed half-way left bytes without a line end. The next entry was appended to them and lost
+/// with them.
+#[test]
+fn an_append_after_half_a_line_begins_a_new_line() {
+    let text = format!(
+        "{}{}",
+        Log::new("s1").user("u1", "", "x").text(),
+        r#"{"type":"message","id":"half","parentId":"u1","#
+    );
+    let (mut d, path) = Daemon::opened(text.as_bytes());
+    d.assistant("a1", "y");
+    let home = d.stop();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    assert_eq!(d.path_ids(None), ["u1", "a1"]);
 }

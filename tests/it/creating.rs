@@ -1,9 +1,9 @@
-//! Making sessions: when the file is written, and which of several processes gets an id. storage.md §5.
+//! Creating sessions: when the file is written, and which daemon gets an id. session-file.md §5.
 
 use std::fs;
 use std::sync::Arc;
 
-use crate::faults::Shim;
+use crate::faults::{Shim, quiet};
 use crate::harness::*;
 
 fn introduced(home: &Arc<Home>) -> Daemon {
@@ -12,8 +12,8 @@ fn introduced(home: &Arc<Home>) -> Daemon {
     d
 }
 
-/// A script that made a session found no file of it, and the next script no session. Without
-/// `initialize` the file is written with the session, with it at the first entry, unless the client says.
+/// A script that created a session left no file, so the next script found no session. Without `initialize`
+/// the file is written by `create_session`, with it by the first entry, unless `write` says otherwise.
 #[test]
 fn a_script_finds_the_session_it_made() {
     for (introduces, write, is_written) in [
@@ -67,7 +67,7 @@ fn a_name_is_written_with_the_header() {
 }
 
 #[test]
-fn an_ephemeral_session_has_no_time_of_writing() {
+fn an_ephemeral_session_takes_no_write_option() {
     let mut d = Daemon::quiet();
     for write in ["now", "first-entry"] {
         let error = d.err("create_session", json!({"ephemeral": true, "write": write}));
@@ -79,14 +79,14 @@ fn an_ephemeral_session_has_no_time_of_writing() {
     assert!(d.home.session_files().is_empty());
 }
 
-/// Two daemons that were given the same id made two files, and one of them was hidden for ever. The
-/// second one is refused: at once with `now`, else from its first append, and it writes nothing.
+/// Two daemons that were given the same id wrote two files, one of which was never listed. The second daemon
+/// is refused, by `create_session` with `now`, otherwise by its first append, and writes nothing.
 #[test]
-fn one_id_makes_one_file() {
+fn two_daemons_with_one_session_id_create_one_file() {
     let home = Home::new();
     let mut daemons: Vec<Daemon> = (0..2).map(|_| introduced(&home)).collect();
     for (number, d) in daemons.iter_mut().enumerate() {
-        // Another folder each, so that the names differ.
+        // Another folder for each, so that the file names differ.
         let params = json!({"sessionId": "same", "cwd": format!("/place{number}")});
         d.ok("create_session", params);
     }
@@ -106,7 +106,7 @@ fn one_id_makes_one_file() {
         json!({"sessionId": "same"}),
         "sessionExists",
     );
-    // Nor under a name that somebody has given the file.
+    // The id is also taken if the file was renamed.
     let path = home.only_file();
     fs::rename(&path, path.with_file_name("renamed.jsonl")).unwrap();
     third.err_kind(
@@ -117,9 +117,9 @@ fn one_id_makes_one_file() {
     assert_eq!(home.session_files().len(), 1);
 }
 
-/// Of many daemons that make a session with the same id at the same moment, one does.
+/// When several daemons create a session with the same id at the same moment, one succeeds.
 #[test]
-fn of_many_at_once_one_makes_the_session() {
+fn of_several_daemons_with_one_session_id_one_creates_it() {
     let home = Home::new();
     let mut daemons: Vec<Daemon> = (0..4).map(|_| Daemon::quiet_in(&home)).collect();
     for round in 0..5 {
@@ -145,9 +145,9 @@ fn of_many_at_once_one_makes_the_session() {
     }
 }
 
-/// A fork of nothing has a file when a new session has one.
+/// The file of an empty fork is written when that of a new session is.
 #[test]
-fn an_empty_fork_is_written_as_a_new_session_is() {
+fn an_empty_fork_is_written_when_a_new_session_is() {
     for introduces in [false, true] {
         let home = Home::new();
         let path = Log::new("s1").user("u1", "", "hello").save(&home);
@@ -172,9 +172,9 @@ fn an_empty_fork_is_written_as_a_new_session_is() {
     }
 }
 
-/// The images of the message that was forked before went nowhere.
+/// The images of a forked user message were not returned.
 #[test]
-fn a_fork_gives_images_back_to_the_editor() {
+fn a_fork_returns_images_for_the_editor() {
     let home = Home::new();
     let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
     let content = json!([{"type": "text", "text": "look"}, image]);
@@ -195,9 +195,9 @@ fn a_fork_gives_images_back_to_the_editor() {
     assert!(fork.get("editorImages").is_none(), "{fork}");
 }
 
-/// An opened session says which version its file is of, when it was made, and what its header holds.
+/// An opened session has the version of its file, its time of creation, and the members of its header.
 #[test]
-fn a_session_tells_its_header() {
+fn an_opened_session_describes_its_header() {
     let home = Home::new();
     let header = json!({"type": "session", "id": "old", "timestamp": "2025-01-02T03:04:05Z", "cwd": "/p",
         "parentSession": "x", "more": [1.0]});
@@ -221,8 +221,8 @@ fn a_session_tells_its_header() {
     assert_eq!(made["created"], made["header"]["timestamp"]);
 }
 
-/// A working directory with an escape sequence in it made a folder that retitled the terminal of whoever
-/// listed it.
+/// A working directory with an escape sequence became a folder whose name changed the title of the terminal
+/// that listed it.
 #[test]
 fn a_folder_is_named_without_control_characters() {
     let mut d = Daemon::quiet();
@@ -234,12 +234,12 @@ fn a_folder_is_named_without_control_characters() {
     assert_eq!(folder, "--a-]0;x--b-c---");
 }
 
-/// The session directory's own name was not synced: after a crash every session in it could be gone.
+/// The name of the session directory was not synced: a crash could lose every session in it.
 #[test]
 fn the_name_of_the_session_directory_is_synced() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return eprintln!("SKIPPED: there is no C compiler");
+        return skip(Needs::Faults, "there is no C compiler");
     };
     fs::remove_dir(home.sessions()).unwrap();
     let mut d = shim.start(&home, &[]);
@@ -253,4 +253,38 @@ fn the_name_of_the_session_directory_is_synced() {
         is_synced(&home.sessions().canonicalize().unwrap()),
         "{synced}"
     );
+}
+
+/// A clock before 1970 made `create_session` panic.
+#[test]
+fn a_clock_before_1970_fails_no_call() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip(Needs::Faults, "another clock: there is no C compiler");
+    };
+    for clock in ["-1", "-86400000000"] {
+        let [library, actions, synced] = shim.env();
+        let mut d = quiet(
+            &home,
+            &[],
+            &[library, actions, synced, ("SHIM_CLOCK", clock)],
+        );
+        d.allow_stderr();
+        for name in ["session_before_fork", "session_fork"] {
+            d.ignore(name);
+        }
+        let id = d.create();
+        d.chain(&["u1", "a1"]);
+        assert_eq!(d.leaf(), "a1");
+        d.ok("get_tree", json!({}));
+        d.ok("get_navigation_log", json!({}));
+        let fork = d.ok("fork_session", json!({"sessionId": id, "position": "at"}));
+        let fork = fork["session"]["sessionId"].as_str().unwrap().to_owned();
+        assert_ne!(fork, id);
+        d.ok("list_sessions", json!({}));
+        for id in [id, fork] {
+            d.ok("close_session", json!({"sessionId": id}));
+            d.ok("delete_session", json!({"sessionId": id}));
+        }
+    }
 }

@@ -1,10 +1,11 @@
-//! Deleting sessions and restoring them from the trash. storage.md §5.
+//! Deleting sessions, and restoring them from the trash. session-file.md §5.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::harness::*;
+use crate::listing::listed;
 
 fn names(folder: &Path) -> Vec<String> {
     let items = fs::read_dir(folder).into_iter().flatten();
@@ -19,14 +20,14 @@ fn trash(home: &Home) -> PathBuf {
     home.sessions().join(".trash")
 }
 
-/// A stored session of this id with one message, as it is called there.
+/// Writes a session file with this id and one message.
 fn stored(home: &Home, id: &str) -> PathBuf {
     Log::new(id)
         .user("u1", "", &format!("about {id}"))
         .store(home, &format!("2025-01-01T00-00-00-000Z_{id}.jsonl"))
 }
 
-/// A delete that failed had closed the session.
+/// A delete that failed closed the session.
 #[test]
 fn a_session_that_cannot_be_deleted_stays_open() {
     let home = Home::new();
@@ -53,10 +54,10 @@ fn a_session_that_cannot_be_deleted_stays_open() {
     d.err_kind("get_leaf", json!({"sessionId": "s1"}), "sessionNotFound");
 }
 
-/// The whole conversation stayed behind as `.v1.bak`. What belongs to a session goes to the trash and
-/// comes back with it; what belongs to its fork, and what is somebody else's, stays.
+/// The backup `.v1.bak`, with the whole conversation, stayed behind. The files of a session go to the trash
+/// and come back with it; files of its fork and of other programs stay.
 #[test]
-fn what_belongs_to_a_session_goes_and_returns_with_it() {
+fn files_that_belong_to_a_session_are_deleted_and_restored_with_it() {
     let home = Home::new();
     let (path, fork) = (stored(&home, "s1"), stored(&home, "fork"));
     let beside = |path: &Path, suffix: &str| {
@@ -97,7 +98,7 @@ fn what_belongs_to_a_session_goes_and_returns_with_it() {
 }
 
 #[test]
-fn the_trash_is_listed_and_restored_from() {
+fn deleted_sessions_are_listed_and_restored() {
     let home = Home::new();
     let mut d = Daemon::quiet_in(&home);
     assert_eq!(d.ok("list_trash", json!({})), json!({"sessions": []}));
@@ -129,7 +130,7 @@ fn the_trash_is_listed_and_restored_from() {
         assert_eq!(row["deletedAt"].as_str().unwrap().len(), stamp(0).len());
     }
     assert!(rows[0]["deletedAt"].as_str() >= rows[1]["deletedAt"].as_str());
-    // Pages, and directories as in list_sessions.
+    // Pages, and working directories as in `list_sessions`.
     let first = d.ok("list_trash", json!({"limit": 2, "cwd": "/project/"}));
     assert_eq!(first["sessions"].as_array().unwrap().len(), 2);
     let rest = d.ok(
@@ -142,13 +143,13 @@ fn the_trash_is_listed_and_restored_from() {
         json!([])
     );
 
-    // The one that is named, not another.
+    // The named file is restored, not another with the same id.
     let (path, oldest) = &deleted[0];
     let wrong = json!({"sessionId": "s2", "trashedPath": oldest});
     d.err_kind("restore_session", wrong, "sessionNotFound");
     let named = json!({"sessionId": "s1", "trashedPath": oldest});
     assert_eq!(d.ok("restore_session", named)["path"], json!(path));
-    // In place, open or not.
+    // The session is there already, open or not.
     d.err_kind(
         "restore_session",
         json!({"sessionId": "s1"}),
@@ -165,7 +166,7 @@ fn the_trash_is_listed_and_restored_from() {
 }
 
 #[test]
-fn the_command_lists_the_trash_and_restores() {
+fn the_restore_command_lists_the_trash_and_restores() {
     let home = Home::new();
     let args = |more: &[&str]| -> Vec<String> {
         let mut all = vec!["restore".to_owned()];
@@ -191,14 +192,14 @@ fn the_command_lists_the_trash_and_restores() {
     assert_eq!(run(&["s1"]).code, Some(1));
 }
 
-/// A file that the user named on another file system was copied by path and kept its 0644.
+/// The file was copied by path and kept its permissions of 0644.
 #[test]
-fn a_session_of_another_file_system_is_copied_privately() {
+fn a_session_of_another_file_system_is_copied_with_private_permissions() {
     let (home, other) = (Home::new(), Home::in_memory());
     let path = Log::new("far").user("u1", "", "hello").save(&other);
     let device = |path: &Path| std::os::unix::fs::MetadataExt::dev(&fs::metadata(path).unwrap());
     if device(&home.sessions()) == device(&path) {
-        return eprintln!("SKIPPED: there is one file system only");
+        return skip(Needs::Faults, "there is one file system only");
     }
     let backup = path.with_file_name(format!(
         "{}.v2.bak",
@@ -225,9 +226,9 @@ fn a_session_of_another_file_system_is_copied_privately() {
     assert!(!path.exists() && !backup.exists());
 }
 
-/// What killed processes leave unfinished is removed on a later run, and nothing of the user's.
+/// Unfinished files of killed processes are removed later, those of the user stay.
 #[test]
-fn what_killed_processes_left_is_removed_on_a_later_run() {
+fn temporary_files_of_killed_processes_are_removed_later() {
     let home = Home::new();
     let folder = stored(&home, "s1").parent().unwrap().to_owned();
     let dead = folder.join(".s1.jsonl.0123456789abcdef.treelined.tmp");
@@ -242,4 +243,25 @@ fn what_killed_processes_left_is_removed_on_a_later_run() {
     eventually("it is removed", || !dead.exists());
     d.stop();
     assert!(alive.exists() && users.exists());
+}
+
+#[test]
+fn a_deleted_session_is_moved_to_the_trash() {
+    let mut d = Daemon::quiet();
+    let id = d.create();
+    d.chain(&["u1", "a1"]);
+    let path = d.home.only_file();
+    let bytes = fs::read(&path).unwrap();
+    let trashed = d.ok("delete_session", json!({"sessionId": id}))["trashedPath"].clone();
+    let trashed = std::path::PathBuf::from(trashed.as_str().unwrap());
+    assert!(!path.exists());
+    assert!(trashed.starts_with(d.home.sessions()), "{trashed:?}");
+    assert_eq!(fs::read(&trashed).unwrap(), bytes);
+    assert_eq!(
+        listed(&mut d, json!({})),
+        [""; 0],
+        "the trash is not listed"
+    );
+    d.err_kind("get_leaf", json!({"sessionId": id}), "sessionNotFound");
+    d.err_kind("open_session", json!({"sessionId": id}), "sessionNotFound");
 }

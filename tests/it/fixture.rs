@@ -1,5 +1,5 @@
-//! What the tests put in: messages as clients send them, lines and files as other programs write them
-//! (storage.md §1), and reading such files back.
+//! Input of the tests: messages as clients send them, lines and files as other programs write them
+//! (session-file.md §1), and reading such files.
 
 use std::fs;
 use std::io::Write;
@@ -35,7 +35,7 @@ pub fn tool_result(call: &str, name: &str, text: &str, is_error: bool) -> Json {
     })
 }
 
-/// The `id` members of an array, or the strings themselves.
+/// The `id` members of an array of objects, or the strings of an array of strings.
 #[track_caller]
 pub fn ids(list: &Json) -> Vec<String> {
     list.as_array()
@@ -51,7 +51,7 @@ pub fn ids(list: &Json) -> Vec<String> {
         .collect()
 }
 
-/// Lines of a file as JSON; each must parse.
+/// The lines of a file as JSON. Each line must parse, and none may be blank.
 #[track_caller]
 pub fn file_lines(path: &Path) -> Vec<Json> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -59,8 +59,8 @@ pub fn file_lines(path: &Path) -> Vec<Json> {
     file_lines_of_many(path)
 }
 
-/// The same, blank lines passed over: a writer that takes no lock can be seen in the middle of its line,
-/// and the line break put before the next one then ends nothing.
+/// The same, with blank lines allowed. They occur where a program without a lock writes: the daemon may end a
+/// line that is being written, and that line then ends itself.
 #[track_caller]
 pub fn file_lines_of_many(path: &Path) -> Vec<Json> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -71,13 +71,13 @@ pub fn file_lines_of_many(path: &Path) -> Vec<Json> {
         .collect()
 }
 
-/// Appends to a session file as another program would: without a lock, a whole line in one write.
+/// Appends a line to a session file as another program does: without a lock, in one write.
 pub fn foreign_append(path: &Path, line: &str) {
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// A session file under construction. Timestamps count up by a second; parent `""` is null.
+/// A session file under construction. Timestamps count up by a second; the parent `""` is null.
 #[derive(Clone)]
 pub struct Log {
     lines: Vec<String>,
@@ -132,7 +132,7 @@ impl Log {
         )
     }
 
-    /// A leaf record (storage.md §4).
+    /// A leaf record (session-file.md §4).
     pub fn record(self, id: &str, parent: &str, from: &str) -> Log {
         let line = record_line(self.lines.len(), id, parent, from);
         self.raw(&line)
@@ -146,12 +146,12 @@ impl Log {
         &self.lines[index]
     }
 
-    /// Beside the session directory; opened by path.
+    /// Saves the file outside the session directory, to be opened by path.
     pub fn save(&self, home: &Home) -> PathBuf {
         home.file("s.jsonl", self.text().as_bytes())
     }
 
-    /// In the session directory, where `list_sessions` and `sessionId` find it.
+    /// Saves the file in the session directory, to be listed and opened by id.
     pub fn store(&self, home: &Home, name: &str) -> PathBuf {
         let folder = home.sessions().join("--project--");
         fs::create_dir_all(&folder).unwrap();
@@ -171,7 +171,7 @@ pub fn stamp(second: usize) -> String {
     )
 }
 
-/// The same in Unix milliseconds.
+/// The same time in Unix milliseconds.
 pub fn stamp_ms(second: usize) -> u64 {
     1_735_689_600_000 + 1000 * second as u64
 }

@@ -1,5 +1,5 @@
-//! `fork_session` and `get_fork_messages`: what is copied byte for byte, what is re-linked, what is
-//! carried, and the questions asked. storage.md §5, protocol.md §3 and §5.
+//! `fork_session` and `get_fork_messages`: lines that are copied byte for byte, links that are changed, and
+//! the question before a fork. session-file.md §5, protocol.md §3 and §5.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn quiet(home: &std::sync::Arc<Home>) -> Daemon {
     d
 }
 
-/// Forks `s1` and gives the result with the fork's file, if it has one yet.
+/// Forks `s1` and returns the result with the fork's file, if it has one yet.
 #[track_caller]
 fn fork(d: &mut Daemon, mut params: Json) -> (Json, Option<PathBuf>) {
     params["sessionId"] = json!("s1");
@@ -36,7 +36,7 @@ fn fork(d: &mut Daemon, mut params: Json) -> (Json, Option<PathBuf>) {
     (result, path)
 }
 
-/// What the daemon holds of a fork it has just written is what another finds in its file.
+/// Checks that the open fork and its file, opened by another daemon, have the same content.
 #[track_caller]
 fn is_as_reopened(d: &mut Daemon, session: &Json, path: &str) {
     let mut other = Daemon::quiet_in(&d.home);
@@ -71,7 +71,7 @@ fn entries_of(d: &mut Daemon, session: &Json) -> Vec<Json> {
         .clone()
 }
 
-/// The last three lines hold what re-serializing would change.
+/// The raw lines hold numbers, escapes and duplicates that re-serializing would change.
 fn plain() -> Log {
     Log::new("s1")
         .user("u1", "", "one")
@@ -82,7 +82,7 @@ fn plain() -> Log {
 }
 
 #[test]
-fn at_an_entry_the_path_is_copied_byte_for_byte() {
+fn a_fork_at_an_entry_copies_the_path_byte_for_byte() {
     let log = plain();
     let mut d = opened(&log);
     let (result, path) = fork(&mut d, json!({"entryId": "a2"}));
@@ -91,10 +91,7 @@ fn at_an_entry_the_path_is_copied_byte_for_byte() {
         (&session["leafId"], &session["entryCount"]),
         (&json!("a2"), &json!(4))
     );
-    assert!(
-        result.get("editorText").is_none_or(Json::is_null),
-        "{result}"
-    );
+    assert!(result.get("editorText").is_none(), "{result}");
     let text = fs::read_to_string(path.unwrap()).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(
@@ -118,7 +115,7 @@ fn at_an_entry_the_path_is_copied_byte_for_byte() {
 }
 
 #[test]
-fn the_fork_is_open_and_the_source_is_as_before() {
+fn the_fork_is_open_and_the_source_is_unchanged() {
     let log = plain();
     let mut d = opened(&log);
     let source = d.home.files().join("s.jsonl");
@@ -145,7 +142,7 @@ fn the_fork_is_open_and_the_source_is_as_before() {
 }
 
 #[test]
-fn before_a_user_message_its_text_comes_back() {
+fn a_fork_before_a_user_message_returns_its_text() {
     let mut d = opened(&plain());
     for params in [
         json!({"entryId": "u2"}),
@@ -159,10 +156,7 @@ fn before_a_user_message_its_text_comes_back() {
         );
     }
     let (result, _) = fork(&mut d, json!({"entryId": "u2", "position": "at"}));
-    assert!(
-        result.get("editorText").is_none_or(Json::is_null),
-        "{result}"
-    );
+    assert!(result.get("editorText").is_none(), "{result}");
     assert_eq!(
         ids(&json!(entries_of(&mut d, &result["session"]))),
         ["u1", "a1", "u2"]
@@ -175,7 +169,7 @@ fn before_a_user_message_its_text_comes_back() {
 }
 
 #[test]
-fn without_an_entry_the_leaf_is_meant() {
+fn a_fork_without_entry_id_forks_at_the_leaf() {
     let mut d = opened(&plain());
     let (result, _) = fork(&mut d, json!({}));
     assert_eq!(
@@ -189,7 +183,7 @@ fn without_an_entry_the_leaf_is_meant() {
 }
 
 #[test]
-fn from_a_root_user_message_comes_an_empty_session() {
+fn a_fork_before_the_first_message_is_empty() {
     let mut d = opened(&plain());
     let (result, _) = fork(&mut d, json!({"entryId": "u1"}));
     assert_eq!(result["editorText"], "one");
@@ -244,7 +238,7 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
             .replace(r#""parentId":"l5""#, r#""parentId":"u2""#)
     );
     let carried: Vec<_> = lines[5..].iter().map(|l| parse(l).unwrap()).collect();
-    let told: Vec<_> = carried
+    let found: Vec<_> = carried
         .iter()
         .map(|l| {
             (
@@ -254,14 +248,14 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
             )
         })
         .collect();
-    assert_eq!(told.len(), 2, "current labels of kept entries: {told:?}");
+    assert_eq!(found.len(), 2, "current labels of kept entries: {found:?}");
     assert!(
-        told.contains(&(json!("u1"), json!("renamed"), json!(stamp(3)))),
-        "original timestamps: {told:?}"
+        found.contains(&(json!("u1"), json!("renamed"), json!(stamp(3)))),
+        "original timestamps: {found:?}"
     );
     assert!(
-        told.contains(&(json!("u2"), json!("later, and below"), json!(stamp(12)))),
-        "{told:?}"
+        found.contains(&(json!("u2"), json!("later, and below"), json!(stamp(12)))),
+        "{found:?}"
     );
     let session = result["session"]["sessionId"].clone();
     let label = d.ok("get_label", json!({"sessionId": session, "entryId": "u1"}));
@@ -276,9 +270,9 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
     assert_eq!(moves, json!([]), "records are not carried");
 }
 
-/// A fork is not read again after it was written: what is known of the source's entries serves.
+/// The daemon does not read a fork after writing it; it uses what it knows of the source's entries.
 #[test]
-fn entries_of_all_kinds_are_in_the_fork_as_in_its_file() {
+fn a_fork_holds_every_kind_of_entry_as_its_file_does() {
     let mut log = Log::new("s1").user("u0", "", "one");
     for (number, rest) in [
         r#""type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"t","arguments":{}}]}"#,
@@ -321,7 +315,7 @@ fn entries_of_all_kinds_are_in_the_fork_as_in_its_file() {
 }
 
 #[test]
-fn a_boundary_on_a_left_out_entry_is_remapped() {
+fn a_compaction_boundary_on_a_left_out_entry_is_moved() {
     for boundary in ["l1", "r1"] {
         let log = Log::new("s1")
             .user("u1", "", "one")
@@ -401,7 +395,7 @@ fn unanswered_tool_calls_are_refused_or_closed() {
 }
 
 #[test]
-fn entries_not_there_cannot_be_forked() {
+fn a_fork_at_an_unknown_entry_is_refused() {
     let mut d = opened(&plain());
     d.err_kind(
         "fork_session",
@@ -415,7 +409,7 @@ fn entries_not_there_cannot_be_forked() {
     );
 }
 
-// --- questions and news ---
+// --- questions and notifications ---
 
 fn asked() -> Daemon {
     let home = Home::new();
@@ -453,7 +447,7 @@ fn a_fork_can_be_cancelled_by_the_client() {
 }
 
 #[test]
-fn a_fork_is_announced_where_it_came_from() {
+fn a_fork_is_announced_in_the_source_session() {
     let mut d = asked();
     let id = d.send("fork_session", json!({"entryId": "u2"}));
     let event = d.notification("session_before_fork");
@@ -461,30 +455,30 @@ fn a_fork_is_announced_where_it_came_from() {
     d.answer(&event, json!({}));
     assert_eq!(d.notification("event_resolved")["outcome"], "proceed");
     let result = d.response(&id).unwrap();
-    let told = d.notification("session_fork");
+    let announced = d.notification("session_fork");
     assert_eq!(
-        (&told["sessionId"], &told["entryId"]),
+        (&announced["sessionId"], &announced["entryId"]),
         (&json!("s1"), &json!("u2"))
     );
-    assert_eq!(told["newSessionId"], result["session"]["sessionId"]);
+    assert_eq!(announced["newSessionId"], result["session"]["sessionId"]);
 }
 
 #[test]
-fn without_answers_a_fork_waits_for_nobody() {
+fn a_fork_does_not_wait_for_a_client_without_answers() {
     let mut d = opened(&plain());
     fork(&mut d, json!({"entryId": "a2"}));
     assert_eq!(d.notification("session_before_fork")["timeoutMs"], 0);
 }
 
 #[test]
-fn messages_to_fork_from_are_those_of_the_user() {
+fn get_fork_messages_lists_user_messages() {
     let log = plain()
         .user("empty", "u3", "")
         .message("parts", "empty", json!({"role": "user", "timestamp": 1, "content": [
             {"type": "text", "text": "in parts"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]}));
     let mut d = opened(&log);
     let messages = d.ok("get_fork_messages", json!({}))["messages"].clone();
-    let told: Vec<_> = messages
+    let found: Vec<_> = messages
         .as_array()
         .unwrap()
         .iter()
@@ -497,7 +491,7 @@ fn messages_to_fork_from_are_those_of_the_user() {
         })
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             ("u1", "one", true),
             ("u2", "three", false),
@@ -505,4 +499,61 @@ fn messages_to_fork_from_are_those_of_the_user() {
             ("parts", "in parts", true)
         ]
     );
+}
+
+fn labelled() -> Log {
+    Log::new("s1")
+        .user("u1", "", "one")
+        .label("l1", "u1", "u1", json!("mark"))
+        .assistant("a1", "l1", "two")
+        .entry(
+            "compaction",
+            "k1",
+            "a1",
+            json!({"summary": "SUM", "firstKeptEntryId": "l1", "tokensBefore": 1}),
+        )
+        .assistant("a2", "k1", "three")
+}
+
+/// Labels were left out of forks, but the entries below them still named them as parent, so the path was
+/// broken.
+#[test]
+fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
+    let (mut d, _) = Daemon::opened(labelled().text().as_bytes());
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let fork = d.ok("fork_session", json!({"entryId": "a2"}))["session"]["sessionId"].clone();
+    let path = d.ok("get_path", json!({"sessionId": fork, "entryId": "a2"}));
+    assert_eq!(ids(&path["entries"]), ["u1", "a1", "k1", "a2"]);
+    let opened = d.ok("open_session", json!({"sessionId": fork}));
+    assert_eq!(opened["diagnostics"], json!([]), "no orphans");
+}
+
+/// A kept range that began at such a label began nowhere in the fork, so the kept messages were not in the
+/// context.
+#[test]
+fn a_compaction_that_keeps_from_a_left_out_label_keeps_the_same_messages() {
+    let (mut d, _) = Daemon::opened(labelled().text().as_bytes());
+    d.ignore("session_before_fork");
+    d.ignore("session_fork");
+    let before = d.ok("get_context", json!({}))["messages"].clone();
+    assert_eq!(before.as_array().unwrap().len(), 3, "{before}");
+    let fork = d.ok("fork_session", json!({"entryId": "a2"}))["session"]["sessionId"].clone();
+    assert_eq!(
+        d.ok("get_context", json!({"sessionId": fork, "leafId": "a2"}))["messages"],
+        before
+    );
+}
+
+#[test]
+fn fork_session_makes_a_file_and_branch_moves_the_leaf() {
+    let mut d = Daemon::quiet();
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+    d.ok("branch", json!({"entryId": "a1"}));
+    assert_eq!(d.home.session_files().len(), 1);
+    d.ok("fork_session", json!({"entryId": "a2"}));
+    assert_eq!(d.home.session_files().len(), 2);
+    assert_eq!(d.notification("session_before_fork")["entryId"], "a2");
+    assert_eq!(d.notification("session_fork")["entryId"], "a2");
 }

@@ -1,15 +1,15 @@
-//! Forks that go wrong: whatever happens while one is copied, the session it comes from is as it was, and
-//! no half fork has the name of a session. storage.md §3 and §5.
+//! Faults while a fork is copied: the source does not change, and no half fork has the name of a session.
+//! session-file.md §3 and §5.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::faults::{Shim, SmallDisk, quiet, skip};
+use crate::faults::{Shim, SmallDisk, quiet};
 use crate::harness::*;
 
-/// A session of some 4 MB: more than is written in one go.
+/// A session of about 4 MB, which takes several writes.
 fn large() -> Log {
     let mut log = Log::new("s1").user("u0", "", "begins");
     for number in 1..400 {
@@ -32,12 +32,12 @@ fn ignoring(mut d: Daemon) -> Daemon {
     d
 }
 
-/// Outside of the session directory.
+/// Saves the session outside the session directory.
 fn saved(home: &Home, log: &Log) -> PathBuf {
     home.file("large.jsonl", log.text().as_bytes())
 }
 
-/// The fork's lines behind its header.
+/// The lines of the fork after its header.
 #[track_caller]
 fn lines_of(session: &Json) -> String {
     let text = fs::read_to_string(session["path"].as_str().unwrap()).unwrap();
@@ -48,7 +48,7 @@ fn body(log: &Log) -> String {
     log.text().split_once('\n').unwrap().1.to_owned()
 }
 
-/// What is in the folders of the session directory, hidden or not.
+/// All files in the folders of the session directory, hidden ones included.
 fn left_over(home: &Home) -> Vec<PathBuf> {
     let folders = fs::read_dir(home.sessions()).unwrap();
     let folders = folders.map(|folder| folder.unwrap().path());
@@ -60,12 +60,12 @@ fn left_over(home: &Home) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing_and_the_fork_can_be_made_when_there_is_room() {
+fn a_full_disk_leaves_no_file_and_the_fork_succeeds_later() {
     let home = Home::new();
     let log = large();
     let path = saved(&home, &log);
     let Some(_disk) = SmallDisk::mount(&home, 6 << 10) else {
-        return skip("a full disk: mounting a tmpfs needs root");
+        return skip(Needs::Faults, "a full disk: mounting a tmpfs needs root");
     };
     let ballast = home.sessions().join("ballast");
     fs::write(&ballast, vec![0; 4 << 20]).unwrap();
@@ -81,10 +81,13 @@ fn a_full_disk_leaves_nothing_and_the_fork_can_be_made_when_there_is_room() {
 }
 
 #[test]
-fn killed_while_it_copies_no_half_fork_is_seen_and_what_is_left_goes_later() {
+fn a_kill_while_copying_leaves_no_half_fork_and_its_temporary_file_is_removed_later() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("a pause between two writes: there is no C compiler");
+        return skip(
+            Needs::Faults,
+            "a pause between two writes: there is no C compiler",
+        );
     };
     let log = large();
     let path = saved(&home, &log);
@@ -109,18 +112,21 @@ fn killed_while_it_copies_no_half_fork_is_seen_and_what_is_left_goes_later() {
     let mut d = ignoring(quiet(&home, &[], &[]));
     d.open(&path);
     let made = d.ok("fork_session", at_the_tip());
-    // Nobody holds its lock any more.
+    // No process holds its lock.
     eventually("what was left is removed", || !half[0].exists());
     assert_eq!(lines_of(&made["session"]), body(&log));
     assert_eq!(home.session_files().len(), 1);
 }
 
-/// What is copied is what the source was when the fork was asked for.
+/// A fork copies the source as it was when the fork was requested.
 #[test]
 fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("a pause between two writes: there is no C compiler");
+        return skip(
+            Needs::Faults,
+            "a pause between two writes: there is no C compiler",
+        );
     };
     let log = large();
     let path = saved(&home, &log);
@@ -157,9 +163,9 @@ fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
     }
 }
 
-/// Copying in bulk once meant not to look at what is copied.
+/// Copying in bulk did not check the copied lines.
 #[test]
-fn a_line_that_is_no_longer_the_entry_it_was_is_not_copied() {
+fn a_source_edited_in_place_is_not_copied() {
     let log = large();
     let at = log.text().find("\"id\":\"u200\"").unwrap();
     let end = at + log.text()[at..].find('\n').unwrap();
@@ -176,8 +182,7 @@ fn a_line_that_is_no_longer_the_entry_it_was_is_not_copied() {
     }
 }
 
-// ---------------------------------------------------------------------------------------------
-// Durability
+// --- durability ---
 
 fn with_policy(shim: &Shim, home: &Arc<Home>, policy: &str) -> Daemon {
     let path = saved(home, &large());
@@ -189,10 +194,10 @@ fn with_policy(shim: &Shim, home: &Arc<Home>, policy: &str) -> Daemon {
 }
 
 #[test]
-fn with_always_a_fork_is_on_disk_before_the_answer() {
+fn with_always_a_fork_is_synced_before_the_answer() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("slow syncs: there is no C compiler");
+        return skip(Needs::Faults, "slow syncs: there is no C compiler");
     };
     let mut d = with_policy(&shim, &home, "always");
     shim.act("sync pause 400\n");
@@ -209,10 +214,10 @@ fn with_always_a_fork_is_on_disk_before_the_answer() {
 }
 
 #[test]
-fn without_always_a_fork_is_synced_right_behind_the_answer() {
+fn without_always_a_fork_is_synced_after_the_answer() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("slow syncs: there is no C compiler");
+        return skip(Needs::Faults, "slow syncs: there is no C compiler");
     };
     for policy in ["os", "interval"] {
         let mut d = with_policy(&shim, &home, policy);
@@ -222,7 +227,7 @@ fn without_always_a_fork_is_synced_right_behind_the_answer() {
         assert!(began.elapsed() < Duration::from_millis(1400), "{policy}");
         assert_eq!(made["durability"], policy);
         let fork = made["session"]["sessionId"].clone();
-        // Closing waits for it, as the end of the process does.
+        // Closing the session waits for the sync, and so does the end of the process.
         d.ok("close_session", json!({"sessionId": fork}));
         assert!(began.elapsed() >= Duration::from_millis(1500), "{policy}");
         shim.is_done();
@@ -233,16 +238,16 @@ fn without_always_a_fork_is_synced_right_behind_the_answer() {
 fn a_late_failure_to_sync_a_fork_is_announced() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
-        return skip("failing syncs: there is no C compiler");
+        return skip(Needs::Faults, "failing syncs: there is no C compiler");
     };
     for policy in ["os", "interval"] {
         let mut d = with_policy(&shim, &home, policy);
         shim.act("sync error 5\n");
         let made = d.ok("fork_session", at_the_tip());
-        let told = d.notification("diagnostics");
-        assert_eq!(told["sessionId"], made["session"]["sessionId"]);
-        assert_eq!(told["diagnostics"][0]["kind"], "durabilityUnknown");
-        let params = json!({"sessionId": told["sessionId"], "message": user("x")});
+        let announced = d.notification("diagnostics");
+        assert_eq!(announced["sessionId"], made["session"]["sessionId"]);
+        assert_eq!(announced["diagnostics"][0]["kind"], "durabilityUnknown");
+        let params = json!({"sessionId": announced["sessionId"], "message": user("x")});
         if policy == "interval" {
             d.err_kind("append_message", params.clone(), "durabilityUnknown");
         }

@@ -22,7 +22,7 @@ fn branched() -> Log {
         .record("r1", "a1", "l1")
 }
 
-/// What stands behind the header.
+/// The lines after the header.
 #[track_caller]
 fn behind_the_header(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
@@ -43,8 +43,8 @@ fn path_of(session: &Json) -> std::path::PathBuf {
     session["path"].as_str().expect("a path").into()
 }
 
-/// Forks could copy one path only; whoever wanted the other branches too copied the file by hand, which
-/// then had the id of the first.
+/// Forks could copy one path only. Users who wanted all branches copied the file by hand, and both files had
+/// the same id.
 #[test]
 fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     let home = Home::new();
@@ -62,14 +62,14 @@ fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     let id = json!({"sessionId": session["sessionId"]});
     let moves = d.ok("get_navigation_log", id.clone())["moves"].clone();
     assert_eq!(moves[0]["to"], "a1");
-    // It goes on by itself.
+    // The copy has its own leaf.
     d.ok("undo_navigation", id);
     assert_eq!(d.ok("get_leaf", json!({"sessionId": "s1"}))["leafId"], "a1");
 }
 
-/// The header of a session made by the same daemon was copied behind the new one.
+/// The header of a session created by the same daemon was copied after the new header.
 #[test]
-fn a_copy_of_a_session_made_here_has_one_header() {
+fn a_copy_of_a_session_created_by_the_same_daemon_has_one_header() {
     let home = Home::new();
     for (write, ids) in [
         ("now", vec!["u1", "u2"]),
@@ -93,7 +93,7 @@ fn a_copy_of_a_session_made_here_has_one_header() {
 }
 
 #[test]
-fn an_empty_copy_of_the_tree_is_written_as_a_new_session_is() {
+fn an_empty_copy_of_the_tree_is_written_when_a_new_session_is() {
     let lines = [
         r#"{"jsonrpc":"2.0","id":1,"method":"create_session","params":{"sessionId":"s1"}}"#,
         r#"{"jsonrpc":"2.0","id":2,"method":"fork_session","params":{"sessionId":"s1","scope":"tree"}}"#,
@@ -122,10 +122,10 @@ fn a_copy_of_the_tree_takes_no_entry_position_or_closing_of_calls() {
     }
 }
 
-/// The leaf of this daemon does not follow what others append, so the last line of the copy alone would
-/// put it elsewhere.
+/// The leaf of this daemon does not follow the entries of other programs, so the last line of the copy would
+/// give another leaf.
 #[test]
-fn a_copy_of_the_tree_stands_at_the_leaf_of_the_session_not_at_the_last_line() {
+fn a_copy_of_the_tree_opens_at_the_leaf_of_the_session_not_at_the_last_line() {
     let home = Home::new();
     let source = branched().save(&home);
     let mut d = daemon(&home);
@@ -142,7 +142,7 @@ fn a_copy_of_the_tree_stands_at_the_leaf_of_the_session_not_at_the_last_line() {
 }
 
 #[test]
-fn a_copy_of_the_tree_keeps_damaged_lines_and_not_the_fragment_in_flight() {
+fn a_copy_of_the_tree_keeps_damaged_lines_and_leaves_out_an_unfinished_one() {
     let home = Home::new();
     let damaged = branched()
         .raw("{\"type\":\"mess")
@@ -194,6 +194,6 @@ fn a_copy_of_an_ephemeral_session_is_ephemeral() {
         (&session["leafId"], &session["entryCount"]),
         (&json!("u1"), &json!(2))
     );
-    assert!(session.get("path").is_none_or(Json::is_null), "{session}");
+    assert!(session.get("path").is_none(), "{session}");
     assert!(home.session_files().is_empty());
 }

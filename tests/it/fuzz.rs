@@ -1,5 +1,5 @@
-//! The fuzz targets (tests/fuzz), a few seconds each with a seeded generator: pieces of what the format
-//! and the protocol are made of, put together at random and then damaged.
+//! The fuzz targets (`tests/fuzz`) for a few seconds each, with a seeded generator: it joins pieces of the
+//! format and the protocol at random and damages the result.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::crash::Random;
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
-/// What inputs are made of.
+/// Pieces that inputs are made of.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -102,7 +102,7 @@ fn input(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Calls `target` for two seconds; the input that fails is shown.
+/// Calls `target` for two seconds, or a minute in the long run, and prints an input that fails.
 fn fuzz(seed: u64, mut target: impl FnMut(&[u8])) {
     let mut random = Random::seeded(seed);
     let (began, mut bytes, mut count) = (Instant::now(), Vec::new(), 0);
@@ -117,6 +117,7 @@ fn fuzz(seed: u64, mut target: impl FnMut(&[u8])) {
         count += 1;
     }
     println!("fuzz: {count} inputs");
+    assert!(count > 100, "only {count} inputs were tried");
 }
 
 fn folder() -> tempfile::TempDir {
@@ -132,8 +133,8 @@ fn folder() -> tempfile::TempDir {
         .unwrap()
 }
 
-/// Inputs that once went wrong are kept in tests/fuzz/seeds, a folder for each target, where the fuzzer
-/// begins: each has to pass.
+/// Inputs that failed once are kept in `tests/fuzz/seeds`, a folder for each target. The fuzzer begins with
+/// them.
 #[test]
 fn every_seed_passes_its_target() {
     let folder = folder();
@@ -160,29 +161,29 @@ fn every_seed_passes_its_target() {
 }
 
 #[test]
-fn any_line() {
+fn random_lines_pass() {
     fuzz(1, targets::line);
 }
 
 #[test]
-fn any_file() {
+fn random_files_pass() {
     let folder = folder();
     fuzz(2, |bytes| targets::file(bytes, folder.path()));
 }
 
 #[test]
-fn any_frame() {
+fn random_frames_pass() {
     let folder = folder();
     fuzz(3, |bytes| targets::frame(bytes, folder.path()));
 }
 
 #[test]
-fn any_path() {
+fn random_paths_pass() {
     let folder = folder();
     fuzz(4, |bytes| targets::path(bytes, folder.path()));
 }
 
 #[test]
-fn any_text_for_a_terminal() {
+fn random_texts_for_a_terminal_pass() {
     fuzz(5, targets::sanitizer);
 }

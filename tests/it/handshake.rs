@@ -1,4 +1,4 @@
-//! `initialize`: what it tells, what it tolerates, and what changes with it. protocol.md §2.
+//! `initialize`: its result, which params it tolerates, and what it changes. protocol.md §2.
 
 use std::process::{Command, Stdio};
 
@@ -7,44 +7,44 @@ use crate::harness::*;
 #[test]
 fn the_daemon_introduces_itself() {
     let mut d = Daemon::start();
-    let told =
+    let found =
         d.initialize(json!({"protocolVersion": 1, "clientInfo": {"name": "it", "version": "1"}}));
-    assert_eq!(told["protocolVersion"], 1);
-    assert_eq!(told["serverInfo"]["name"], "treelined");
+    assert_eq!(found["protocolVersion"], 1);
+    assert_eq!(found["serverInfo"]["name"], "treelined");
     assert!(
-        told["serverInfo"]["version"]
+        found["serverInfo"]["version"]
             .as_str()
             .is_some_and(|v| !v.is_empty()),
-        "{told}"
+        "{found}"
     );
     assert!(
-        told["instanceId"].as_str().is_some_and(|v| !v.is_empty()),
-        "{told}"
+        found["instanceId"].as_str().is_some_and(|v| !v.is_empty()),
+        "{found}"
     );
-    let hash = told["schemaHash"].as_str().expect("schemaHash");
+    let hash = found["schemaHash"].as_str().expect("schemaHash");
     let digits = hash.strip_prefix("sha256:").expect("names its algorithm");
     assert!(
         digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()),
         "{hash}"
     );
-    assert_eq!(told["capabilities"]["summarizer"], Json::Null);
+    assert_eq!(found["capabilities"]["summarizer"], Json::Null);
     assert!(
-        told["capabilities"]
+        found["capabilities"]
             .as_object()
             .unwrap()
             .contains_key("summarizer"),
         "null, not absent"
     );
-    assert_eq!(told["limits"]["maxFrameBytes"], 64 << 20);
-    assert_eq!(told["limits"]["maxAnswerMs"], 600_000);
+    assert_eq!(found["limits"]["maxFrameBytes"], 64 << 20);
+    assert_eq!(found["limits"]["maxAnswerMs"], 600_000);
     assert!(
-        told["limits"]["maxQueuedBytes"].as_u64() > Some(0),
-        "{told}"
+        found["limits"]["maxQueuedBytes"].as_u64() > Some(0),
+        "{found}"
     );
 }
 
 #[test]
-fn instances_differ_and_schemas_do_not() {
+fn instance_ids_differ_and_schema_hashes_do_not() {
     let tell = || Daemon::start().initialize(json!({"protocolVersion": 1}));
     let (one, two) = (tell(), tell());
     assert_ne!(one["instanceId"], two["instanceId"]);
@@ -62,10 +62,10 @@ fn options_show_in_limits_and_capabilities() {
         "outline",
     ];
     let mut d = Daemon::start_with(&args, &[]);
-    let told = d.initialize(json!({"protocolVersion": 1}));
-    assert_eq!(told["limits"]["maxFrameBytes"], 70_000);
-    assert_eq!(told["limits"]["maxQueuedBytes"], 80_000);
-    assert_eq!(told["capabilities"]["summarizer"], "outline");
+    let found = d.initialize(json!({"protocolVersion": 1}));
+    assert_eq!(found["limits"]["maxFrameBytes"], 70_000);
+    assert_eq!(found["limits"]["maxQueuedBytes"], 80_000);
+    assert_eq!(found["capabilities"]["summarizer"], "outline");
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn an_unsupported_version_is_answered_with_the_daemons_own() {
 #[test]
 fn unknown_members_and_capabilities_are_ignored() {
     let mut d = Daemon::start();
-    let told = d.initialize(json!({
+    let found = d.initialize(json!({
         "protocolVersion": 1, "rootUri": "file:///x", "trace": "off",
         "clientInfo": {"name": "it", "version": "1", "title": "It"},
         "capabilities": {"telepathy": {"range": 5}, "answers": {"session_before_sunrise": {}}},
     }));
-    assert_eq!(told["protocolVersion"], 1);
+    assert_eq!(found["protocolVersion"], 1);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn notifications_can_be_opted_out_of() {
     d.create();
     d.chain(&["u1", "a1"]);
     d.set_leaf(Some("u1"));
-    // The harness fails on an `entries_appended` here, and on a gap in `seq`.
+    // The harness would fail on an `entries_appended`, and on a gap in `seq`.
     assert_eq!(d.notification("session_tree")["newLeafId"], "u1");
 }
 
@@ -175,12 +175,12 @@ fn without_a_handshake_everything_works_and_nothing_waits() {
     );
     assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
     assert_eq!(d.notification("session_tree")["newLeafId"], "a1");
-    // The leaf record may be announced, as a move of nobody's entries.
+    // The leaf record may be announced, without an entry.
     d.ignore("entries_appended");
 }
 
 #[test]
-fn a_handshake_without_answers_waits_for_nothing_either() {
+fn a_client_without_answers_is_not_waited_for() {
     let mut d = Daemon::quiet();
     d.init(json!({}));
     d.create();
@@ -201,7 +201,7 @@ fn answers_declared_for_one_event_do_not_count_for_another() {
 }
 
 #[test]
-fn pages_and_answers_respect_what_the_client_can_read() {
+fn pages_and_answers_fit_the_clients_max_frame_bytes() {
     let mut d = Daemon::quiet();
     d.init(json!({"maxFrameBytes": 65536}));
     d.create();

@@ -1,4 +1,4 @@
-//! Programs that answer before events and hear of what has happened, next to a client that answers.
+//! Hooks: programs that answer before events and receive events afterwards, beside a client that answers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::config::{file, script, with_child};
 use crate::harness::*;
 
-/// A daemon with these hooks: events, script.
+/// A daemon with these hooks, each given by its events and its script.
 fn hooked(home: &Arc<Home>, hooks: &[(&str, &str)], args: &[&str]) -> Daemon {
     let mut text = String::new();
     for (number, (events, body)) in hooks.iter().enumerate() {
@@ -77,7 +77,7 @@ fn a_hook_gives_the_summary_where_no_client_and_no_summarizer_does() {
 }
 
 #[test]
-fn without_a_handshake_hooks_are_asked_all_the_same() {
+fn hooks_are_asked_without_a_handshake_too() {
     let home = Home::new();
     let body = "sleep 0.2; echo '{\"cancel\":true}'";
     let path = {
@@ -110,7 +110,7 @@ fn without_a_handshake_hooks_are_asked_all_the_same() {
 }
 
 #[test]
-fn any_cancel_wins_and_the_client_is_not_waited_for() {
+fn a_cancel_of_one_hook_wins_without_waiting_for_the_client() {
     let home = Home::new();
     let hooks = [
         (BEFORE_TREE, "echo '{}'"),
@@ -150,7 +150,7 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     let result = d.response(&id).unwrap();
     let resolved = d.notification("event_resolved");
     assert_eq!(resolved["outcome"], "summary");
-    // Whoever was first.
+    // Either may be first.
     let first = match resolved["by"].as_str().unwrap() {
         "it" => "client",
         "hook0" => "hook",
@@ -160,7 +160,7 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     assert_eq!(result["labelEntry"]["label"], "of the hook");
 }
 
-/// How a hook can fail: its script, and what is said of it.
+/// The ways in which a hook can fail: its script, and what the daemon logs.
 const FAILURES: [(&str, &str); 9] = [
     ("exit 3", "it exited with code 3"),
     ("echo '{}'; exit 1", "it exited with code 1"),
@@ -179,7 +179,7 @@ const FAILURES: [(&str, &str); 9] = [
     ("chmod go+w \"$0\"; exit 1", "it exited with code 1"),
 ];
 
-/// A daemon with one hook, which fails, and more in its table.
+/// A daemon with one hook that fails; `more` is added to its configuration.
 fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     let hook = script(home, "guard", body);
     let timeout_ms = if body == "sleep 60" { 1000 } else { 20_000 };
@@ -188,15 +188,14 @@ fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     );
     let mut d = Daemon::start_in(home, &["--config", &file(home, &text)], &[]);
     d.ignore_bookkeeping();
-    d.let_complain();
+    d.allow_stderr();
     d
 }
 
-/// A guard that crashed let every move through, even where the caller had asked for a cancel if nobody
-/// answers. A guard that is missing does not open the gate, whatever the caller says; what asks nobody
-/// remains the way out.
+/// A hook that crashed let every navigation proceed, even if the caller had set `onNoAnswer` to `cancel`. A
+/// failed hook cancels, whatever the caller says; methods that ask no question still work.
 #[test]
-fn a_hook_that_fails_cancels_whatever_the_caller_says_of_silence() {
+fn a_failed_hook_cancels_whatever_on_no_answer_says() {
     for (body, why) in FAILURES {
         let home = Home::new();
         let mut d = failing(&home, BEFORE_TREE, body, "");
@@ -218,7 +217,7 @@ fn a_hook_that_fails_cancels_whatever_the_caller_says_of_silence() {
         d.ok("branch", json!({"entryId": "u1"}));
         d.ok("undo_navigation", json!({}));
         assert_eq!(d.leaf(), "a1", "{body}");
-        let said = d.said();
+        let said = d.end_and_stderr();
         assert!(
             said.contains(why) && said.contains("guard"),
             "{body}: {said}"
@@ -231,7 +230,7 @@ fn a_hook_that_fails_cancels_whatever_the_caller_says_of_silence() {
 }
 
 #[test]
-fn a_hook_that_fails_lets_it_happen_where_the_configuration_says_so() {
+fn a_failed_hook_proceeds_if_on_failure_is_proceed() {
     for (body, why) in FAILURES {
         let home = Home::new();
         let mut d = failing(&home, BEFORE_TREE, body, "on_failure = \"proceed\"");
@@ -245,15 +244,15 @@ fn a_hook_that_fails_lets_it_happen_where_the_configuration_says_so() {
         assert_eq!(resolved["outcome"], "proceed", "{body}");
         assert_eq!(resolved["by"], "guard", "{body}");
         assert_eq!(d.leaf(), "a1");
-        let said = d.said();
+        let said = d.end_and_stderr();
         assert!(said.contains(why), "{body}: {said}");
     }
 }
 
-/// A hook that had not answered at the caller's deadline was silent, so that a caller with little time
-/// passed every guard.
+/// A hook that had not answered by the caller's deadline was ignored, so a caller with a short timeout passed
+/// every hook.
 #[test]
-fn a_caller_with_little_time_does_not_get_past_a_hook() {
+fn a_short_answer_timeout_does_not_bypass_a_hook() {
     let home = Home::new();
     let mut d = failing(&home, BEFORE_TREE, "sleep 30", "");
     d.init(json!({"answers": {"session_before_tree": {}}}));
@@ -270,9 +269,9 @@ fn a_caller_with_little_time_does_not_get_past_a_hook() {
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
 }
 
-/// A client that keeps silent is silent beside a hook that fails and lets it happen, too.
+/// A failed hook that lets an event proceed does not change what an unanswered question means.
 #[test]
-fn the_silence_of_a_client_counts_beside_a_hook_that_fails() {
+fn an_unanswered_question_counts_beside_a_failed_hook() {
     let home = Home::new();
     let mut d = failing(&home, BEFORE_TREE, "exit 1", "on_failure = \"proceed\"");
     d.init(json!({"answers": {"session_before_tree": {}}}));
@@ -283,7 +282,7 @@ fn the_silence_of_a_client_counts_beside_a_hook_that_fails() {
 }
 
 #[test]
-fn forks_and_compactions_are_cancelled_by_a_hook_that_fails() {
+fn a_failed_hook_cancels_forks_and_compactions() {
     let home = Home::new();
     let events = "\"session_before_fork\", \"session_before_compact\"";
     let mut d = failing(&home, events, "exit 1", "");
@@ -310,8 +309,8 @@ fn forks_and_compactions_are_cancelled_by_a_hook_that_fails() {
     assert_eq!(d.leaf(), "a2");
 }
 
-/// What could not be started, or could be changed by others, kept the daemon from starting, and every
-/// command with it.
+/// A hook that could not be started, or that other users could change, kept the daemon and every command from
+/// starting.
 #[test]
 fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
     let home = Home::new();
@@ -330,13 +329,13 @@ fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
         let path = file(&home, &text(argv));
         let mut d = Daemon::start_in(&home, &["--config", &path], &[]);
         d.ignore_bookkeeping();
-        d.let_complain();
+        d.allow_stderr();
         d.init(json!({}));
         talk(&mut d);
         let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
         assert_eq!(result["reason"], "hookFailed", "{argv}");
         d.notification("event_resolved");
-        let said = d.said();
+        let said = d.end_and_stderr();
         assert!(said.contains(why), "{argv}: {said}");
 
         let listed = home.run(&["--config", &path, "call", "list_sessions"], &[], "");
@@ -355,20 +354,20 @@ fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
 }
 
 #[test]
-fn a_hook_that_fails_afterwards_is_logged_with_the_file_that_names_it() {
+fn a_failed_hook_after_an_event_is_logged_with_its_configuration_file() {
     let home = Home::new();
     let mut d = failing(&home, "\"session_tree\"", "exit 9", "");
     d.init(json!({}));
     talk(&mut d);
     d.ok("set_leaf", json!({"leafId": "a1"}));
-    let said = d.said();
+    let said = d.end_and_stderr();
     for part in ["guard", "config.toml", "it exited with code 9"] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
 
 #[test]
-fn a_hook_that_says_nothing_has_no_opinion() {
+fn a_hook_without_output_has_no_opinion() {
     for body in ["true", "echo null", "echo '[]'", "echo '{}'"] {
         let home = Home::new();
         let mut d = hooked(&home, &[(BEFORE_TREE, body)], &[]);
@@ -404,7 +403,7 @@ fn a_hook_is_killed_with_its_children_when_the_question_is_over() {
 }
 
 #[test]
-fn hooks_hear_of_what_has_happened_in_order_and_to_the_last() {
+fn hooks_receive_every_event_in_order_until_the_end() {
     let home = Home::new();
     let heard = home.files().join("heard");
     let body = format!("cat >> {}", heard.display());

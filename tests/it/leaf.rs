@@ -1,5 +1,5 @@
-//! The leaf as part of the file: leaf records, undo, redo and the navigation log, across restarts, and
-//! next to programs that know nothing of records. storage.md §4.
+//! The leaf as part of the file: leaf records, undo, redo and the navigation log, across restarts and beside
+//! programs that do not know leaf records. session-file.md §4.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn begun() -> (Daemon, PathBuf) {
     (d, path)
 }
 
-/// The same session in a new process.
+/// Closes the session and opens it in a new process.
 fn restarted(d: Daemon, path: &PathBuf) -> Daemon {
     let home: Arc<Home> = d.stop();
     let before = fs::read(path).unwrap();
@@ -38,7 +38,7 @@ fn opened(log: &Log) -> Daemon {
 }
 
 #[test]
-fn a_record_has_exactly_this_shape() {
+fn a_leaf_record_has_its_documented_members() {
     let (mut d, path) = begun();
     d.set_leaf(Some("a1"));
     d.set_leaf(None);
@@ -91,7 +91,7 @@ fn a_record_has_exactly_this_shape() {
 }
 
 #[test]
-fn records_are_hidden_everywhere() {
+fn leaf_records_are_hidden_from_every_method() {
     let (mut d, path) = begun();
     d.set_leaf(Some("a1"));
     let record = file_lines(&path).pop().unwrap()["id"]
@@ -181,7 +181,7 @@ fn the_last_line_decides_where_a_file_opens() {
 }
 
 #[test]
-fn appending_needs_no_record() {
+fn an_append_writes_no_leaf_record() {
     let (mut d, path) = begun();
     d.set_leaf(Some("a1"));
     d.chain(&["u3", "a3", "u4"]);
@@ -194,7 +194,7 @@ fn appending_needs_no_record() {
 
 // --- undo and redo ---
 
-/// The story that storage.md tells: A→B→C, undo → B; append x; redo → C; undo → x.
+/// The example of session-file.md §4: A→B→C, undo to B, append x, redo to C, undo to x.
 fn story(restart: bool) {
     let mut d = Daemon::quiet();
     d.create();
@@ -231,7 +231,7 @@ fn story(restart: bool) {
     let mut d = pause(d);
     assert_eq!(d.leaf(), "x");
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "A");
-    // The first move came from C.
+    // The first move began at C.
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "C");
     d.err_kind("undo_navigation", json!({}), "nothingToUndo");
     for expected in ["A", "x", "C"] {
@@ -264,7 +264,7 @@ fn a_move_empties_the_redo_stack() {
 }
 
 #[test]
-fn undo_and_redo_are_told_with_their_cause() {
+fn undo_and_redo_are_announced_with_their_cause() {
     let mut d = Daemon::start();
     for name in ["session_opened", "session_closed", "entries_appended"] {
         d.ignore(name);
@@ -274,9 +274,13 @@ fn undo_and_redo_are_told_with_their_cause() {
     d.set_leaf(Some("u1"));
     d.notification("session_tree");
     d.ok("undo_navigation", json!({}));
-    let told = d.notification("session_tree");
+    let announced = d.notification("session_tree");
     assert_eq!(
-        (&told["cause"], &told["oldLeafId"], &told["newLeafId"]),
+        (
+            &announced["cause"],
+            &announced["oldLeafId"],
+            &announced["newLeafId"]
+        ),
         (&json!("undo"), &json!("u1"), &json!("a1"))
     );
     d.ok("redo_navigation", json!({}));
@@ -362,7 +366,7 @@ fn summaries_that_are_no_moves_are_not_in_the_log() {
 }
 
 #[test]
-fn a_summary_from_nowhere_is_undone_to_nowhere() {
+fn a_summary_from_the_empty_position_is_undone_to_it() {
     let log = Log::new("s1").user("u1", "", "x").entry(
         "branch_summary",
         "b1",
@@ -374,7 +378,7 @@ fn a_summary_from_nowhere_is_undone_to_nowhere() {
 }
 
 #[test]
-fn positions_no_longer_in_the_file_are_skipped() {
+fn undo_skips_positions_that_are_not_in_the_file() {
     let log = Log::new("s1")
         .user("u1", "", "x")
         .assistant("a1", "u1", "x")
@@ -387,7 +391,7 @@ fn positions_no_longer_in_the_file_are_skipped() {
 }
 
 #[test]
-fn moves_that_others_make_count_for_them() {
+fn moves_of_another_program_are_not_undone_here() {
     let (mut d, path) = begun();
     foreign_append(&path, &record_line(50, "rf", "u1", "a2"));
     d.user("u9", "takes notice");
@@ -395,9 +399,10 @@ fn moves_that_others_make_count_for_them() {
     d.err_kind("undo_navigation", json!({}), "nothingToUndo");
 }
 
-// --- beside programs that know nothing of records ---
+// --- beside programs that do not know leaf records ---
 
-/// A program that takes records for entries has appended below, named and compacted from them.
+/// A session in which another program took records for entries: it appended below them, labelled them, and
+/// named them in summaries.
 fn named_records() -> Log {
     Log::new("s1")
         .user("u1", "", "one")
@@ -424,7 +429,7 @@ fn named_records() -> Log {
 }
 
 #[test]
-fn names_of_records_are_delivered_resolved() {
+fn references_to_leaf_records_are_resolved() {
     let mut d = opened(&named_records());
     assert_eq!(d.leaf(), "b2");
     assert_eq!(d.ids(), ["u1", "a1", "u2", "u3", "l1", "b1", "u4", "b2"]);
@@ -489,7 +494,7 @@ fn a_kept_range_that_begins_at_a_record_begins_after_it() {
 }
 
 #[test]
-fn a_program_that_takes_the_last_line_resumes_at_our_place() {
+fn a_program_that_ignores_leaf_records_resumes_at_our_leaf() {
     let (mut d, path) = begun();
     d.set_leaf(Some("a1"));
     let home = d.stop();
@@ -510,4 +515,41 @@ fn a_program_that_takes_the_last_line_resumes_at_our_place() {
     d.open(&path);
     assert_eq!(d.leaf(), "p1");
     assert_eq!(d.path_ids(None), ["u1", "a1", "p1"]);
+}
+
+/// `get_entry` returned an entry that named a leaf record if the record came later in the file.
+#[test]
+fn a_reference_to_a_later_leaf_record_is_resolved() {
+    let home = Home::new();
+    let path = Log::new("later")
+        .user("a", "", "x")
+        .label("l", "a", "r", json!("L"))
+        .record("r", "a", "l")
+        .save(&home);
+    let mut d = Daemon::quiet_in(&home);
+    d.ok("open_session", json!({"path": path}));
+    assert_eq!(d.ok("get_label", json!({"entryId": "a"}))["label"], "L");
+    assert_eq!(
+        d.ok("get_entry", json!({"entryId": "l"}))["entry"]["targetId"],
+        "a"
+    );
+}
+
+#[test]
+fn a_session_reopens_at_its_leaf_or_where_another_program_appended_since() {
+    let mut d = Daemon::quiet();
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+    d.ok("navigate_tree", json!({"targetId": "a1"}));
+    let home = d.stop();
+    let path = home.only_file();
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(d.open(&path)["session"]["leafId"], "a1");
+    let home = d.stop();
+    foreign_append(
+        &path,
+        &entry_line(1, "message", "x1", "a2", json!({"message": user("x")})),
+    );
+    let mut d = Daemon::quiet_in(&home);
+    assert_eq!(d.open(&path)["session"]["leafId"], "x1");
 }

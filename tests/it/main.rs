@@ -1,6 +1,5 @@
-//! Black-box tests of the daemon: the real binary over real pipes, judged by its documents
-//! in `schema/` (protocol, session file, semantics). One file per subject; `harness` drives the binary, `fixture` makes
-//! what goes in.
+//! Black-box tests of the daemon: the real program over real pipes, compared with the documents in `schema/`.
+//! Each file or folder has one subject. `harness` drives the program, `fixture` makes its input.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,16 +11,17 @@
 )]
 
 mod append;
+mod boundaries;
 mod branch_summary;
 mod cache;
-mod command;
+mod cli;
+mod command_summarizer;
 mod compact;
 mod config;
 mod context;
 mod crash;
 mod creating;
 mod damage;
-mod decided;
 mod deleting;
 mod documents;
 mod errors;
@@ -35,25 +35,25 @@ mod handshake;
 mod harness;
 mod hooks;
 mod interchange;
-mod lane;
 mod leaf;
+mod listing;
 mod llm;
 mod memory;
 mod migration;
 mod model;
 mod navigate;
+mod old_versions;
 mod open;
-mod real_input;
-mod regressions;
+mod order;
+mod paths;
+mod permissions;
+mod readme;
 mod repairing;
 mod resources;
-mod safety;
 mod scale;
-mod scripted;
 mod sessions;
 mod stack;
 mod transport;
 mod tree;
 mod turns;
-mod waiting;
 mod writers;

@@ -1,5 +1,5 @@
-//! What large sessions cost in memory, and what a file that was edited in place does to answers: nothing
-//! is built that cannot be answered, what is kept is within the budgets, and every line is JSON.
+//! Memory for large sessions, and answers about files that are edited in place: no answer is built that
+//! cannot be sent, kept memory is within the budgets, and every line is JSON.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ fn resident(d: &Daemon) -> u64 {
     status(d, "VmRSS")
 }
 
-/// The most that was resident during a call, beyond what was before it.
+/// How much resident memory grows at most during a call.
 fn peak_of(d: &mut Daemon, call: impl FnOnce(&mut Daemon)) -> u64 {
     let before = resident(d);
     let clear = format!("/proc/{}/clear_refs", d.pid().as_raw_nonzero());
@@ -33,7 +33,7 @@ fn peak_of(d: &mut Daemon, call: impl FnOnce(&mut Daemon)) -> u64 {
     status(d, "VmHWM").saturating_sub(before)
 }
 
-/// A chain of messages of `size` bytes each, users and assistants by turns.
+/// A chain of messages of `size` bytes each, of the user and the assistant in turns.
 fn chain(home: &Home, session: &str, count: usize, size: usize) -> PathBuf {
     let mut log = Log::new(session).user("e0", "", &"x".repeat(size));
     for n in 1..count {
@@ -53,10 +53,10 @@ fn small_frames(d: &mut Daemon, bytes: u64) {
     d.init(json!({"maxFrameBytes": bytes}));
 }
 
-/// On a session of 1 GB an answer of 1 GB was built before it was refused, with 2 to 5 GB of memory. Sizes
-/// are known: what cannot be answered is refused before it is read, or stops where the limit is passed.
+/// For a session of 1 GB an answer of 1 GB was built before it was refused, with 2 to 5 GB of memory. Sizes
+/// are known, so such an answer is refused before it is read, or reading stops at the limit.
 #[test]
-fn no_read_builds_more_than_the_client_takes() {
+fn an_answer_larger_than_the_client_reads_is_refused_before_it_is_built() {
     let home = Home::new();
     let path = chain(&home, "big", 1_500, 20_000);
     let mut d = Daemon::quiet_in(&home);
@@ -95,9 +95,9 @@ fn no_read_builds_more_than_the_client_takes() {
     assert!(peak < 16 * MIB, "get_stats: {peak}");
 }
 
-/// A dry run and `prepare_compaction` over the limit failed, though a question would have named the entries.
+/// A dry run and `prepare_compaction` over the limit failed, although a question in the same case holds ids.
 #[test]
-fn preparations_over_the_limit_name_the_entries() {
+fn preparations_over_the_limit_hold_ids() {
     let home = Home::new();
     let path = chain(&home, "big", 1_000, 20_000);
     let mut d = Daemon::quiet_in(&home);
@@ -119,16 +119,16 @@ fn preparations_over_the_limit_name_the_entries() {
         assert!(preparation.get("entriesToSummarize").is_none());
     });
     assert!(peak < 24 * MIB, "{peak}");
-    // Below the limit they are there.
+    // Below the limit the entries are there.
     let run = d.ok("navigate_tree", json!({"targetId": "e989", "dryRun": true}));
     let entries = run["preparation"]["entriesToSummarize"].as_array().unwrap();
     assert_eq!((entries.len(), &entries[0]["id"]), (10, &json!("e990")));
     assert!(run["preparation"].get("truncated").is_none());
 }
 
-/// After `close_session` 1.3 GB stayed of a session of 196 MB. What stays is within the sum of the budgets.
+/// After `close_session` 1.3 GB of memory stayed for a session of 196 MB. The sum of the budgets limits it.
 #[test]
-fn what_stays_after_large_sessions_are_closed_is_within_the_budgets() {
+fn memory_after_closing_large_sessions_is_within_the_budgets() {
     let home = Home::new();
     let paths: Vec<PathBuf> = (0..3)
         .map(|n| chain(&home, &format!("big{n}"), 2_000, 10_000))
@@ -159,7 +159,7 @@ fn what_stays_after_large_sessions_are_closed_is_within_the_budgets() {
         d.ok("close_session", json!({"sessionId": format!("big{n}")}));
     }
     let views_are_gone = budget::most_kept(0, 0, paths.len()) - budget::VIEW_BYTES;
-    // What the allocator keeps for its threads of the answers they made: up to a frame of each.
+    // The allocator keeps memory of past answers for each thread: up to the size of a frame.
     let slack = 160 * MIB;
     eventually("memory is given back", || {
         resident(&d) - before < views_are_gone as u64 + slack
@@ -167,9 +167,9 @@ fn what_stays_after_large_sessions_are_closed_is_within_the_budgets() {
     println!("memory: {before} before, {} after closing", resident(&d));
 }
 
-/// A page of sessions ended at its number of rows alone: rows of 100 kB made it too large to be answered.
+/// Only the number of rows ended a page of sessions: rows of 100 kB made it too large to be sent.
 #[test]
-fn a_list_of_long_rows_goes_on_with_the_next_page() {
+fn a_list_of_long_rows_is_split_into_pages() {
     let home = Home::new();
     for n in 0..30 {
         let name = format!("{n} {}", "n".repeat(100_000));
@@ -202,7 +202,7 @@ fn a_list_of_long_rows_goes_on_with_the_next_page() {
     }
 }
 
-/// Overwrites part of a file without truncating it: nobody is told.
+/// Overwrites part of a file without truncating it, which no watcher reports.
 fn edit(path: &Path, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
     let text = fs::read_to_string(path).unwrap();
@@ -211,8 +211,9 @@ fn edit(path: &Path, from: &str, to: &str) {
     file.write_all_at(to.as_bytes(), at).unwrap();
 }
 
-/// A body edited in place, its id intact, became part of a line that was no JSON, and the request had no
-/// response. The file is read anew: the entry is a diagnostic, and the answer has all others.
+/// After an edit in place that broke a body but not its id, the answer was a line that is not JSON, so the
+/// request had no response. The file is read again: the entry becomes a diagnostic, and the answer has all
+/// others.
 #[test]
 fn a_body_edited_in_place_breaks_no_answer() {
     let reads = [
@@ -239,7 +240,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
             edit(&d.home.only_file(), from, to);
             let answer = match d.call(method, params.clone()) {
                 Ok(answer) => answer.to_string(),
-                // What was asked about is no entry any more.
+                // The requested entry is gone.
                 Err(error) => error.data["details"].to_string() + &error.kind,
             };
             let expected = match *method {
@@ -249,13 +250,13 @@ fn a_body_edited_in_place_breaks_no_answer() {
             };
             assert!(!answer.contains("\"sec"), "{method}: {answer}");
             assert!(answer.contains(expected), "{method}: {answer}");
-            let told = d.notification("diagnostics").to_string();
-            assert!(told.contains("invalidJson"), "{told}");
+            let announced = d.notification("diagnostics").to_string();
+            assert!(announced.contains("invalidJson"), "{announced}");
             d.err_kind("get_entry", json!({"entryId": "u2"}), "entryNotFound");
             d.user("u5", "goes on");
         }
     }
-    // A single entry is a typed error, once.
+    // For a single entry the first read is an error, and the file is read again.
     let mut d = Daemon::quiet();
     d.create();
     d.user("u1", "first");
@@ -266,9 +267,9 @@ fn a_body_edited_in_place_breaks_no_answer() {
     d.err_kind("get_entry", json!({"entryId": "u2"}), "entryNotFound");
 }
 
-/// Rows of the list were believed if the length and the time of modification were the same.
+/// A cached row of the list was used if length and modification time had not changed.
 #[test]
-fn a_row_of_the_list_sees_an_edit_with_the_old_time() {
+fn a_listed_session_shows_an_edit_that_keeps_the_modification_time() {
     let home = Home::new();
     let path = Log::new("s1")
         .user("e0", "", "before")
@@ -286,10 +287,10 @@ fn a_row_of_the_list_sees_an_edit_with_the_old_time() {
     assert_eq!(first(&mut d), "edited");
 }
 
-/// What rows show of bodies was believed once it had been compared: an edit in place was not seen while
-/// the session was open.
+/// A cached preview was used once it had been compared with its line: an edit in place was not seen while the
+/// session was open.
 #[test]
-fn rows_see_an_edit_in_place_while_the_session_is_open() {
+fn rows_show_an_edit_in_place_while_the_session_is_open() {
     let home = Home::new();
     let mut log = Log::new("s1").user("e0", "", "first");
     for n in 1..5_000 {
@@ -320,14 +321,14 @@ fn hooked(home: &Arc<Home>, body: &str) -> Daemon {
     let path = file(home, &text);
     let mut d = Daemon::start_in(home, &["--config", &path], &[]);
     d.ignore_bookkeeping();
-    d.let_complain();
+    d.allow_stderr();
     d
 }
 
-/// A thousand events of any size waited for a slow hook, 1.7 GB of them, and the daemon waited for it at
-/// its end. The queue has a budget, what is over it is dropped, and the end waits a few seconds.
+/// Up to a thousand events of any size waited for a slow hook, 1.7 GB of them, and the daemon waited for the
+/// hook at its end. The queue has a budget, events over it are dropped, and the end waits a few seconds.
 #[test]
-fn events_for_a_slow_hook_are_held_within_the_budget_and_at_the_end_not_for_long() {
+fn events_for_a_slow_hook_stay_within_the_budget_and_delay_the_end_only_briefly() {
     let home = Home::new();
     let heard = home.files().join("heard");
     let body = format!("cat >> {}; sleep 5", heard.display());

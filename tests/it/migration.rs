@@ -1,6 +1,6 @@
-//! Versions 1 and 2 become version 3 with the first write: killed at any point either the old or the new
-//! file is whole, the original always; what others still write into the old file is carried over.
-//! storage.md §2.
+//! Versions 1 and 2 become version 3 with the first write. A kill at any point leaves the old or the new file
+//! whole, and always the original; lines that other programs still write to the old file are carried over.
+//! session-file.md §2.
 
 use std::fs;
 use std::io::Write;
@@ -53,7 +53,7 @@ fn backup_of(version: u64, path: &Path) -> PathBuf {
     path.with_file_name(format!("old.jsonl.v{version}.bak"))
 }
 
-/// Files beside the session file.
+/// The names of the files beside the session file, and its own.
 fn names(path: &Path) -> Vec<String> {
     let folder = fs::read_dir(path.parent().unwrap()).unwrap();
     let mut names: Vec<String> = folder
@@ -92,7 +92,7 @@ fn the_first_write_migrates_and_keeps_the_original() {
         );
         assert_eq!(json!(lines[1..21]), delivered, "as it was delivered before");
         assert_eq!(lines[21]["parentId"], before["leafId"]);
-        // Migrated once.
+        // A second write does not migrate again.
         d.user("more", "x");
         assert_eq!(
             names(&path),
@@ -106,7 +106,7 @@ fn the_first_write_migrates_and_keeps_the_original() {
 }
 
 #[test]
-fn another_file_of_the_backups_name_is_not_overwritten() {
+fn an_existing_file_with_the_name_of_the_backup_is_kept() {
     let (home, path, original) = placed(2, 3);
     fs::write(backup_of(2, &path), "mine").unwrap();
     let mut d = Daemon::quiet_in(&home);
@@ -118,7 +118,7 @@ fn another_file_of_the_backups_name_is_not_overwritten() {
 }
 
 #[test]
-fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
+fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
     let kills = if is_long_run() { 400 } else { 24 };
     let n = 400;
     let mut random = Random::seeded(7);
@@ -140,7 +140,7 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
             "append_message",
             json!({"message": user("x"), "entryId": "new"}),
         );
-        // A part of them around the moment at which the new file takes the old one's name.
+        // Some of the kills come near the moment at which the new file gets the name of the old one.
         let aimed = kill % 3 > 0;
         while aimed && !backup_of(version, &path).exists() {
             thread::yield_now();
@@ -151,32 +151,21 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
         d.successes_to_the_end();
         d.kill();
 
-        let bytes = fs::read(&path).unwrap();
-        if bytes == original {
+        let is_old = fs::read(&path).unwrap() == original;
+        let backup = backup_of(version, &path);
+        if is_old {
             old += 1;
         } else {
             new += 1;
             let lines = file_lines(&path);
             assert_eq!(lines[0]["version"], 3, "kill {kill}");
-            assert!(
-                (n + 1..=n + 2).contains(&lines.len()),
-                "kill {kill}: {}",
-                lines.len()
-            );
-            assert_eq!(
-                fs::read(backup_of(version, &path)).unwrap(),
-                original,
-                "kill {kill}"
-            );
+            let count = lines.len();
+            assert!((n + 1..=n + 2).contains(&count), "kill {kill}: {count}");
         }
-        if backup_of(version, &path).exists() {
-            assert_eq!(
-                fs::read(backup_of(version, &path)).unwrap(),
-                original,
-                "kill {kill}"
-            );
+        if !is_old || backup.exists() {
+            assert_eq!(fs::read(backup).unwrap(), original, "kill {kill}");
         }
-        // Whatever is there, the session goes on, and nothing is left lying about.
+        // The session goes on with either file, and no temporary file is left.
         let mut d = Daemon::quiet_in(&home);
         d.open(&path);
         d.user("again", "x");
@@ -191,7 +180,7 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
             .into_iter()
             .filter(|name| name.ends_with(".tmp"))
             .collect();
-        if bytes == original {
+        if is_old {
             assert!(left.is_empty(), "kill {kill}: {left:?}");
         }
     }
@@ -202,9 +191,9 @@ fn killed_at_any_point_the_old_or_the_new_file_is_whole() {
     );
 }
 
-/// A program that opened the file before it was migrated writes afterwards.
+/// A program that opened the file before the migration writes to it afterwards.
 #[test]
-fn what_arrives_in_the_old_file_is_carried_over() {
+fn lines_written_to_the_old_file_are_carried_over() {
     for version in [1, 2] {
         let (home, path, _) = placed(version, 5);
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -212,24 +201,24 @@ fn what_arrives_in_the_old_file_is_carried_over() {
         d.ignore_bookkeeping();
         d.open(&path);
         d.user("new", "x");
-        d.heard("entries_appended");
+        d.received("entries_appended");
         let line = old_line(version, 77, Some(4), user("late"));
-        // Not before it is whole.
+        // The daemon waits until the line is whole.
         let (first, second) = line.split_at(30);
         late.write_all(first.as_bytes()).unwrap();
         thread::sleep(Duration::from_millis(200));
         assert_eq!(file_lines(&path).len(), 7);
         late.write_all(format!("{second}\n").as_bytes()).unwrap();
-        let told = d.notification("entries_appended");
-        assert_eq!(told["origin"], "other");
-        assert_eq!(told["entries"][0]["message"]["content"], "late");
-        assert_eq!(told["leafId"], "new", "this daemon's leaf stays");
+        let announced = d.notification("entries_appended");
+        assert_eq!(announced["origin"], "other");
+        assert_eq!(announced["entries"][0]["message"]["content"], "late");
+        assert_eq!(announced["leafId"], "new", "this daemon's leaf stays");
         let lines = file_lines(&path);
         assert_eq!(lines.len(), 8);
         assert_eq!(lines[7]["message"]["content"], "late");
-        // Its parent is the entry it was written below.
+        // The parent is the entry below which the line was written.
         assert_eq!(lines[7]["parentId"], lines[5]["id"], "version {version}");
-        // The next append takes it along too, at once.
+        // The next append carries the line over at once.
         late.write_all((old_line(version, 78, Some(77), user("later")) + "\n").as_bytes())
             .unwrap();
         d.user("more", "x");
@@ -240,7 +229,7 @@ fn what_arrives_in_the_old_file_is_carried_over() {
         d.ok("close_session", json!({}));
         assert_eq!(d.open(&path)["diagnostics"], json!([]));
         assert_eq!(d.ids(), ids);
-        d.heard("entries_appended");
+        d.received("entries_appended");
     }
 }
 
@@ -254,7 +243,7 @@ fn another_daemon_follows_the_migrated_file() {
         second.open(&path);
         let ids = second.ids();
         first.user("new", "x");
-        // The one that has migrated dies; the other one still has the old file open.
+        // The daemon that has migrated dies; the other one still has the old file open.
         first.kill();
         assert_eq!(second.ids()[..5], ids, "ids that were derived are the same");
         assert_eq!(second.ids().len(), 6);
@@ -289,9 +278,9 @@ fn two_daemons_do_not_carry_over_the_same_line_twice() {
     assert_eq!(file_lines(&path).len(), 68, "each line once");
 }
 
-/// Closing the session, or ending the daemon, is no reason to lose what others still write.
+/// Lines are carried over although the session was closed or the daemon ends.
 #[test]
-fn what_arrives_after_the_session_was_closed_is_carried_over() {
+fn lines_written_after_the_session_was_closed_are_carried_over() {
     for version in [1, 2] {
         let (home, path, _) = placed(version, 5);
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -305,15 +294,15 @@ fn what_arrives_after_the_session_was_closed_is_carried_over() {
         d.open(&path);
         d.user("new", "x");
         d.ok("close_session", json!({}));
-        d.heard("entries_appended");
+        d.received("entries_appended");
         arrive(77);
         eventually("it is carried over", || last(&path) == "late 77");
         d.no_notification("entries_appended");
-        // Opened again it is somebody else's entry, once.
+        // After it is opened again, the line is an entry of another program, and there once.
         d.open(&path);
         assert_eq!(d.ids().len(), 7);
         d.ok("close_session", json!({}));
-        // At once before the end: no look was due.
+        // Written right before the end, before the next look at the old file.
         arrive(78);
         d.stop();
         assert_eq!(last(&path), "late 78");
@@ -321,9 +310,9 @@ fn what_arrives_after_the_session_was_closed_is_carried_over() {
     }
 }
 
-/// A deleted session is not brought back by a late line.
+/// A late line does not bring a deleted session back.
 #[test]
-fn what_arrives_after_the_session_was_deleted_makes_no_file() {
+fn lines_written_after_the_session_was_deleted_create_no_file() {
     let (home, path, _) = placed(2, 5);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
     let mut d = Daemon::quiet_in(&home);
@@ -336,9 +325,9 @@ fn what_arrives_after_the_session_was_deleted_makes_no_file() {
     assert_eq!(names(&path), [""; 0], "the original is in the trash, too");
 }
 
-/// The command ends a second after the last that arrived, once nobody has the old file open.
+/// The command ends a second after the last line, once no program has the old file open.
 #[test]
-fn the_command_carries_over_what_arrives_too() {
+fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
     for version in [1, 2] {
         let (home, path, original) = placed(version, 5);
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -364,13 +353,13 @@ fn the_command_carries_over_what_arrives_too() {
     }
 }
 
-/// The signal that comes with this limit used to kill the command.
+/// The signal SIGXFSZ, which comes with this limit, ended the command.
 #[test]
-fn the_command_says_that_there_is_no_room() {
+fn the_migrate_command_reports_a_full_disk() {
     let (home, path, original) = placed(2, 50);
     let command = home.command(&["migrate", path.to_str().unwrap()], &[]);
     let mut shell = std::process::Command::new("sh");
-    // In blocks of 512 bytes: less than the file has.
+    // In blocks of 512 bytes: less than the size of the file.
     shell.args(["-c", "ulimit -f 20; exec \"$0\" \"$@\""]);
     shell.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -387,11 +376,11 @@ fn the_command_says_that_there_is_no_room() {
     assert_eq!(names(&path), ["old.jsonl"], "nothing is left lying about");
 }
 
-/// Fifty seconds after the migration the old file is still looked at; after a minute no longer.
+/// The daemon still looks at the old file fifty seconds after the migration, and not after a minute.
 #[test]
-fn the_old_file_is_held_for_a_minute() {
+fn the_old_file_is_watched_for_a_minute() {
     if !is_long_run() {
-        return eprintln!("SKIPPED: a minute of waiting is for tests/long/run");
+        return skip(Needs::Time, "a minute of waiting is for tests/long/run");
     }
     let (home, path, _) = placed(2, 5);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -414,7 +403,7 @@ fn the_old_file_is_held_for_a_minute() {
 
 /// Damaged lines are copied, and so is a torn tail.
 #[test]
-fn damaged_lines_survive_the_migration() {
+fn damaged_lines_are_kept_by_the_migration() {
     let (home, path, mut original) = placed(2, 3);
     original.extend_from_slice(b"{\"type\":\"mess\n42\nnot json\n");
     original.extend_from_slice(old_line(2, 9, Some(2), user("after")).as_bytes());
@@ -434,4 +423,39 @@ fn damaged_lines_survive_the_migration() {
         assert!(text.contains(kept), "{kept:?}");
     }
     assert_eq!(d.ids(), ["n0", "n1", "n2", "n9", "new"]);
+}
+
+/// The old format was rewritten in its own file. A process killed meanwhile left neither the old nor the new
+/// file.
+#[test]
+fn a_version_1_file_keeps_every_entry_when_the_daemon_is_killed() {
+    let original = include_bytes!("../data/v1.jsonl");
+    let home = Home::new();
+    for round in 0..12_u64 {
+        let path = home.file(&format!("s{round}.jsonl"), original);
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        d.send(
+            "append_message",
+            json!({"message": user("x"), "entryId": "added"}),
+        );
+        std::thread::sleep(Duration::from_micros(round * 400));
+        d.kill();
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        let entries = d.ok("get_entries", json!({}))["entries"]
+            .as_array()
+            .unwrap()
+            .clone();
+        assert!(
+            entries.len() == 10 || entries.len() == 11,
+            "round {round}: {} entries",
+            entries.len()
+        );
+        assert_eq!(entries[9]["message"]["content"], "five", "round {round}");
+        assert_eq!(
+            entries[7]["firstKeptEntryId"], entries[2]["id"],
+            "round {round}"
+        );
+    }
 }

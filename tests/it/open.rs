@@ -1,11 +1,9 @@
-//! Opening files as they are found: a golden file in `tests/data` per diagnostic kind and per version,
-//! links between entries that make no tree, migration in memory and at the first write, and that
-//! opening itself never writes. storage.md §2.
+//! Opening files as they are: a file in `tests/data` for each kind of diagnostic and each version, and links
+//! that make no tree. Opening never writes. session-file.md §2.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::harness::*;
 
@@ -21,20 +19,20 @@ fn opened(bytes: &[u8]) -> (Daemon, Json, PathBuf) {
     (d, result, path)
 }
 
-/// Offset and length of a line; the first is line 1, as everywhere in the documents.
+/// Offset and length of a line; the first line is number 1, as in the documents.
 fn place(bytes: &[u8], line: usize) -> (usize, usize) {
     let lines: Vec<_> = bytes.split(|&b| b == b'\n').collect();
     let offset = lines[..line - 1].iter().map(|l| l.len() + 1).sum();
     (offset, lines[line - 1].len())
 }
 
-/// Opens the file, expects exactly these diagnostics and entries, then shows that nothing was written
-/// and that the session can be appended to, which leaves every old byte in place.
+/// Opens the file, compares diagnostics and entries, and checks that opening wrote nothing and that an append
+/// leaves every old byte in place.
 #[track_caller]
 fn check(bytes: &[u8], expected: &[(&str, usize)], entries: &[&str]) -> Daemon {
     let (mut d, result, path) = opened(bytes);
     let diagnostics = result["diagnostics"].as_array().expect("diagnostics");
-    let told: Vec<_> = diagnostics
+    let found: Vec<_> = diagnostics
         .iter()
         .map(|d| {
             (
@@ -43,7 +41,7 @@ fn check(bytes: &[u8], expected: &[(&str, usize)], entries: &[&str]) -> Daemon {
             )
         })
         .collect();
-    assert_eq!(told, expected, "kind and line");
+    assert_eq!(found, expected, "kind and line");
     for (diagnostic, &(kind, line)) in diagnostics.iter().zip(expected) {
         let (offset, length) = place(bytes, line);
         if kind == "missingTrailingNewline" {
@@ -84,7 +82,7 @@ fn a_sound_file_has_nothing_to_report() {
     assert_eq!(
         d.entry("added")["parentId"],
         "a1",
-        "it stood where the leaf record said"
+        "its leaf was that of the leaf record"
     );
     assert_eq!(
         d.ok("get_label", json!({"entryId": "u1"}))["label"],
@@ -93,7 +91,7 @@ fn a_sound_file_has_nothing_to_report() {
 }
 
 #[test]
-fn torn_tail() {
+fn a_torn_tail_is_reported() {
     let mut d = check(
         include_bytes!("../data/torn-tail.jsonl"),
         &[("tornTail", 4)],
@@ -103,7 +101,7 @@ fn torn_tail() {
 }
 
 #[test]
-fn invalid_json() {
+fn an_invalid_line_is_reported_and_hides_no_later_entry() {
     let mut d = check(
         include_bytes!("../data/invalid-json.jsonl"),
         &[("invalidJson", 3)],
@@ -117,7 +115,7 @@ fn invalid_json() {
 }
 
 #[test]
-fn not_an_object() {
+fn lines_that_are_not_objects_are_reported() {
     let kind = "notAnObject";
     let bytes = include_bytes!("../data/not-an-object.jsonl");
     let mut d = check(
@@ -129,7 +127,7 @@ fn not_an_object() {
 }
 
 #[test]
-fn invalid_utf8() {
+fn invalid_utf8_is_reported_and_replaced() {
     let mut d = check(
         include_bytes!("../data/invalid-utf8.jsonl"),
         &[("invalidUtf8", 3)],
@@ -147,7 +145,7 @@ fn invalid_utf8() {
 }
 
 #[test]
-fn nul_bytes() {
+fn a_line_with_nul_bytes_is_reported() {
     check(
         include_bytes!("../data/nul-bytes.jsonl"),
         &[("nulBytes", 3)],
@@ -156,7 +154,7 @@ fn nul_bytes() {
 }
 
 #[test]
-fn glued_lines() {
+fn entries_glued_on_one_line_are_both_read() {
     let mut d = check(
         include_bytes!("../data/glued-lines.jsonl"),
         &[("gluedLines", 3)],
@@ -172,7 +170,7 @@ fn glued_lines() {
 }
 
 #[test]
-fn duplicate_ids() {
+fn the_last_entry_with_an_id_gives_the_body_and_the_first_the_place() {
     let bytes = include_bytes!("../data/duplicate-id.jsonl");
     let mut d = check(bytes, &[("duplicateId", 5)], &["u1", "a1", "u2", "u3"]);
     assert_eq!(d.entry("a1")["message"]["content"][0]["text"], "last body");
@@ -193,7 +191,7 @@ fn identical_duplicates_are_ignored() {
 }
 
 #[test]
-fn orphans_are_roots_until_their_parent_turns_up() {
+fn an_orphan_is_a_root_until_its_parent_is_appended() {
     let bytes = include_bytes!("../data/orphan-parent.jsonl");
     let mut d = check(bytes, &[("orphanParent", 3)], &["u1", "a1", "u2"]);
     assert_eq!(d.path_ids(Some("u2")), ["a1", "u2"]);
@@ -225,7 +223,7 @@ fn orphans_are_roots_until_their_parent_turns_up() {
 }
 
 #[test]
-fn forward_parents_are_linked() {
+fn a_parent_later_in_the_file_is_linked() {
     let bytes = include_bytes!("../data/forward-parent.jsonl");
     let mut d = check(bytes, &[("forwardParent", 3)], &["u1", "u2", "a1"]);
     assert_eq!(d.path_ids(Some("u2")), ["u1", "a1", "u2"]);
@@ -233,14 +231,14 @@ fn forward_parents_are_linked() {
 }
 
 #[test]
-fn self_parents_are_roots() {
+fn an_entry_that_is_its_own_parent_becomes_a_root() {
     let bytes = include_bytes!("../data/self-parent.jsonl");
     let mut d = check(bytes, &[("selfParent", 3)], &["u1", "a1", "u2"]);
     assert_eq!(d.path_ids(Some("u2")), ["a1", "u2"]);
 }
 
 #[test]
-fn cycles_are_cut_at_one_place() {
+fn a_cycle_becomes_a_flagged_root() {
     let (mut d, result, path) = opened(include_bytes!("../data/cycle.jsonl"));
     let kinds: Vec<_> = result["diagnostics"]
         .as_array()
@@ -266,6 +264,13 @@ fn cycles_are_cut_at_one_place() {
     let roots = ids(&tree["rootIds"]);
     assert_eq!(roots.len(), 2, "{roots:?}");
     assert_eq!(roots[0], "u1");
+    let row = tree["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|n| n["id"] == roots[1].as_str());
+    let flags = row.unwrap()["flags"].to_string();
+    assert!(flags.contains("cycle"), "{flags}");
     let path_of_u2 = d.path_ids(Some("u2"));
     assert_eq!(path_of_u2[0], roots[1]);
     assert_eq!(path_of_u2.last().unwrap(), "u2");
@@ -279,7 +284,7 @@ fn cycles_are_cut_at_one_place() {
 }
 
 #[test]
-fn second_headers() {
+fn a_second_header_is_reported_and_is_no_entry() {
     let mut d = check(
         include_bytes!("../data/second-header.jsonl"),
         &[("secondHeader", 3)],
@@ -289,7 +294,7 @@ fn second_headers() {
 }
 
 #[test]
-fn missing_trailing_newline() {
+fn a_last_line_without_newline_is_an_entry_and_stays_whole() {
     let bytes = include_bytes!("../data/missing-trailing-newline.jsonl");
     let mut d = check(bytes, &[("missingTrailingNewline", 4)], &["u1", "a1", "u2"]);
     assert_eq!(
@@ -300,7 +305,7 @@ fn missing_trailing_newline() {
 }
 
 #[test]
-fn oversized_lines() {
+fn an_oversized_line_is_reported_and_hides_no_later_entry() {
     let home = Home::new();
     let path = home.files().join("s.jsonl");
     let log = Log::new("s1").user("u1", "", "one");
@@ -339,7 +344,7 @@ fn oversized_lines() {
 }
 
 #[test]
-fn several_kinds_in_one_file_are_all_told() {
+fn several_kinds_of_damage_in_one_file_are_all_reported() {
     let bytes = [
         V3.split_inclusive(|&b| b == b'\n')
             .take(3)
@@ -354,7 +359,7 @@ fn several_kinds_in_one_file_are_all_told() {
     ]
     .concat();
     let (mut d, result, _) = opened(&bytes);
-    let told: Vec<_> = result["diagnostics"]
+    let found: Vec<_> = result["diagnostics"]
         .as_array()
         .unwrap()
         .iter()
@@ -366,7 +371,7 @@ fn several_kinds_in_one_file_are_all_told() {
         })
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             ("invalidJson".to_owned(), 4),
             ("notAnObject".to_owned(), 5),
@@ -378,7 +383,7 @@ fn several_kinds_in_one_file_are_all_told() {
 
 // --- opening never writes ---
 
-/// Bytes and modification time of everything in the folder.
+/// Bytes and modification times of all files in the folder.
 fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut found: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -396,7 +401,7 @@ fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
 }
 
 #[test]
-fn opening_reading_and_closing_leave_no_trace() {
+fn opening_reading_and_closing_write_nothing() {
     for bytes in [
         V1,
         V2,
@@ -426,187 +431,104 @@ fn opening_reading_and_closing_leave_no_trace() {
 
 // --- versions ---
 
-#[test]
-fn version_1_gets_ids_a_chain_and_a_kept_id() {
-    let (mut d, result, path) = opened(V1);
-    assert_eq!(result["diagnostics"], json!([]));
-    assert_eq!(result["session"]["entryCount"], 10);
-    assert_eq!(result["session"]["sessionId"], "v1");
-    let entries = d.ok("get_entries", json!({}))["entries"]
-        .as_array()
-        .unwrap()
-        .clone();
-    let mut parent = Json::Null;
-    for entry in &entries {
-        assert_eq!(entry["parentId"], parent, "a chain");
-        parent = entry["id"].clone();
+/// Calls everything that walks the tree.
+#[track_caller]
+fn walk(d: &mut Daemon) {
+    for id in d.ids() {
+        d.path_ids(Some(&id));
     }
-    let mut distinct = ids(&json!(entries));
-    distinct.sort();
-    distinct.dedup();
-    assert_eq!(distinct.len(), 10, "equal lines have different ids");
-    let compaction = &entries[7];
-    assert_eq!(compaction["type"], "compaction");
-    assert_eq!(
-        compaction["firstKeptEntryId"], entries[2]["id"],
-        "index 3 of the parsed lines, the header counted"
-    );
-    assert!(
-        compaction.get("firstKeptEntryIndex").is_none(),
-        "{compaction}"
-    );
-    assert_eq!(entries[8]["message"]["role"], "custom");
-    assert_eq!(entries[8]["message"]["customType"], "note");
-    assert_eq!(entries[8]["message"]["content"], "from a hook");
-    let roles: Vec<_> = d.ok("get_context", json!({}))["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|m| m["role"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(
-        roles,
-        [
-            "compactionSummary",
-            "user",
-            "assistant",
-            "user",
-            "user",
-            "user",
-            "custom",
-            "user"
-        ]
-    );
-    assert_eq!(fs::read(&path).unwrap(), V1, "in memory only");
+    for params in [
+        json!({"filter": "all"}),
+        json!({"format": "nested"}),
+        json!({"render": "unicode", "order": "active-first"}),
+    ] {
+        d.ok("get_tree", params);
+    }
+    for method in [
+        "get_context",
+        "list_branches",
+        "get_stats",
+        "get_fork_messages",
+        "get_navigation_log",
+    ] {
+        d.ok(method, json!({}));
+    }
 }
 
+/// With a cycle of parents, or an id that occurs twice, walks never ended or visited exponentially many
+/// entries.
 #[test]
-fn version_2_renames_a_role() {
-    let (mut d, result, path) = opened(V2);
-    assert_eq!(result["session"]["readOnly"], false);
-    assert_eq!(d.ids(), ["u1", "a1", "h1", "u2"]);
-    let id = d.send("get_entry", json!({"entryId": "h1"}));
-    let text = d.response_text(&id);
-    assert!(text.contains(r#"{"role":"custom","customType":"note","content":"from a hook","display":true,"details":{"n":1.0}"#), "{text}");
-    assert_eq!(fs::read(&path).unwrap(), V2, "in memory only");
-}
-
-#[test]
-fn two_openings_give_version_1_the_same_ids() {
-    let (mut d, _, path) = opened(V1);
-    let first = d.ids();
-    let home: Arc<Home> = d.stop();
-    let mut d = Daemon::quiet_in(&home);
-    d.open(&path);
-    assert_eq!(d.ids(), first);
-    let (mut d, _, _) = opened(V1);
-    assert_eq!(d.ids(), first, "wherever the file lies");
-}
-
-/// Other programs derive the same ids from what session-file.md §2.5 says. The ids here come from such a
-/// program.
-#[test]
-fn derived_ids_are_those_that_other_programs_derive() {
-    let header = r#"{"type":"session","id":"s1","cwd":"/p"}"#;
-    let entry = r#"{"type":"message","timestamp":"2025-01-01T00:00:00.000Z","message":{"role":"user","content":"hi"}}"#;
-    let file = format!("{header}\n  {entry} \n{entry}{entry}\n");
-    let (mut d, _, _) = opened(file.as_bytes());
-    assert_eq!(d.ids(), ["8769d97f", "3f6a0bc9", "98c7a3f5"]);
-}
-
-#[test]
-fn an_index_of_version_1_counts_parsed_lines() {
-    let mut lines: Vec<_> = V1.split_inclusive(|&b| b == b'\n').collect();
-    lines.insert(2, b"not parsed, so not counted\n");
-    let (mut d, result, path) = opened(&lines.concat());
-    assert_eq!(result["diagnostics"][0]["kind"], "invalidJson");
-    let entries = d.ok("get_entries", json!({}))["entries"].clone();
-    assert_eq!(entries[2]["message"]["content"], "three");
-    assert_eq!(entries[7]["firstKeptEntryId"], entries[2]["id"]);
-    d.user("added", "x");
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(
-        text.contains("not parsed, so not counted\n"),
-        "unparseable lines are copied"
-    );
-}
-
-#[test]
-fn the_first_write_migrates_and_keeps_the_original() {
-    type Write = fn(&mut Daemon);
-    let writes: [(&str, Write); 3] = [
-        ("an append", |d| {
-            d.user("added", "x");
-        }),
-        ("a move", |d| {
-            let first = d.ids()[0].clone();
-            d.set_leaf(Some(&first));
-        }),
-        ("a label", |d| {
-            let first = d.ids()[0].clone();
-            d.ok("append_label", json!({"targetId": first, "label": "x"}));
-        }),
-    ];
-    for (what, write) in writes {
-        let (mut d, _, path) = opened(V1);
-        let before = d.ok("get_entries", json!({}))["entries"]
-            .as_array()
-            .unwrap()
-            .clone();
-        write(&mut d);
-        let backup = path.with_file_name("s.jsonl.v1.bak");
-        assert_eq!(
-            fs::read(&backup).unwrap(),
-            V1,
-            "{what} keeps the original beside it"
-        );
-        let lines = file_lines(&path);
-        assert_eq!(
-            (&lines[0]["version"], &lines[0]["id"]),
-            (&json!(3), &json!("v1")),
-            "{what}"
-        );
-        for (name, value) in [
-            ("provider", "anthropic"),
-            ("modelId", "claude-sonnet-4-5"),
-            ("thinkingLevel", "off"),
-            ("cwd", "/project"),
-        ] {
-            assert_eq!(lines[0][name], value, "the header keeps its other members");
+fn every_walk_ends_on_cycles_and_duplicate_ids() {
+    let (mut d, _) = Daemon::opened(include_bytes!("../data/cycle.jsonl"));
+    walk(&mut d);
+    let (mut d, _) = Daemon::opened(include_bytes!("../data/duplicate-id.jsonl"));
+    walk(&mut d);
+    // Twenty layers, each with two copies of its id below both copies of the layer above: 2^20 visits if
+    // copies are nodes.
+    let mut log = Log::new("s1").user("n0", "", "x");
+    for n in 1..=20 {
+        for copy in 0..2 {
+            log = log.user(
+                &format!("n{n}"),
+                &format!("n{}", n - 1),
+                &format!("copy {copy}"),
+            );
         }
-        assert_eq!(
-            lines[1..=10],
-            before,
-            "{what}: the file says what was served"
-        );
-        assert_eq!(lines.len(), 12, "{what} and nothing else");
-        let leaf = d.leaf();
-        let home = d.stop();
-        let mut d = Daemon::quiet_in(&home);
-        assert_eq!(d.open(&path)["diagnostics"], json!([]));
-        assert_eq!(d.leaf(), leaf, "{what}");
-        d.user("second", "y");
-        assert_eq!(fs::read(&backup).unwrap(), V1, "migrated once");
     }
+    let (mut d, _) = Daemon::opened(log.text().as_bytes());
+    assert_eq!(d.ids().len(), 21);
+    assert_eq!(d.ok("get_tree", json!({}))["total"], 21);
+    walk(&mut d);
+}
+
+/// A line with a bare number was taken for an entry and became the leaf.
+#[test]
+fn a_scalar_line_is_no_entry_and_not_the_leaf() {
+    let text = format!(
+        "{}42\n",
+        Log::new("s1")
+            .user("u1", "", "x")
+            .assistant("a1", "u1", "y")
+            .text()
+    );
+    let (mut d, _) = Daemon::opened(text.as_bytes());
+    assert_eq!(d.leaf(), "a1");
+    d.user("u2", "on");
+    assert_eq!(d.entry("u2")["parentId"], "a1");
+}
+
+/// Reading stopped at the first bad line, and every later entry was missing without a diagnostic.
+#[test]
+fn entries_after_a_torn_line_are_read_and_the_line_is_reported() {
+    let log = Log::new("s1")
+        .user("u1", "", "x")
+        .raw(r#"{"type":"message","id":"torn","par"#)
+        .assistant("a1", "u1", "y");
+    let home = Home::new();
+    let path = log.save(&home);
+    let mut d = Daemon::quiet_in(&home);
+    let found = d.open(&path)["diagnostics"].clone();
+    assert_eq!(
+        found.as_array().unwrap().len(),
+        1,
+        "one diagnostic: {found}"
+    );
+    assert_eq!(d.ids(), ["u1", "a1"]);
 }
 
 #[test]
-fn version_2_migrates_at_the_first_write_too() {
-    let (mut d, _, path) = opened(V2);
-    d.user("added", "x");
-    let lines = file_lines(&path);
-    assert_eq!(lines[0]["version"], 3);
-    assert_eq!(lines[3]["message"]["role"], "custom");
-    assert_eq!(lines.len(), 6);
-    let untouched: Vec<_> = V2.split(|&b| b == b'\n').collect();
-    let text = fs::read(&path).unwrap();
-    let now: Vec<_> = text.split(|&b| b == b'\n').collect();
-    for at in [1, 2, 4] {
-        assert_eq!(now[at], untouched[at], "line {at} had nothing to migrate");
-    }
-    let kept = fs::read_dir(path.parent().unwrap())
-        .unwrap()
-        .map(|item| item.unwrap().path())
-        .any(|p| p.extension().is_some_and(|e| e == "bak") && fs::read(&p).unwrap() == V2);
-    assert!(kept, "a copy of the original lies beside it");
+fn uuid_and_parent_uuid_link_no_entries() {
+    let mut d = Daemon::quiet();
+    let lines = "{\"uuid\":\"a\",\"parentUuid\":null,\"type\":\"user\"}\n";
+    let path = d.home.file("other.jsonl", lines.as_bytes());
+    d.err_kind("open_session", json!({"path": path}), "headerMissing");
+    let with_header = Log::new("s").user("a", "", "one").entry(
+        "message",
+        "b",
+        "",
+        json!({"message": user("two"), "uuid": "x", "parentUuid": "a"}),
+    );
+    let path = with_header.save(&d.home);
+    d.open(&path);
+    assert_eq!(d.path_ids(Some("b")), ["b"], "it links nothing");
 }

@@ -1,5 +1,5 @@
-//! `doctor --repair` and `migrate` beside programs that write without a lock: what they write into the
-//! old file is carried over. storage.md §2.
+//! `doctor --repair` and `migrate` beside programs that write without a lock: their lines are carried over.
+//! session-file.md §2.
 
 use std::fs;
 use std::io::Write;
@@ -32,10 +32,10 @@ fn ids_in(home: &Arc<Home>, path: &Path) -> Vec<String> {
     d.ids()
 }
 
-/// `migrate` let go of the old file after a second, and a writer every 1.4 s lost every line. As long as
-/// somebody has the old file open, what arrives in it is carried over.
+/// `migrate` closed the old file after a second, and a program that wrote every 1.4 s lost every line. Lines
+/// are carried over as long as a program has the old file open.
 #[test]
-fn a_slow_writer_loses_nothing_to_a_migration() {
+fn a_migration_loses_no_line_of_a_slow_writer() {
     let home = Home::new();
     let header =
         json!({"type": "session", "version": 2, "id": "s1", "timestamp": stamp(0), "cwd": "/p"});
@@ -52,10 +52,10 @@ fn a_slow_writer_loses_nothing_to_a_migration() {
     assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2", "late3"]);
 }
 
-/// A repair carried over what had arrived when it ended, and a descriptor that was held lost nearly all.
-/// A line that is written in two pieces around the repair is whole afterwards.
+/// A repair carried over only lines that had arrived by its end, so a program with an open descriptor lost
+/// nearly all. A line written in two pieces around the repair is whole afterwards.
 #[test]
-fn a_writer_loses_nothing_to_a_repair() {
+fn a_repair_loses_no_line_of_another_writer() {
     let home = Home::new();
     let path = damaged(&home);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -76,9 +76,10 @@ fn a_writer_loses_nothing_to_a_repair() {
     assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2"]);
 }
 
-/// Many repairs while a program opens, appends a piece at a time, and closes: 45 of 4,566 lines were lost.
+/// Many repairs while a program opens the file, appends in pieces, and closes it: 45 of 4,566 lines were
+/// lost.
 #[test]
-fn slow_appends_survive_repairs() {
+fn repeated_repairs_lose_no_slow_append() {
     let home = Home::new();
     let path = damaged(&home);
     let (there, appends) = (path.clone(), 60);
@@ -112,9 +113,9 @@ fn slow_appends_survive_repairs() {
     assert_eq!(lost, [0; 0]);
 }
 
-/// What cannot be promised is said before anything is done.
+/// The commands say which lines can be lost before they do anything.
 #[test]
-fn commands_say_first_what_cannot_be_promised() {
+fn commands_warn_before_they_act() {
     let home = Home::new();
     let repaired = home.run(
         &["doctor", "--repair", damaged(&home).to_str().unwrap()],

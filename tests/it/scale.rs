@@ -1,5 +1,5 @@
-//! A very long chain and a very wide node: nothing recurses over the tree. 100,000 entries, or as many
-//! as TREELINED_TEST_SCALE says. protocol.md §6.
+//! A very long chain and a very wide node: nothing recurses over the tree. 100,000 entries, or as many as
+//! TREELINED_TEST_SCALE says. protocol.md §6.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn scale() -> usize {
     })
 }
 
-/// A stored session of `n` entries; `parent` gives each entry's parent by number.
+/// A stored session of `n` entries. `parent` returns the number of each entry's parent.
 fn stored(n: usize, parent: impl Fn(usize) -> Option<usize>) -> (Arc<Home>, PathBuf) {
     let mut text = String::with_capacity(n * 170);
     text.push_str("{\"type\":\"session\",\"version\":3,\"id\":\"large\",\"timestamp\":\"2025-01-01T00:00:00.000Z\",\"cwd\":\"/project\"}\n");
@@ -38,12 +38,12 @@ fn stored(n: usize, parent: impl Fn(usize) -> Option<usize>) -> (Arc<Home>, Path
 
 fn started(home: &Arc<Home>, n: usize) -> Daemon {
     let mut d = Daemon::quiet_in(home);
-    // Patience, not a measure: a machine with other work to do is many times slower.
+    // This deadline is not a measure: a busy machine is many times slower.
     d.deadline = Duration::from_secs(180 + n as u64 / 1_000);
     d
 }
 
-/// Prints how long a step took, to be seen with `--nocapture`.
+/// Prints how long a step took (see it with `--nocapture`).
 fn timed<T>(what: &str, body: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let result = body();
@@ -51,7 +51,7 @@ fn timed<T>(what: &str, body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// All that both shapes have to bear.
+/// The checks that both shapes must pass.
 fn bear(d: &mut Daemon, path: &Path, n: usize) {
     timed("list", || {
         let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
@@ -105,7 +105,7 @@ fn bear(d: &mut Daemon, path: &Path, n: usize) {
 }
 
 #[test]
-fn a_long_chain() {
+fn a_long_chain_is_served() {
     let n = scale();
     let (home, path) = stored(n, |i| i.checked_sub(1));
     let mut d = started(&home, n);
@@ -135,7 +135,7 @@ fn a_long_chain() {
 }
 
 #[test]
-fn a_wide_node() {
+fn a_wide_node_is_served() {
     let n = scale();
     let (home, path) = stored(n, |i| (i > 0).then_some(0));
     let mut d = started(&home, n);
@@ -148,7 +148,7 @@ fn a_wide_node() {
     timed("nested", || {
         let params = json!({"format": "nested", "limit": 100});
         if n > 200_000 {
-            // More than a frame has room for.
+            // The answer is larger than a frame.
             d.err_kind("get_tree", params, "responseTooLarge");
         } else {
             let id = d.send("get_tree", params);
@@ -165,4 +165,27 @@ fn a_wide_node() {
     });
     timed("close", || d.ok("close_session", json!({})));
     timed("end", || d.stop());
+}
+
+/// A node with very many children overflowed the stack where siblings were walked recursively or passed as
+/// arguments.
+#[test]
+fn a_node_with_20000_children_is_listed() {
+    let mut log = Log::new("s1").user("root", "", "x");
+    for n in 0..20_000 {
+        log = log.user(&format!("n{n}"), "root", "x");
+    }
+    let (mut d, _) = Daemon::opened(log.text().as_bytes());
+    let tree = d.ok("get_tree", json!({}));
+    assert_eq!(
+        (&tree["total"], &tree["nodes"][0]["childCount"]),
+        (&json!(20_001), &json!(20_000))
+    );
+    assert_eq!(
+        d.ok("list_branches", json!({}))["branches"]
+            .as_array()
+            .unwrap()
+            .len(),
+        20_000
+    );
 }

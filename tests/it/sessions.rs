@@ -1,8 +1,6 @@
-//! Sessions as things: creating, opening, closing, listing, naming, deleting, reading along.
-//! protocol.md §3, storage.md §1, §2 and §5.
+//! Sessions: creating, opening, closing, naming, reading. protocol.md §3, session-file.md §1, §2 and §5.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
 use crate::harness::*;
@@ -28,7 +26,7 @@ fn a_new_session_is_described_and_writes_nothing_yet() {
     assert_eq!(made["readOnly"], false);
     assert!(made["multiWriter"].is_boolean(), "{made}");
     assert!(made["seq"].is_u64(), "{made}");
-    assert!(made.get("name").is_none_or(Json::is_null), "{made}");
+    assert!(made.get("name").is_none(), "{made}");
     assert!(
         d.home.session_files().is_empty(),
         "nothing on disk before the first entry"
@@ -36,7 +34,7 @@ fn a_new_session_is_described_and_writes_nothing_yet() {
 }
 
 #[test]
-fn the_first_entry_brings_header_and_file() {
+fn the_first_entry_writes_the_file_with_its_header() {
     let mut d = Daemon::quiet();
     let made = d.ok("create_session", json!({"cwd": "/some/where:else"}))["session"].clone();
     d.user("u1", "hello");
@@ -76,7 +74,7 @@ fn the_first_entry_brings_header_and_file() {
     assert_eq!(
         time.replace([':', '.'], "-"),
         stamp,
-        "the file's name tells the header's time"
+        "the time of the header is in the file's name"
     );
     assert_eq!(
         time.len(),
@@ -88,17 +86,6 @@ fn the_first_entry_brings_header_and_file() {
     let opened = d.ok("open_session", json!({"sessionId": id}))["session"].clone();
     assert_eq!(opened["path"], json!(path));
     assert_eq!(opened["entryCount"], 1, "entries, not the header");
-}
-
-#[test]
-fn files_are_private() {
-    let mut d = Daemon::quiet();
-    d.create();
-    d.user("u1", "hello");
-    let path = d.home.only_file();
-    let mode = |p: &std::path::Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&path), 0o600);
-    assert_eq!(mode(path.parent().unwrap()), 0o700);
 }
 
 #[test]
@@ -148,7 +135,7 @@ fn session_ids_follow_their_pattern() {
 }
 
 #[test]
-fn an_id_that_exists_is_not_given_twice() {
+fn an_id_that_exists_is_refused() {
     let mut d = Daemon::quiet();
     d.ok(
         "create_session",
@@ -163,7 +150,7 @@ fn an_id_that_exists_is_not_given_twice() {
 }
 
 #[test]
-fn a_parent_session_is_kept_as_said() {
+fn a_parent_session_is_stored_as_given() {
     let mut d = Daemon::quiet();
     let made = d.ok(
         "create_session",
@@ -188,7 +175,7 @@ fn ephemeral_sessions_and_their_forks_never_write() {
         json!({"ephemeral": true, "name": "thin air"}),
     )["session"]
         .clone();
-    assert!(made.get("path").is_none_or(Json::is_null), "{made}");
+    assert!(made.get("path").is_none(), "{made}");
     let said = d.user("u1", "hello");
     assert_eq!(said["durability"], "none");
     d.chain(&["a1", "u2"]);
@@ -222,7 +209,7 @@ fn opening_by_id_and_by_path_finds_the_same() {
     let by_path = d.ok("open_session", json!({"path": path}))["session"].clone();
     assert_eq!(by_path["sessionId"], id, "already open: the same session");
     assert_eq!(by_path["leafId"], "a1");
-    // One session, so the id can be left out.
+    // One session is open, so the id can be left out.
     assert_eq!(d.leaf(), "a1");
 }
 
@@ -277,7 +264,7 @@ fn opening_and_closing_are_announced_after_the_response() {
 }
 
 #[test]
-fn seq_is_told_by_session_and_reads() {
+fn sessions_and_reads_have_the_current_seq() {
     let home = Home::new();
     let path = Log::new("s1").user("u1", "", "hello").save(&home);
     let mut d = Daemon::start_in(&home, &[], &[]);
@@ -290,7 +277,7 @@ fn seq_is_told_by_session_and_reads() {
         assert_eq!(
             d.ok(method, json!({}))["seq"],
             last,
-            "{method} tells the current one"
+            "{method} returns the current one"
         );
     }
     assert_eq!(d.open(&path)["session"]["seq"], last);
@@ -378,12 +365,6 @@ fn of_two_files_with_one_id_the_last_modified_is_opened() {
     );
 }
 
-fn set_modified(path: &std::path::Path, seconds: u64) {
-    let file = fs::File::options().append(true).open(path).unwrap();
-    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds))
-        .unwrap();
-}
-
 // --- read mode ---
 
 #[test]
@@ -465,14 +446,14 @@ fn names_are_trimmed_announced_and_cleared() {
             "session_info advances the leaf"
         );
         assert_eq!(d.leaf(), result["entryId"]);
-        let told = d.notification("session_info_changed");
-        let told_name = told["name"]
+        let announced = d.notification("session_info_changed");
+        let told_name = announced["name"]
             .as_str()
             .map(|n| n.split_whitespace().collect::<Vec<_>>().join(" "));
-        assert_eq!(json!(told_name), kept, "{given:?}: {told}");
+        assert_eq!(json!(told_name), kept, "{given:?}: {announced}");
         let session = d.open(&path)["session"].clone();
         assert_eq!(
-            session.get("name").is_none_or(Json::is_null),
+            session.get("name").is_none(),
             kept.is_null(),
             "{given:?}: {session}"
         );
@@ -492,393 +473,23 @@ fn names_are_trimmed_announced_and_cleared() {
     );
 }
 
-// --- listing ---
-
-/// A user message without a time of its own: that of its entry counts.
-fn unstamped(text: &str) -> Json {
-    json!({"role": "user", "content": text})
-}
-
-/// Three stored sessions: `old` with a name, `mid` forked from it, `new` in another folder.
-fn three(home: &Home) {
-    Log::new("old")
-        .user("u1", "", "apples and pears")
-        .assistant("a1", "u1", "hi")
-        .entry("session_info", "i1", "a1", json!({"name": "Fruit"}))
-        .store(home, "2025-01-01T00-00-00-000Z_old.jsonl");
-    Log::with_header(json!({
-        "type": "session", "version": 3, "id": "mid", "timestamp": "2025-02-01T00:00:00.000Z", "cwd": "/project",
-        "parentSession": "2025-01-01T00-00-00-000Z_old.jsonl",
-    }))
-    .raw(&entry_line(50, "message", "m1", "", json!({"message": unstamped("bananas")})))
-    .record("r1", "m1", "")
-    .store(home, "2025-02-01T00-00-00-000Z_mid.jsonl");
-    Log::with_header(json!({
-        "type": "session", "version": 3, "id": "new", "timestamp": "2025-03-01T00:00:00.000Z", "cwd": "/other",
-    }))
-    .entry("session_info", "i1", "", json!({"name": "aardvark"}))
-    .raw(&entry_line(20, "message", "n1", "i1", json!({"message": unstamped("cherries")})))
-    .store(home, "2025-03-01T00-00-00-000Z_new.jsonl");
-    for (at, path) in home.session_files().iter().enumerate() {
-        // Modification times in the order of activity, so that either notion of "recent" agrees.
-        let name = path.to_str().unwrap();
-        let rank = if name.contains("_mid") {
-            3000
-        } else if name.contains("_new") {
-            2000
-        } else {
-            1000
-        };
-        set_modified(path, rank + at as u64);
+#[test]
+fn a_daemon_holds_many_sessions_and_announces_each_opening_and_closing() {
+    let mut d = Daemon::start();
+    let (one, two) = (d.create(), d.create());
+    for id in [&one, &two] {
+        assert_eq!(d.notification("session_opened")["sessionId"], **id);
     }
+    d.ok("close_session", json!({"sessionId": one}));
+    assert_eq!(d.notification("session_closed")["sessionId"], one);
+    assert_eq!(d.leaf(), Json::Null, "the other is the only one now");
+    // Nothing announces a switch: the harness would fail on it.
+    d.ok("close_session", json!({"sessionId": two}));
+    d.notification("session_closed");
 }
 
-#[track_caller]
-fn listed(d: &mut Daemon, params: Json) -> Vec<String> {
-    d.ok("list_sessions", params)["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["sessionId"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-#[test]
-fn rows_tell_exact_counts_and_names() {
-    let home = Home::new();
-    three(&home);
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
-    let row = |id: &str| {
-        rows.as_array()
-            .unwrap()
-            .iter()
-            .find(|r| r["sessionId"] == id)
-            .unwrap()
-            .clone()
-    };
-    let old = row("old");
-    assert_eq!(old["name"], "Fruit");
-    assert_eq!(old["cwd"], "/project");
-    assert_eq!(old["messageCount"], 2);
-    assert_eq!(old["firstMessage"], "apples and pears");
-    assert_eq!(old["created"], "2025-01-01T00:00:00.000Z");
-    assert!(old["modified"].is_string(), "{old}");
-    assert!(
-        old["path"].as_str().unwrap().ends_with("_old.jsonl"),
-        "{old}"
-    );
-    assert!(old.get("parentSession").is_none_or(Json::is_null), "{old}");
-    let mid = row("mid");
-    assert_eq!(mid["messageCount"], 1, "leaf records are not messages");
-    assert!(mid.get("name").is_none_or(Json::is_null), "{mid}");
-    assert_eq!(mid["parentSession"], "2025-01-01T00-00-00-000Z_old.jsonl");
-}
-
-#[test]
-fn listing_sorts_filters_and_searches() {
-    let home = Home::new();
-    three(&home);
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    assert_eq!(
-        listed(&mut d, json!({})),
-        ["mid", "new", "old"],
-        "last activity first"
-    );
-    assert_eq!(
-        listed(&mut d, json!({"sort": "recent"})),
-        ["mid", "new", "old"]
-    );
-    assert_eq!(
-        listed(&mut d, json!({"sort": "created"})),
-        ["new", "mid", "old"]
-    );
-    assert_eq!(
-        listed(&mut d, json!({"sort": "threaded"})),
-        ["old", "mid", "new"],
-        "the family of the fork that was used last comes first"
-    );
-    assert_eq!(
-        listed(&mut d, json!({"sort": "name", "named": true})),
-        ["new", "old"],
-        "aardvark before Fruit"
-    );
-    assert_eq!(listed(&mut d, json!({"cwd": "/other"})), ["new"]);
-    assert_eq!(listed(&mut d, json!({"cwd": "/nowhere"})), [""; 0]);
-    assert_eq!(listed(&mut d, json!({"query": "PEARS"})), ["old"]);
-    assert_eq!(listed(&mut d, json!({"query": "fruit"})), ["old"]);
-    assert_eq!(listed(&mut d, json!({"query": "no such words"})), [""; 0]);
-}
-
-/// Renaming an old session moved it to the top. What counts is when the user or the assistant last said
-/// something, by the message's own time.
-#[test]
-fn a_list_is_by_the_last_message() {
-    let home = Home::new();
-    let said = |text: &str, role: &str, time: u64| json!({"message": {"role": role, "content": text, "timestamp": time}});
-    let day = 86_400_000;
-    for (id, said) in [
-        (
-            "first",
-            vec![said("a", "user", 5 * day), said("b", "assistant", 9 * day)],
-        ),
-        (
-            "second",
-            vec![
-                said("a", "user", 8 * day),
-                said("b", "toolResult", 20 * day),
-            ],
-        ),
-        // Without a time of its own: that of the entry.
-        ("third", vec![json!({"message": user("a")})]),
-        ("empty", vec![said("b", "custom", 20 * day)]),
-    ] {
-        let mut log = Log::with_header(json!({"type": "session", "version": 3, "id": id,
-            "timestamp": "1970-01-03T00:00:00.000Z", "cwd": "/p"}));
-        for (number, said) in said.into_iter().enumerate() {
-            log = log.raw(&entry_line(
-                number,
-                "message",
-                &format!("m{number}"),
-                "",
-                said,
-            ));
-        }
-        log.raw(&entry_line(
-            70_000,
-            "session_info",
-            "i",
-            "",
-            json!({"name": " renamed\u{1b} "}),
-        ))
-        .store(&home, &format!("1_{id}.jsonl"));
-    }
-    let mut d = Daemon::quiet_in(&home);
-    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
-    let rows: Vec<(&str, &str)> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| {
-            (
-                row["sessionId"].as_str().unwrap(),
-                row["modified"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    let third = stamp(0);
-    let expected = [
-        ("third", third.as_str()),
-        ("first", "1970-01-10T00:00:00.000Z"),
-        ("second", "1970-01-09T00:00:00.000Z"),
-        ("empty", "1970-01-03T00:00:00.000Z"),
-    ];
-    assert_eq!(rows, expected);
-}
-
-#[test]
-fn names_in_files_are_trimmed_and_blank_ones_clear() {
-    let home = Home::new();
-    for (id, stored, shown) in [
-        ("a", " one\n two\u{7}", json!("one  two")),
-        ("b", " \t\n ", Json::Null),
-    ] {
-        Log::new(id)
-            .user("u1", "", "hi")
-            .entry("session_info", "i1", "u1", json!({"name": "before"}))
-            .entry("session_info", "i2", "i1", json!({"name": stored}))
-            .store(&home, &format!("1_{id}.jsonl"));
-        let mut d = Daemon::quiet_in(&home);
-        let rows = d.ok("list_sessions", json!({"query": id}))["sessions"].clone();
-        assert_eq!(rows[0].get("name").cloned().unwrap_or_default(), shown);
-        let opened = d.ok("open_session", json!({"sessionId": id}))["session"].clone();
-        assert_eq!(opened.get("name").cloned().unwrap_or_default(), shown);
-        assert_eq!(d.entry("i2")["name"], stored, "in entries as stored");
-    }
-}
-
-/// A family goes where its newest activity is, be that in a fork of a fork; so do the forks in it.
-#[test]
-fn threaded_lists_place_families_by_their_newest_activity() {
-    let home = Home::new();
-    for (id, parent, second) in [
-        ("a", None, 10),
-        ("b", None, 70),
-        ("a1", Some("a"), 20),
-        ("a2", Some("a"), 65),
-        ("a11", Some("a1"), 60),
-        ("loop1", Some("loop2"), 40),
-        ("loop2", Some("loop1"), 5),
-    ] {
-        let mut header =
-            json!({"type": "session", "version": 3, "id": id, "timestamp": stamp(0), "cwd": "/p"});
-        if let Some(parent) = parent {
-            header["parentSession"] = json!(parent);
-        }
-        Log::with_header(header)
-            .raw(&entry_line(
-                second,
-                "message",
-                "m",
-                "",
-                json!({"message": unstamped("x")}),
-            ))
-            .store(&home, &format!("1_{id}.jsonl"));
-    }
-    let mut d = Daemon::quiet_in(&home);
-    assert_eq!(
-        listed(&mut d, json!({"sort": "threaded"})),
-        ["b", "a", "a2", "a1", "a11", "loop1", "loop2"]
-    );
-}
-
-#[test]
-fn directories_are_compared_lexically() {
-    let home = Home::new();
-    three(&home);
-    let mut d = Daemon::quiet_in(&home);
-    for cwd in ["/other/", "//other", "/./other/.", "/other"] {
-        assert_eq!(listed(&mut d, json!({"cwd": cwd})), ["new"], "{cwd}");
-    }
-    for cwd in ["other", "/x/../other", "/Other", "/"] {
-        assert_eq!(listed(&mut d, json!({"cwd": cwd})), [""; 0], "{cwd}");
-    }
-}
-
-#[test]
-fn listing_pages() {
-    let home = Home::new();
-    three(&home);
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    let first = d.ok("list_sessions", json!({"limit": 2}));
-    assert_eq!(first["sessions"].as_array().unwrap().len(), 2);
-    let rest = d.ok(
-        "list_sessions",
-        json!({"limit": 2, "cursor": first["nextCursor"]}),
-    );
-    assert_eq!(rest["sessions"].as_array().unwrap().len(), 1);
-    assert_eq!(rest["sessions"][0]["sessionId"], "old");
-    assert!(rest.get("nextCursor").is_none_or(Json::is_null), "{rest}");
-}
-
-#[test]
-fn a_list_is_current_after_files_have_grown() {
-    let home = Home::new();
-    three(&home);
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    listed(&mut d, json!({}));
-    let path = home
-        .session_files()
-        .into_iter()
-        .find(|p| p.to_str().unwrap().contains("_old"))
+pub fn set_modified(path: &std::path::Path, seconds: u64) {
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds))
         .unwrap();
-    foreign_append(
-        &path,
-        &entry_line(9, "message", "u2", "i1", json!({"message": user("more")})),
-    );
-    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
-    let old = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|r| r["sessionId"] == "old")
-        .unwrap();
-    assert_eq!(old["messageCount"], 3);
-}
-
-#[test]
-fn a_bad_file_is_a_row_too() {
-    let home = Home::new();
-    three(&home);
-    let bad = home
-        .sessions()
-        .join("--project--")
-        .join("2025-04-01T00-00-00-000Z_bad.jsonl");
-    fs::write(&bad, "not a header\n").unwrap();
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
-    let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 4, "{rows:?}");
-    let row = rows
-        .iter()
-        .find(|r| r["path"] == json!(bad))
-        .expect("it has a row");
-    assert!(
-        row.to_string().contains("headerMissing"),
-        "with its diagnostic: {row}"
-    );
-    assert_eq!(fs::read_to_string(&bad).unwrap(), "not a header\n");
-}
-
-#[test]
-fn listing_leaves_every_file_as_it_is() {
-    let home = Home::new();
-    three(&home);
-    let state = || -> Vec<_> {
-        home.session_files()
-            .into_iter()
-            .map(|p| {
-                (
-                    fs::read(&p).unwrap(),
-                    fs::metadata(&p).unwrap().modified().unwrap(),
-                )
-            })
-            .collect()
-    };
-    let before = state();
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    listed(&mut d, json!({"query": "apples"}));
-    d.stop();
-    assert_eq!(state(), before);
-}
-
-// --- deleting ---
-
-#[test]
-fn a_deleted_session_lies_in_the_trash() {
-    let mut d = Daemon::quiet();
-    let id = d.create();
-    d.chain(&["u1", "a1"]);
-    let path = d.home.only_file();
-    let bytes = fs::read(&path).unwrap();
-    let trashed = d.ok("delete_session", json!({"sessionId": id}))["trashedPath"].clone();
-    let trashed = std::path::PathBuf::from(trashed.as_str().unwrap());
-    assert!(!path.exists());
-    assert!(trashed.starts_with(d.home.sessions()), "{trashed:?}");
-    assert_eq!(fs::read(&trashed).unwrap(), bytes);
-    assert_eq!(
-        listed(&mut d, json!({})),
-        [""; 0],
-        "the trash is not listed"
-    );
-    d.err_kind("get_leaf", json!({"sessionId": id}), "sessionNotFound");
-    d.err_kind("open_session", json!({"sessionId": id}), "sessionNotFound");
-}
-
-// --- paths ---
-
-#[test]
-fn only_regular_files_are_opened() {
-    let home = Home::new();
-    let real = Log::new("s1").user("u1", "", "hello").save(&home);
-    let link = home.files().join("link.jsonl");
-    symlink(&real, &link).unwrap();
-    let fifo = home.files().join("fifo.jsonl");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &fifo,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-        0,
-    )
-    .unwrap();
-    let mut d = Daemon::start_in(&home, &[], &[]);
-    for path in [&link, &fifo, &home.files(), &"/dev/null".into()] {
-        let error = d.err("open_session", json!({"path": path}));
-        assert_eq!(
-            (error.code, error.kind.as_str()),
-            (1602, "pathDenied"),
-            "{path:?}"
-        );
-    }
 }

@@ -1,5 +1,4 @@
-//! `pop`, `cherry_pick` and `merge_branch`: going back, taking messages over, taking a branch in.
-//! semantics.md §5.
+//! `pop`, `cherry_pick` and `merge_branch`: going back, copying messages, merging a branch. semantics.md §5.
 
 use crate::harness::*;
 
@@ -34,7 +33,7 @@ fn pop_goes_before_the_last_user_message_with_a_summary() {
 }
 
 #[test]
-fn pop_takes_a_user_message_that_is_the_leaf_and_one_that_is_named() {
+fn pop_takes_a_user_message_at_the_leaf_or_by_id() {
     let mut d = outlined();
     d.user("u4", "not answered");
     let result = d.ok("pop", json!({"summarize": false}));
@@ -48,8 +47,8 @@ fn pop_takes_a_user_message_that_is_the_leaf_and_one_that_is_named() {
     d.err_kind("pop", json!({"entryId": "nobody"}), "entryNotFound");
 }
 
-/// `pop` refused every entry that is no user message, and took none of a navigation's options. It goes
-/// where `navigate_tree` goes, and refuses only when it is told nothing and finds no user message.
+/// `pop` refused every entry that is not a user message, and took no option of a navigation. It goes where
+/// `navigate_tree` goes, and is refused only if it is given no target and finds no user message.
 #[test]
 fn pop_goes_to_any_entry_as_a_navigation_does() {
     let mut d = outlined();
@@ -76,7 +75,7 @@ fn pop_goes_to_any_entry_as_a_navigation_does() {
 }
 
 #[test]
-fn pop_without_a_user_message_says_so_and_only_then() {
+fn pop_without_a_target_needs_a_user_message() {
     let mut d = Daemon::quiet();
     d.create();
     let error = d.err_kind("pop", json!({"summarize": false}), "notAUserMessage");
@@ -173,7 +172,7 @@ fn with_calls(d: &mut Daemon) {
 }
 
 #[test]
-fn copies_hang_at_the_leaf_in_the_order_given_and_name_their_source() {
+fn copies_are_appended_at_the_leaf_in_order_and_name_their_source() {
     let mut d = outlined();
     with_calls(&mut d);
     let cost = d.ok("get_stats", json!({}))["cost"].clone();
@@ -208,7 +207,7 @@ fn a_copy_keeps_the_bytes_of_its_message() {
 }
 
 #[test]
-fn calls_are_only_copied_with_all_their_results() {
+fn tool_calls_are_only_copied_with_all_their_results() {
     let mut d = outlined();
     with_calls(&mut d);
     for (entries, left) in [
@@ -354,11 +353,11 @@ fn a_merge_asks_and_takes_a_clients_summary() {
             );
         }
     }
-    // No `session_tree`: the harness would fail.
+    // No `session_tree`: the harness would fail on it.
 }
 
 #[test]
-fn what_has_nothing_of_its_own_merges_nothing() {
+fn a_merge_of_a_branch_without_own_entries_changes_nothing() {
     let mut d = outlined();
     for tip in ["u1", "a3"] {
         let result = d.ok("merge_branch", json!({"tipId": tip}));

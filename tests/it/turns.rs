@@ -1,5 +1,5 @@
-//! `begin_turn`, `end_turn` and `send_message`: the three dispositions, order, the queue, and what is
-//! busy during a turn. semantics.md §5.
+//! `begin_turn`, `end_turn` and `send_message`: the three dispositions, order, the queue, and which methods
+//! are refused during a turn. semantics.md §5.
 
 use crate::harness::*;
 
@@ -21,7 +21,7 @@ fn with(mut params: Json, member: &str, value: Json) -> Json {
 }
 
 #[test]
-fn idle_a_message_is_appended_and_never_a_user_message() {
+fn outside_a_turn_a_message_is_appended() {
     let mut d = begun();
     let params = with(message("hi"), "details", json!({"n": 1.0}));
     let result = d.ok("send_message", with(params, "entryId", json!("m1")));
@@ -39,7 +39,7 @@ fn idle_a_message_is_appended_and_never_a_user_message() {
 }
 
 #[test]
-fn idle_with_trigger_turn_a_turn_is_requested() {
+fn outside_a_turn_trigger_turn_requests_a_turn() {
     let mut d = begun();
     let result = d.ok(
         "send_message",
@@ -53,10 +53,10 @@ fn idle_with_trigger_turn_a_turn_is_requested() {
     assert_eq!(d.leaf(), result["entryId"]);
 }
 
-/// A queued message with `triggerTurn` had the client begin another turn as soon as it had ended one:
-/// what is queued never requests a turn.
+/// A queued message with `triggerTurn` made the client begin another turn as soon as it had ended one. Queued
+/// messages never request a turn.
 #[test]
-fn during_a_turn_messages_wait_for_its_end_in_their_order_and_request_no_turn() {
+fn during_a_turn_messages_are_queued_in_order_and_request_no_turn() {
     let mut d = begun();
     d.ok("begin_turn", json!({}));
     for n in 1..=3 {
@@ -104,7 +104,7 @@ fn a_message_sent_twice_is_one_message() {
 }
 
 #[test]
-fn an_id_taken_meanwhile_does_not_hold_the_queue_up() {
+fn a_queued_message_whose_id_is_taken_does_not_block_the_queue() {
     let mut d = begun();
     d.ok("begin_turn", json!({}));
     d.ok(
@@ -121,7 +121,7 @@ fn an_id_taken_meanwhile_does_not_hold_the_queue_up() {
 }
 
 #[test]
-fn what_moves_the_leaf_otherwise_than_by_appending_is_busy_during_a_turn() {
+fn moves_of_the_leaf_are_refused_during_a_turn() {
     let mut d = begun();
     d.ok("begin_turn", json!({}));
     let session = d.ok("get_leaf", json!({}));
@@ -168,7 +168,7 @@ fn a_turn_cannot_begin_while_a_navigation_waits() {
 }
 
 #[test]
-fn the_queue_outlives_a_turn_whose_end_cannot_be_written() {
+fn queued_messages_are_kept_when_the_end_of_a_turn_cannot_be_written() {
     let mut d = begun();
     d.ok("begin_turn", json!({}));
     d.ok("send_message", message("first"));
@@ -178,7 +178,7 @@ fn the_queue_outlives_a_turn_whose_end_cannot_be_written() {
     std::fs::rename(&path, &away).unwrap();
     d.err_kind("end_turn", json!({}), "sessionDeleted");
     std::fs::rename(&away, &path).unwrap();
-    // The turn is over; what waited goes before what comes.
+    // The turn is over; queued messages are written before later ones.
     d.ok("send_message", message("third"));
     let entries = d.ok("get_path", json!({}))["entries"].clone();
     let texts: Vec<&Json> = entries.as_array().unwrap()[2..]
@@ -189,7 +189,7 @@ fn the_queue_outlives_a_turn_whose_end_cannot_be_written() {
 }
 
 #[test]
-fn a_turn_whose_client_has_gone_ends_and_its_messages_are_written() {
+fn queued_messages_are_written_at_the_end_of_stdin() {
     let mut d = begun();
     d.ok("begin_turn", json!({}));
     d.ok("send_message", message("kept"));
@@ -200,7 +200,7 @@ fn a_turn_whose_client_has_gone_ends_and_its_messages_are_written() {
 }
 
 #[test]
-fn a_message_must_be_what_a_custom_message_is() {
+fn a_malformed_message_is_refused() {
     let mut d = begun();
     for content in [json!(5), json!([5]), json!([{"type": "text"}])] {
         let params = with(message(""), "content", content);

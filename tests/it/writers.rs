@@ -1,18 +1,18 @@
-//! Several programs on one file: daemons, and a writer that takes no lock as pi does. storage.md §3.
+//! Several programs on one file: daemons, and a program that takes no lock, like pi. session-file.md §3.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::harness::*;
 
 const DAEMONS: usize = 8;
 
-/// Appends of each daemon, and of the writer that takes no lock.
+/// How many appends each daemon and the program without a lock make.
 fn counts() -> (usize, usize) {
     if is_long_run() {
         (2_000, 4_000)
@@ -38,24 +38,26 @@ fn joined(home: &Arc<Home>) -> Daemon {
     d
 }
 
-/// Where many append and the machine is slow, the lock may not be had for 2 s: nothing is written then.
+/// On a slow machine with many writers, an append may not get the lock within 2 s. Then nothing is written.
 fn is_locked(error: RpcError) -> bool {
     assert_eq!(error.kind, "sessionLocked", "{error:?}");
     true
 }
 
-/// As a client does that was told `retryable`.
+/// Tries again, as a client does whose error says `retryable`.
 #[track_caller]
 fn patiently(d: &mut Daemon, method: &str, params: &Json) {
     let appended = (0..30).any(|_| !d.call(method, params.clone()).is_err_and(is_locked));
     assert!(appended, "the lock cannot be had for a minute");
 }
 
-/// Ids that were announced as others'.
-fn told(d: &mut Daemon) -> Vec<String> {
-    let told = d.heard("entries_appended");
-    let others = told.iter().filter(|told| told["origin"] == "other");
-    others.flat_map(|told| ids(&told["entryIds"])).collect()
+/// Ids of the entries that were announced as those of other programs.
+fn announced(d: &mut Daemon) -> Vec<String> {
+    let announced = d.received("entries_appended");
+    let others = announced
+        .iter()
+        .filter(|params| params["origin"] == "other");
+    others.flat_map(|params| ids(&params["entryIds"])).collect()
 }
 
 #[test]
@@ -63,47 +65,11 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
     let (each, lock_free) = counts();
     let (home, path) = shared();
     let start = Arc::new(Barrier::new(DAEMONS + 1));
-    let appending = |number: usize| {
-        let (home, start) = (home.clone(), start.clone());
-        thread::spawn(move || {
-            let mut d = joined(&home);
-            d.deadline = Duration::from_secs(120);
-            start.wait();
-            let mut pending = Vec::new();
-            for n in 0..each {
-                // A few at a time, as clients do that do not wait for each answer.
-                let text = "x".repeat(1 + n % 7 * 300);
-                let params = json!({"message": user(&text), "entryId": format!("d{number}-{n}")});
-                let id = d.send("append_message", params.clone());
-                pending.push((params, id));
-                if pending.len() == 4 || n + 1 == each {
-                    for (params, id) in pending.drain(..) {
-                        if d.response(&id).is_err_and(is_locked) {
-                            patiently(&mut d, "append_message", &params);
-                        }
-                    }
-                }
-            }
-            d
-        })
-    };
-    let daemons: Vec<_> = (0..DAEMONS).map(appending).collect();
+    let daemons: Vec<_> = (0..DAEMONS)
+        .map(|number| append_in_thread(&home, &start, number, each))
+        .collect();
     let done = Arc::new(AtomicBool::new(false));
-    let watching = {
-        let (path, done) = (path.clone(), done.clone());
-        thread::spawn(move || {
-            let mut before = Vec::new();
-            while !done.load(Ordering::Acquire) {
-                let now = fs::read(&path).unwrap();
-                assert!(
-                    now.starts_with(&before),
-                    "old bytes are a prefix of the new ones"
-                );
-                before = now;
-                thread::sleep(Duration::from_millis(50));
-            }
-        })
-    };
+    let watching = watch_prefix(&path, &done);
     start.wait();
     for n in 0..lock_free {
         let id = format!("pi-{n}");
@@ -129,9 +95,9 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
         "each line once, none glued"
     );
     assert_eq!(by_id.len(), lines.len(), "ids are unique");
-    // All of a daemon's entries are one chain; in their order, but for those that had to be sent again.
-    let mut tips = Vec::new();
-    for number in 0..DAEMONS {
+    let all: BTreeSet<&str> = by_id.keys().copied().filter(|id| *id != "shared").collect();
+    for (number, d) in daemons.iter_mut().enumerate() {
+        // The entries of one daemon form a chain, in which those that were sent again may come later.
         let own = format!("d{number}-");
         let parents: HashMap<&str, &str> = by_id
             .iter()
@@ -141,55 +107,105 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
         let chain: Vec<&str> =
             std::iter::successors(Some("u1"), |at| parents.get(at).copied()).collect();
         assert_eq!(chain.len(), 1 + each, "the chain of daemon {number}");
-        tips.push((*chain.last().unwrap()).to_owned());
-    }
-    let all: BTreeSet<&str> = by_id.keys().copied().filter(|id| *id != "shared").collect();
-    for (number, d) in daemons.iter_mut().enumerate() {
-        assert_eq!(d.leaf(), tips[number], "others do not move the leaf");
-        let own = format!("d{number}-");
-        let mut expected: BTreeMap<&str, usize> = all
-            .iter()
-            .filter(|id| !id.starts_with(&own) && **id != "u1")
-            .map(|id| (*id, 0))
-            .collect();
-        for id in told(d) {
-            *expected
-                .get_mut(id.as_str())
-                .expect("somebody else's entry") += 1;
-        }
-        let wrong: Vec<_> = expected
-            .iter()
-            .filter(|(_, count)| **count != 1)
-            .take(5)
-            .collect();
-        assert!(
-            wrong.is_empty(),
-            "daemon {number} was not told exactly once of {wrong:?}"
-        );
-        let known: BTreeSet<String> = d.ids().into_iter().collect();
-        assert!(known.iter().map(String::as_str).eq(all.iter().copied()));
+        let tip = *chain.last().unwrap();
+        assert_eq!(d.leaf(), tip, "others do not move the leaf");
+        assert_others_announced_once(d, &own, &all);
     }
 }
 
+/// Starts a daemon that appends `each` messages, four at a time, as clients do that do not wait for each
+/// answer.
+fn append_in_thread(
+    home: &Arc<Home>,
+    start: &Arc<Barrier>,
+    number: usize,
+    each: usize,
+) -> JoinHandle<Daemon> {
+    let (home, start) = (home.clone(), start.clone());
+    thread::spawn(move || {
+        let mut d = joined(&home);
+        d.deadline = Duration::from_secs(120);
+        start.wait();
+        let mut pending = Vec::new();
+        for n in 0..each {
+            let text = "x".repeat(1 + n % 7 * 300);
+            let params = json!({"message": user(&text), "entryId": format!("d{number}-{n}")});
+            let id = d.send("append_message", params.clone());
+            pending.push((params, id));
+            if pending.len() == 4 || n + 1 == each {
+                for (params, id) in pending.drain(..) {
+                    if d.response(&id).is_err_and(is_locked) {
+                        patiently(&mut d, "append_message", &params);
+                    }
+                }
+            }
+        }
+        d
+    })
+}
+
+/// Checks again and again, until `done`, that the old bytes of the file are a prefix of the new ones.
+fn watch_prefix(path: &Path, done: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let (path, done) = (path.to_owned(), done.clone());
+    thread::spawn(move || {
+        let mut before = Vec::new();
+        while !done.load(Ordering::Acquire) {
+            let now = fs::read(&path).unwrap();
+            assert!(
+                now.starts_with(&before),
+                "old bytes are a prefix of the new ones"
+            );
+            before = now;
+            thread::sleep(Duration::from_millis(50));
+        }
+    })
+}
+
+/// Checks that a daemon announced each entry of the others exactly once, and lists all entries.
+#[track_caller]
+fn assert_others_announced_once(d: &mut Daemon, own: &str, all: &BTreeSet<&str>) {
+    let mut counts: BTreeMap<&str, usize> = all
+        .iter()
+        .filter(|id| !id.starts_with(own) && **id != "u1")
+        .map(|id| (*id, 0))
+        .collect();
+    for id in announced(d) {
+        *counts
+            .get_mut(id.as_str())
+            .expect("an entry of another program") += 1;
+    }
+    let wrong: Vec<_> = counts
+        .iter()
+        .filter(|(_, count)| **count != 1)
+        .take(5)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "not announced exactly once to {own}: {wrong:?}"
+    );
+    let known: BTreeSet<String> = d.ids().into_iter().collect();
+    assert!(known.iter().map(String::as_str).eq(all.iter().copied()));
+}
+
 #[test]
-fn an_idle_client_is_told_of_what_others_append() {
+fn appends_of_others_are_announced_to_an_idle_client() {
     let (home, path) = shared();
     let (mut first, mut second) = (joined(&home), joined(&home));
     second.user("s1", "from the other window");
-    let told = first.notification("entries_appended");
+    let notified = first.notification("entries_appended");
     assert_eq!(
-        (&told["origin"], &told["entryIds"]),
+        (&notified["origin"], &notified["entryIds"]),
         (&json!("other"), &json!(["s1"]))
     );
     assert_eq!(
-        told["entries"][0]["message"]["content"],
+        notified["entries"][0]["message"]["content"],
         "from the other window"
     );
     assert_eq!(
-        (&told["leafId"], &told["fileLeafId"]),
+        (&notified["leafId"], &notified["fileLeafId"]),
         (&json!("u1"), &json!("s1"))
     );
-    // By a program that takes no lock, too; and of a move.
+    // An append of a program without a lock is announced too, and so is a move.
     foreign_append(
         &path,
         &entry_line(3, "message", "p1", "s1", json!({"message": user("pi")})),
@@ -199,17 +215,17 @@ fn an_idle_client_is_told_of_what_others_append() {
         json!(["p1"])
     );
     second.set_leaf(Some("u1"));
-    let told = first.notification("entries_appended");
+    let notified = first.notification("entries_appended");
     assert_eq!(
-        (&told["entryIds"], &told["fileLeafId"]),
+        (&notified["entryIds"], &notified["fileLeafId"]),
         (&json!([]), &json!("u1"))
     );
-    // And of a name.
+    // So is a name.
     second.ok("set_session_name", json!({"name": "theirs"}));
     let named = first.notification("session_info_changed");
     assert_eq!(named["name"], "theirs");
     first.notification("entries_appended");
-    // Not of a line in flight.
+    // A line that is not yet whole is not announced.
     fs::OpenOptions::new()
         .append(true)
         .open(&path)
@@ -218,7 +234,7 @@ fn an_idle_client_is_told_of_what_others_append() {
     thread::sleep(Duration::from_millis(200));
     first.no_notification("entries_appended");
     first.no_notification("diagnostics");
-    // A closed session is not watched any more.
+    // A closed session is not watched.
     first.ok("close_session", json!({}));
     second.ignore("diagnostics");
     second.user("s2", "x");
@@ -226,9 +242,9 @@ fn an_idle_client_is_told_of_what_others_append() {
     first.no_notification("entries_appended");
 }
 
-/// Noticed by watching the file, a new name used to be told by nobody: the next call knew it already.
+/// A name that the daemon noticed by watching the file was not announced.
 #[test]
-fn an_idle_client_is_told_of_a_name_that_others_give() {
+fn a_name_given_by_another_program_is_announced() {
     let (home, _) = shared();
     let mut first = Daemon::start_in(&home, &[], &[]);
     for name in ["session_opened", "session_closed", "entries_appended"] {
@@ -237,12 +253,12 @@ fn an_idle_client_is_told_of_a_name_that_others_give() {
     first.ok("open_session", json!({"sessionId": "shared"}));
     let mut second = joined(&home);
     second.ok("set_session_name", json!({"name": "theirs"}));
-    let told = first.notification("session_info_changed");
-    assert_eq!(told["name"], "theirs");
+    let announced = first.notification("session_info_changed");
+    assert_eq!(announced["name"], "theirs");
 }
 
 #[test]
-fn nothing_wakes_up_while_nothing_happens() {
+fn no_thread_wakes_up_while_idle() {
     let (home, _) = shared();
     let mut d = joined(&home);
     d.user("s1", "x");
@@ -271,7 +287,7 @@ fn context_switches(d: &Daemon) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn two_windows_see_each_others_entries_as_branches() {
+fn entries_of_two_daemons_become_branches() {
     let (home, _) = shared();
     let (mut first, mut second) = (joined(&home), joined(&home));
     second.user("s1", "second's");
@@ -281,18 +297,18 @@ fn two_windows_see_each_others_entries_as_branches() {
         "leafMoved",
     );
     assert_eq!(ids(error.details("entries")), ["s1"]);
-    // Without an expectation it becomes a branch.
+    // Without `expectedLeafId` the entry becomes a branch.
     first.user("f1", "first's");
     assert_eq!(first.entry("f1")["parentId"], "u1");
     assert_eq!(second.ids(), ["u1", "s1", "f1"]);
     assert_eq!((first.leaf(), second.leaf()), (json!("f1"), json!("s1")));
-    // A navigation asks for its own leaf only.
+    // A navigation is relative to the leaf of its own daemon.
     second.user("s2", "on");
     assert_eq!(
         first.ok("navigate_tree", json!({"targetId": "s1"}))["newLeafId"],
         "u1"
     );
-    // Ids are not given twice: the same one with other content is refused.
+    // An id that another daemon has used is refused with other content.
     let taken = json!({"message": user("x"), "entryId": "s2"});
     first.err_kind("append_message", taken, "duplicateEntryId");
     for d in [&mut first, &mut second] {
@@ -300,7 +316,7 @@ fn two_windows_see_each_others_entries_as_branches() {
     }
 }
 
-/// Each daemon makes ids of its own: they must not meet, and a batch is not interleaved.
+/// Each daemon chooses its own ids, which must differ, and no batch is interleaved with another.
 #[test]
 fn batches_of_several_daemons_are_not_interleaved() {
     let (home, path) = shared();
@@ -340,9 +356,9 @@ fn batches_of_several_daemons_are_not_interleaved() {
     }
 }
 
-/// Whatever has happened to a file, opening it is reading it.
+/// Opening a file for reading never writes to it.
 #[test]
-fn a_daemon_that_only_reads_writes_nothing() {
+fn a_session_open_for_reading_is_never_written() {
     let (home, path) = shared();
     let mut reader = Daemon::start_in(&home, &[], &[]);
     reader.ok(
@@ -362,4 +378,29 @@ fn a_daemon_that_only_reads_writes_nothing() {
 fn stamp_of(path: &Path) -> (u64, std::time::SystemTime) {
     let metadata = fs::metadata(path).unwrap();
     (metadata.len(), metadata.modified().unwrap())
+}
+
+/// Opening appended a line end to a file while another program was still writing its last line.
+#[test]
+fn opening_leaves_a_line_alone_that_another_program_is_writing() {
+    let log = Log::new("s1").user("u1", "", "x");
+    let line = entry_line(
+        2,
+        "message",
+        "slow",
+        "u1",
+        json!({"message": user("written in two halves")}),
+    );
+    let (first, second) = line.split_at(50);
+    let (mut d, path) = Daemon::opened(format!("{}{first}", log.text()).as_bytes());
+    foreign_append(&path, second);
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        format!("{}{line}\n", log.text())
+    );
+    d.ok(
+        "append_message",
+        json!({"message": assistant("y"), "entryId": "a1"}),
+    );
+    assert_eq!(d.ids(), ["u1", "slow", "a1"], "the other's line is whole");
 }

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
 use crate::tree::image::{Image, LEN_BYTES, ROW_BYTES, Rows, Table};
-use crate::tree::{Place, Tree};
+use crate::tree::{PagePosition, Tree};
 use std::fs::File;
 
 /// To be changed with everything that is written below, and with the order of kinds, roles, damages and
@@ -284,7 +284,7 @@ pub(crate) fn get_header(fields: &mut Cursor<'_>) -> Option<Header> {
         timestamp: fields.optional(text)?,
         cwd: text(fields)?,
         parent_session: fields.optional(text)?,
-        place: Place {
+        place: PagePosition {
             offset: fields.u64()?,
             len: fields.u32()?,
         },

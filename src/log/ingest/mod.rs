@@ -6,12 +6,12 @@ use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
 use super::lines;
 use super::migrate;
-use super::parallel_scan::Swept;
+use super::parallel_scan::ScannedLine;
 use super::recover::{Recovered, recover};
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
-use crate::tree::{Copied, Flags, Node, Place, Tree};
+use crate::tree::{Copied, Flags, Node, PagePosition, Tree};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub struct Header {
     pub timestamp: Option<String>,
     pub cwd: String,
     pub parent_session: Option<String>,
-    pub place: Place,
+    pub place: PagePosition,
 }
 
 /// Where reading a session file stands.
@@ -122,37 +122,42 @@ impl Ingest {
         Ok(true)
     }
 
-    /// As [`Ingest::line`], for a whole line of which a sweep has found already what there is to keep.
-    pub fn swept(&mut self, tree: &mut Tree, bodies: &Bodies, line: &Swept<'_>) -> Result<()> {
+    /// As [`Ingest::line`], for a line that several threads have scanned.
+    pub fn scanned_line(
+        &mut self,
+        tree: &mut Tree,
+        bodies: &Bodies,
+        line: &ScannedLine<'_>,
+    ) -> Result<()> {
         let is_for_us = self.version() >= 2 && self.header.is_some();
-        let sound = line
-            .sound
+        let entry = line
+            .entry
             .as_ref()
-            .filter(|sound| is_for_us && tree.find_hashed(sound.id, sound.hash).is_none());
-        let Some(sound) = sound else {
+            .filter(|entry| is_for_us && tree.find_hashed(entry.id, entry.hash).is_none());
+        let Some(entry) = entry else {
             return self.line(tree, bodies, &line.line()).map(|_| ());
         };
         self.lines += 1;
-        let place = Place {
-            offset: line.offset + u64::from(sound.start),
-            len: sound.len,
+        let place = PagePosition {
+            offset: line.offset + u64::from(entry.start),
+            len: entry.len,
         };
-        let parent = sound
+        let parent = entry
             .parent
             .map_or(Parent::Null, |id| Parent::Id(id.into()));
         let flags = match self.foreign {
             true => Flags::FOREIGN,
             false => Flags::NONE,
         };
-        let id = (sound.id, sound.hash);
+        let id = (entry.id, entry.hash);
         let inserted = tree
-            .insert_plain(id, &parent, sound.facts, place, flags, self.lines)
+            .insert_plain(id, &parent, entry.facts, place, flags, self.lines)
             .ok_or_else(full)?;
         self.report_refused(inserted.refused, place);
         Ok(())
     }
 
-    fn report_refused(&mut self, refused: Flags, place: Place) {
+    fn report_refused(&mut self, refused: Flags, place: PagePosition) {
         for (flag, damage) in [
             (Flags::SELF_PARENT, Damage::SelfParent),
             (Flags::CYCLE, Damage::Cycle),
@@ -170,7 +175,7 @@ impl Ingest {
         id: &str,
         parent: Option<Node>,
         facts: Copied,
-        place: Place,
+        place: PagePosition,
     ) -> Result<Node> {
         self.lines += 1;
         tree.insert_copy(id, parent, facts, place).ok_or_else(full)
@@ -259,7 +264,7 @@ impl Ingest {
     fn object(&mut self, at: &mut Object<'_>, scanned: Line<'_>, span: Range<usize>) -> Result<()> {
         let offset = at.offset + span.start as u64;
         let len = u32::try_from(span.len()).unwrap_or(u32::MAX);
-        let place = Place { offset, len };
+        let place = PagePosition { offset, len };
         match scanned {
             Line::Blank => Ok(()),
             Line::Header(header) if self.header.is_none() => {
@@ -308,7 +313,7 @@ impl Ingest {
         at: &mut Object<'_>,
         envelope: &Envelope<'_>,
         text: &[u8],
-        place: Place,
+        place: PagePosition,
         version_1: bool,
     ) -> Result<()> {
         let id: Cow<'_, str> = match &envelope.id {

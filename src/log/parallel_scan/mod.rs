@@ -1,170 +1,171 @@
-//! A large file's lines, scanned by several threads and handed out in file order.
+//! Scans a large file's lines on several threads and hands them out in file order.
 //!
-//! Each thread takes the next range of the file and scans the lines that begin in it; the caller takes
-//! the ranges in turn, and scans one itself rather than wait. What is handed out for a line is what a
-//! tree keeps of what [`scan::scan_line`] says of it, or nothing, so that who takes it in cannot tell how
-//! the file was read. Taking in is the part that threads cannot share: all that can be done ahead (the
-//! timestamp read, the id hashed, copied to where the taker finds it) is done by who scans.
+//! Each thread takes the next range of the file and scans the lines that begin in it. For an ordinary entry
+//! it hands out what the tree keeps of it, for any other line only the bytes, so the result does not depend
+//! on how the file was read. Adding lines to the tree cannot be shared between threads; everything that can
+//! be prepared (parsing the timestamp, hashing the id, copying it next to the others) is done by the threads.
 //!
-//! It knows whole lines only. Where something needs a closer look (a last line without its break, a
-//! line across many ranges, a file that shrinks, a read that fails) it stops before it, and the rest is
-//! read as ever.
+//! It handles whole lines only. Before anything else (a last line without its break, a line across many
+//! ranges, a file that shrinks, a read that fails) it stops, and the caller reads on line by line.
 
 use super::ingest::trimmed;
 use super::lines;
 use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
 use crate::lock::lock;
+use crate::parallel;
 use crate::tree::{Copied, IdHash, IdHasher};
 use memchr::{memchr, memchr_iter, memrchr};
-use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-/// Less than this is not worth a thread. Bytes.
+/// Below this size, in bytes, one thread is as fast.
 pub const WORTHWHILE: u64 = 16 << 20;
-/// Threads besides the caller's.
-const MAX_HELPERS: usize = 7;
-/// Bytes of a range: what is read stays in the processor's cache until it has been scanned.
-const RANGE: usize = 256 << 10;
-/// How far a range's last line may reach beyond it. Bytes.
-const OVERHANG: usize = 8 << 20;
+/// Threads that scan, the caller's included.
+const MAX_THREADS: usize = 8;
+/// Bytes of a range: small enough that they stay in the processor's cache until they are scanned.
+const RANGE: u64 = 256 << 10;
+/// How far a range's last line may reach beyond it, in bytes.
+const OVERHANG: u64 = 8 << 20;
 
 /// How a file is divided.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct Division {
+    /// Threads besides the caller's.
     pub helpers: usize,
     /// Bytes of a range.
-    pub range: usize,
+    pub range: u64,
     /// How far a range's last line may reach beyond it, in bytes.
-    pub overhang: usize,
+    pub overhang: u64,
 }
 
-impl Plan {
-    /// For reading so many bytes; `None` if one thread does as well.
+impl Division {
+    /// For reading `bytes` bytes; `None` if one thread does as well.
     pub fn for_bytes(bytes: u64) -> Option<Self> {
-        // Asked last: it reads several files.
-        let threads = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = (bytes >= WORTHWHILE).then(threads)?;
-        (threads > 1).then(|| Self {
-            helpers: (threads - 1).min(MAX_HELPERS),
+        if bytes < WORTHWHILE {
+            return None;
+        }
+        let helpers = parallel::Plan::up_to(MAX_THREADS).helpers;
+        (helpers > 0).then_some(Self {
+            helpers,
             range: RANGE,
             overhang: OVERHANG,
         })
     }
 
-    /// Ranges that may be read ahead of the one being taken in: bounds what is held in memory.
-    fn ahead(&self) -> u64 {
-        2 * (self.helpers as u64 + 1)
+    /// Two ranges for each thread may be in memory at a time.
+    fn plan(&self) -> parallel::Plan {
+        parallel::Plan {
+            helpers: self.helpers,
+            ahead: 2 * (self.helpers + 1),
+        }
     }
 }
 
-/// Reads the lines of `file` from `start`, where one begins, to `end`, and hands them to `take` with what
-/// is to be kept of the ordinary ones. Where it stops before `end` the caller reads on.
-pub fn sweep(
+/// Scans the lines of `file` from `start`, where one begins, to `end`, and hands them to `take`, range by range.
+/// Where it stops before `end` the caller reads on.
+pub fn scan_ranges(
     file: &File,
     start: u64,
     end: u64,
-    plan: Plan,
+    division: Division,
     hasher: &IdHasher,
-    mut take: impl FnMut(Range<'_>) -> Result<()>,
+    mut take: impl FnMut(RangeLines<'_>) -> Result<()>,
 ) -> Result<()> {
-    let work = Work {
+    let scanner = RangeScanner {
         file,
         start,
         end,
-        plan,
+        division,
         hasher,
-        state: Mutex::default(),
-        changed: Condvar::new(),
+        spare: Mutex::default(),
     };
-    std::thread::scope(|scope| {
-        // However this ends, nobody goes on for nothing.
-        let _stop = Stop(&work);
-        for _ in 0..plan.helpers {
-            let helper = std::thread::Builder::new().name("scan".to_owned());
-            if helper.spawn_scoped(scope, || work.help()).is_err() {
-                break;
+    let (mut lines, mut ranges) = (0_u64, 0_u64);
+    let scan = |(): &mut (), number: usize| scanner.scan_next(number);
+    let count = usize::try_from((end - start).div_ceil(division.range)).unwrap_or(usize::MAX);
+    let taken = parallel::map_in_order(
+        count,
+        division.plan(),
+        || (),
+        scan,
+        |buffer| {
+            lines += buffer.lines.len() as u64;
+            ranges += 1;
+            let read = ranges.saturating_mul(division.range);
+            let taken = take(RangeLines {
+                buffer: &buffer,
+                expected: end.saturating_sub(start + read) / (read / lines.max(1)).max(1),
+            });
+            match taken {
+                Ok(()) if !buffer.stops => {
+                    scanner.put_back(buffer);
+                    ControlFlow::Continue(())
+                }
+                taken => ControlFlow::Break(taken),
             }
-        }
-        let mut count = 0;
-        for number in 0..work.ranges() {
-            let scanned = work.get(number);
-            count += scanned.lines.len() as u64;
-            let read = (number + 1).saturating_mul(plan.range as u64);
-            take(Range {
-                scanned: &scanned,
-                expected: end.saturating_sub(start + read) / (read / count.max(1)).max(1),
-            })?;
-            if scanned.stops {
-                break;
-            }
-            work.put_back(scanned);
-        }
-        Ok(())
-    })
+        },
+    );
+    taken.break_value().unwrap_or(Ok(()))
 }
 
-/// The lines that begin in one part of the file.
-pub struct Range<'s> {
-    scanned: &'s Scanned,
-    /// How many lines are still to come, these not counted, if those to come are like those before.
+/// The lines that begin in one range of the file.
+pub struct RangeLines<'s> {
+    buffer: &'s RangeBuffer,
+    /// An estimate of how many lines follow this range.
     pub expected: u64,
 }
 
-impl<'s> Range<'s> {
-    /// The hashes of the ids of all sound lines.
+impl<'s> RangeLines<'s> {
+    /// The hashes of the ids of all ordinary entries.
     pub fn hashes(&self) -> impl Iterator<Item = IdHash> {
-        let sound = self
-            .scanned
-            .lines
-            .iter()
-            .filter_map(|line| line.sound.as_ref());
-        sound.map(|sound| sound.hash)
+        let lines = self.buffer.lines.iter();
+        lines.filter_map(|line| line.entry.as_ref().map(|entry| entry.hash))
     }
 
-    pub fn lines(&self) -> impl Iterator<Item = Swept<'s>> {
-        let scanned = self.scanned;
-        let mut ids = scanned.ids.as_str();
+    pub fn lines(&self) -> impl Iterator<Item = ScannedLine<'s>> {
+        let buffer = self.buffer;
+        let mut ids = buffer.ids.as_str();
         let mut next_id = move |len: u32| {
             let (id, rest) = ids.split_at_checked(len as usize)?;
             ids = rest;
             Some(id)
         };
-        scanned.lines.iter().map(move |line| Swept {
-            offset: scanned.offset + line.start as u64,
-            text: &scanned.text,
+        buffer.lines.iter().map(move |line| ScannedLine {
+            offset: buffer.offset + line.start as u64,
+            text: &buffer.text,
             start: line.start,
             len: line.len,
-            sound: line.sound.as_ref().and_then(|found| {
-                Some(Sound {
-                    id: next_id(found.id_len)?,
-                    hash: found.hash,
-                    parent: match found.parent_len {
+            entry: line.entry.as_ref().and_then(|entry| {
+                Some(OrdinaryEntry {
+                    id: next_id(entry.id_len)?,
+                    hash: entry.hash,
+                    parent: match entry.parent_len {
                         Some(len) => Some(next_id(len)?),
                         None => None,
                     },
-                    facts: &found.facts,
-                    start: found.start,
-                    len: found.len,
+                    facts: &entry.facts,
+                    start: entry.start,
+                    len: entry.len,
                 })
             }),
         })
     }
 }
 
-/// A line of the file.
-pub struct Swept<'s> {
-    /// Of its start in the file.
+/// A line of the file, with its line break.
+pub struct ScannedLine<'s> {
+    /// Bytes from the start of the file to the start of the line.
     pub offset: u64,
-    pub sound: Option<Sound<'s>>,
+    /// `None` for any line that is not an ordinary entry.
+    pub entry: Option<OrdinaryEntry<'s>>,
     text: &'s [u8],
     start: usize,
     len: usize,
 }
 
-impl<'s> Swept<'s> {
+impl<'s> ScannedLine<'s> {
     pub fn line(&self) -> lines::Line<'s> {
         lines::Line {
             offset: self.offset,
@@ -174,73 +175,60 @@ impl<'s> Swept<'s> {
         }
     }
 
-    /// Where the next line starts in the file.
+    /// Bytes from the start of the file to the start of the next line.
     pub fn end(&self) -> u64 {
         self.offset + self.len as u64 + 1
     }
 }
 
-/// What is to be kept of a line that is an entry in UTF-8 and nothing else, of a kind that names no other
-/// entry but its parent.
+/// What the tree keeps of a line that is one entry in UTF-8 and nothing else, of a kind that refers to no other
+/// entry than its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sound<'s> {
+pub struct OrdinaryEntry<'s> {
     pub id: &'s str,
     pub hash: IdHash,
     /// `None`: null.
     pub parent: Option<&'s str>,
     pub facts: &'s Copied,
-    /// Of the entry in its line.
+    /// Bytes from the start of the line to the start of the entry.
     pub start: u32,
-    /// Of the entry, in bytes.
+    /// Bytes of the entry.
     pub len: u32,
 }
 
-struct Work<'f> {
+/// Reads and scans the ranges of a file.
+struct RangeScanner<'f> {
     file: &'f File,
     start: u64,
     end: u64,
-    plan: Plan,
+    division: Division,
     hasher: &'f IdHasher,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// The next range nobody has begun.
-    next: u64,
-    /// Ranges that have been handed out.
-    taken: u64,
-    done: BTreeMap<u64, Scanned>,
-    /// Used before, for their memory.
-    spare: Vec<Scanned>,
-    stopped: bool,
-    /// A helper has failed.
-    broken: bool,
+    /// Buffers used before, for their memory.
+    spare: Mutex<Vec<RangeBuffer>>,
 }
 
 /// The lines that begin in one range.
 #[derive(Default)]
-struct Scanned {
+struct RangeBuffer {
     text: Vec<u8>,
-    /// Of `text` in the file.
+    /// Bytes from the start of the file to the start of `text`.
     offset: u64,
-    lines: Vec<Found>,
-    /// The ids of the sound lines, each followed by its parent's.
+    lines: Vec<LineSpan>,
+    /// The ids of the ordinary entries, each followed by its parent's.
     ids: String,
-    /// Whether the sweep ends here, since the next line is not for it.
+    /// Whether the scan ends here because it cannot handle the next line.
     stops: bool,
 }
 
-/// One line, in `text`.
-struct Found {
+/// One line in `text`.
+struct LineSpan {
     start: usize,
     len: usize,
-    sound: Option<FoundSound>,
+    entry: Option<EntrySpan>,
 }
 
-/// A [`Sound`], its ids elsewhere.
-struct FoundSound {
+/// An [`OrdinaryEntry`] whose ids are in `ids`.
+struct EntrySpan {
     hash: IdHash,
     facts: Copied,
     id_len: u32,
@@ -249,104 +237,27 @@ struct FoundSound {
     len: u32,
 }
 
-struct Stop<'w, 'f>(&'w Work<'f>);
-
-impl Drop for Stop<'_, '_> {
-    fn drop(&mut self) {
-        self.0.state().stopped = true;
-        self.0.changed.notify_all();
-    }
-}
-
-struct Broken<'w, 'f>(&'w Work<'f>);
-
-impl Drop for Broken<'_, '_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.state().broken = true;
-            self.0.changed.notify_all();
-        }
-    }
-}
-
-impl Work<'_> {
-    fn ranges(&self) -> u64 {
-        (self.end - self.start).div_ceil(self.plan.range as u64)
+impl RangeScanner<'_> {
+    fn put_back(&self, buffer: RangeBuffer) {
+        lock(&self.spare).push(buffer);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    fn scan_next(&self, number: usize) -> RangeBuffer {
+        let spare = lock(&self.spare).pop();
+        let mut buffer = spare.unwrap_or_default();
+        self.scan(number as u64, &mut buffer);
+        buffer
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        let woken = self.changed.wait(state);
-        woken.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Scans ranges until there are no more.
-    fn help(&self) {
-        // Whoever waits for a range must not wait for ever, should this thread fail.
-        let _broken = Broken(self);
-        let mut state = self.state();
-        while !state.stopped && state.next < self.ranges() {
-            if state.next > state.taken + self.plan.ahead() {
-                state = self.wait(state);
-                continue;
-            }
-            state = self.scan_next(state);
-        }
-    }
-
-    /// The lines of this range, which is the next to be handed out.
-    fn get(&self, number: u64) -> Scanned {
-        let mut state = self.state();
-        loop {
-            if let Some(scanned) = state.done.remove(&number) {
-                state.taken = number + 1;
-                drop(state);
-                self.changed.notify_all();
-                return scanned;
-            }
-            if state.broken {
-                return Scanned {
-                    stops: true,
-                    ..Scanned::default()
-                };
-            }
-            let may_go_ahead = state.next <= number + self.plan.ahead();
-            state = if state.next < self.ranges() && may_go_ahead {
-                self.scan_next(state)
-            } else {
-                self.wait(state)
-            };
-        }
-    }
-
-    fn put_back(&self, scanned: Scanned) {
-        self.state().spare.push(scanned);
-    }
-
-    fn scan_next<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        let number = state.next;
-        state.next += 1;
-        let mut scanned = state.spare.pop().unwrap_or_default();
-        drop(state);
-        self.scan(number, &mut scanned);
-        let mut state = self.state();
-        state.done.insert(number, scanned);
-        self.changed.notify_all();
-        state
-    }
-
-    fn scan(&self, number: u64, scanned: &mut Scanned) {
-        let range = self.plan.range as u64;
+    fn scan(&self, number: u64, buffer: &mut RangeBuffer) {
+        let range = self.division.range;
         let from = self.start + number * range;
         let to = (from + range).min(self.end);
-        scanned.lines.clear();
-        scanned.ids.clear();
-        scanned.stops = !self.read(from, to, scanned);
-        let text = scanned.text.as_slice();
-        // A line that began before belongs to the range in which it did.
+        buffer.lines.clear();
+        buffer.ids.clear();
+        buffer.stops = !self.read(from, to, buffer);
+        let text = buffer.text.as_slice();
+        // A line belongs to the range in which it begins.
         let first = match number {
             0 => Some(0),
             _ => memchr(b'\n', text).map(|at| at + 1),
@@ -356,18 +267,18 @@ impl Work<'_> {
         };
         let whole_lines = text.get(first..).unwrap_or_default();
         let all_utf8 = simdutf8::basic::from_utf8(whole_lines).is_ok();
-        // As far as lines are read here, each has its break.
+        // `read` leaves no line without its break.
         let mut start = first;
         for found in memchr_iter(b'\n', whole_lines) {
             let end = first + found;
             let line = text.get(start..end).unwrap_or_default();
-            let is_first_of_file = scanned.offset + start as u64 == 0;
-            scanned.lines.push(Found {
+            let is_first_of_file = buffer.offset + start as u64 == 0;
+            buffer.lines.push(LineSpan {
                 start,
                 len: line.len(),
                 // A byte order mark may precede the header.
-                sound: match all_utf8 || simdutf8::basic::from_utf8(line).is_ok() {
-                    true if !is_first_of_file => self.sound(line, &mut scanned.ids),
+                entry: match all_utf8 || simdutf8::basic::from_utf8(line).is_ok() {
+                    true if !is_first_of_file => self.entry(line, &mut buffer.ids),
                     _ => None,
                 },
             });
@@ -375,9 +286,8 @@ impl Work<'_> {
         }
     }
 
-    /// What is to be kept of this line, which is in UTF-8, its ids appended to `ids`; `None` for
-    /// everything that is not a whole, ordinary entry.
-    fn sound(&self, line: &[u8], ids: &mut String) -> Option<FoundSound> {
+    /// Appends the ids of this line, which is UTF-8, to `ids`; `None` if it is not an ordinary entry.
+    fn entry(&self, line: &[u8], ids: &mut String) -> Option<EntrySpan> {
         let Ok(Line::Entry(envelope)) = scan::scan_line(line) else {
             return None;
         };
@@ -389,10 +299,10 @@ impl Work<'_> {
             Parent::Id(id) => Some(&**id),
         };
         let span = trimmed(line);
-        let sound = FoundSound {
+        let entry = EntrySpan {
             hash: self.hasher.hash(id),
             facts,
-            // As long as a tree takes.
+            // The longest id that a tree takes.
             id_len: u16::try_from(id.len()).ok()?.into(),
             parent_len: match parent {
                 Some(parent) => Some(u32::try_from(parent.len()).ok()?),
@@ -403,42 +313,42 @@ impl Work<'_> {
         };
         ids.push_str(id);
         ids.push_str(parent.unwrap_or_default());
-        Some(sound)
+        Some(entry)
     }
 
-    /// Reads the range `from..to` (from the byte before it, but for the first), and on to the end of its
-    /// last line; nothing behind that is left in the text. False if there is no such end.
-    fn read(&self, from: u64, to: u64, scanned: &mut Scanned) -> bool {
-        scanned.offset = if from == self.start { from } else { from - 1 };
-        let mut text = std::mem::take(&mut scanned.text);
-        let wanted = (to - scanned.offset) as usize;
-        let whole = fill(self.file, &mut text, 0, wanted, scanned.offset);
+    /// Reads the range `from..to` (starting with the byte before it, except for the first range) and on to the
+    /// end of its last line; the text ends there. False if that line has no end within reach.
+    fn read(&self, from: u64, to: u64, buffer: &mut RangeBuffer) -> bool {
+        buffer.offset = if from == self.start { from } else { from - 1 };
+        let mut text = std::mem::take(&mut buffer.text);
+        let wanted = to - buffer.offset;
+        let whole = fill(self.file, &mut text, 0, wanted, buffer.offset);
         let mut reaches = whole && text.last() == Some(&b'\n');
-        // Only if a line begins in this range does its end matter.
+        // The end of the last line matters only if a line begins in this range.
         let begins = from == self.start || memchr(b'\n', &text).is_some();
         if whole && !reaches && begins {
-            reaches = self.read_on(&mut text, scanned.offset, wanted);
+            reaches = self.read_on(&mut text, buffer.offset, wanted);
         }
         let goes_on = whole && (reaches || !begins);
         if !reaches {
             let kept = memrchr(b'\n', &text).map_or(0, |at| at + 1);
             text.truncate(kept);
         }
-        scanned.text = text;
+        buffer.text = text;
         goes_on
     }
 
     /// Reads on to the next line break.
-    fn read_on(&self, text: &mut Vec<u8>, offset: u64, wanted: usize) -> bool {
-        let mut step = (8 << 10).min(self.plan.overhang.max(1));
+    fn read_on(&self, text: &mut Vec<u8>, offset: u64, wanted: u64) -> bool {
+        let mut step = (8 << 10).min(self.division.overhang.max(1));
         loop {
             let at = text.len();
-            let left = self.end - (offset + at as u64);
-            let step_now = (step as u64).min(left) as usize;
-            if step_now == 0 || at + step_now > wanted + self.plan.overhang {
+            let held = at as u64;
+            let now = step.min(self.end - (offset + held));
+            if now == 0 || held + now > wanted + self.division.overhang {
                 return false;
             }
-            let whole = fill(self.file, text, at, step_now, offset);
+            let whole = fill(self.file, text, at, now, offset);
             if let Some(found) = memchr(b'\n', text.get(at..).unwrap_or_default()) {
                 text.truncate(at + found + 1);
                 return true;
@@ -451,9 +361,15 @@ impl Work<'_> {
     }
 }
 
-/// Reads `len` bytes of the file to `text[at..]`; false if there are fewer, or they cannot be read.
-fn fill(file: &File, text: &mut Vec<u8>, at: usize, len: usize, offset: u64) -> bool {
-    text.resize(at + len, 0);
+/// Reads `len` bytes of the file into `text[at..]`; false if there are fewer or they cannot be read.
+fn fill(file: &File, text: &mut Vec<u8>, at: usize, len: u64, offset: u64) -> bool {
+    let Some(end) = usize::try_from(len)
+        .ok()
+        .and_then(|len| at.checked_add(len))
+    else {
+        return false;
+    };
+    text.resize(end, 0);
     let mut filled = at;
     while let Some(room) = text.get_mut(filled..).filter(|room| !room.is_empty()) {
         match file.read_at(room, offset + filled as u64) {
@@ -464,7 +380,7 @@ fn fill(file: &File, text: &mut Vec<u8>, at: usize, len: usize, offset: u64) -> 
         }
     }
     text.truncate(filled);
-    filled == at + len
+    filled == end
 }
 
 #[cfg(test)]

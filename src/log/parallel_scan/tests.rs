@@ -1,4 +1,4 @@
-//! However a file is divided, what is found in it is what one reader of it finds.
+//! The result is the same however a file is divided.
 
 use super::*;
 use crate::log::body::Bodies;
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io::Write;
 
-/// A line's place, its bytes, and its envelope by the ordinary way.
+/// A line's offset and bytes.
 type Seen = (u64, Vec<u8>);
 
 fn file_of(content: &[u8]) -> File {
@@ -30,21 +30,21 @@ fn serial(file: &File, start: u64) -> Vec<Seen> {
     seen
 }
 
-/// The lines that a sweep hands out; what it says of each is compared with what its envelope says.
-fn swept(file: &File, start: u64, end: u64, plan: Plan) -> Vec<Seen> {
+/// The lines that a scan hands out; their entries are compared with those of the line-by-line reader.
+fn scanned(file: &File, start: u64, end: u64, division: Division) -> Vec<Seen> {
     let hasher = IdHasher::default();
     let mut seen = Vec::new();
-    sweep(file, start, end, plan, &hasher, |range| {
-        for swept in range.lines() {
-            let line = swept.line();
+    scan_ranges(file, start, end, division, &hasher, |range| {
+        for scanned in range.lines() {
+            let line = scanned.line();
             let bytes = line.bytes.unwrap();
             assert!(line.terminated);
             assert_eq!(line.len, bytes.len() as u64);
-            assert_eq!(swept.end(), line.offset + line.len + 1);
+            assert_eq!(scanned.end(), line.offset + line.len + 1);
             if line.offset > 0 {
                 assert_eq!(
-                    swept.sound,
-                    sound(bytes, &hasher).as_ref().map(Owned::sound)
+                    scanned.entry,
+                    ordinary(bytes, &hasher).as_ref().map(OwnedEntry::borrowed)
                 );
             }
             seen.push((line.offset, bytes.to_vec()));
@@ -55,8 +55,8 @@ fn swept(file: &File, start: u64, end: u64, plan: Plan) -> Vec<Seen> {
     seen
 }
 
-/// What a [`Sound`] borrows.
-struct Owned {
+/// What an [`OrdinaryEntry`] borrows.
+struct OwnedEntry {
     id: String,
     parent: Option<String>,
     hash: IdHash,
@@ -64,9 +64,9 @@ struct Owned {
     span: std::ops::Range<usize>,
 }
 
-impl Owned {
-    fn sound(&self) -> Sound<'_> {
-        Sound {
+impl OwnedEntry {
+    fn borrowed(&self) -> OrdinaryEntry<'_> {
+        OrdinaryEntry {
             id: &self.id,
             hash: self.hash,
             parent: self.parent.as_deref(),
@@ -77,13 +77,13 @@ impl Owned {
     }
 }
 
-/// What is to be kept of a line, by the ordinary way.
-fn sound(line: &[u8], hasher: &IdHasher) -> Option<Owned> {
+/// The ordinary entry on a line, as the line-by-line reader finds it.
+fn ordinary(line: &[u8], hasher: &IdHasher) -> Option<OwnedEntry> {
     let Ok(Line::Entry(envelope)) = scan::scan_line(str::from_utf8(line).ok()?.as_bytes()) else {
         return None;
     };
     let id = envelope.id.as_deref()?;
-    Some(Owned {
+    Some(OwnedEntry {
         id: id.to_owned(),
         parent: match &envelope.parent {
             Parent::Absent => return None,
@@ -96,9 +96,8 @@ fn sound(line: &[u8], hasher: &IdHasher) -> Option<Owned> {
     })
 }
 
-/// OpenedLog by several threads, a file is what it is to one that takes its lines in one after the other.
 #[test]
-fn the_tree_is_the_same() {
+fn several_threads_make_the_same_tree_as_one() {
     let mut content =
         b"{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/\"}\n"
             .to_vec();
@@ -178,17 +177,17 @@ fn the_tree_is_the_same() {
         let bodies = bodies();
         match range {
             Some(range) => {
-                let plan = Plan {
+                let division = Division {
                     helpers: 2,
                     range,
                     overhang: 1 << 20,
                 };
                 let hasher = tree.id_hasher().clone();
-                sweep(&file, 0, content.len() as u64, plan, &hasher, |range| {
+                scan_ranges(&file, 0, content.len() as u64, division, &hasher, |range| {
                     tree.reserve(range.expected);
                     tree.prefetch(range.hashes());
                     for line in range.lines() {
-                        ingest.swept(&mut tree, &bodies, &line)?;
+                        ingest.scanned_line(&mut tree, &bodies, &line)?;
                     }
                     Ok(())
                 })
@@ -252,10 +251,10 @@ fn a_line() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_division_finds_the_same(
+    fn any_division_finds_the_same_lines(
         lines in vec(a_line(), 0..40),
         tail in a_line(),
-        range in 1..400usize,
+        range in 1..400u64,
         helpers in 0..3usize,
         skip in 0..4usize,
     ) {
@@ -270,44 +269,44 @@ proptest! {
         }
         content.extend_from_slice(&tail);
         let file = file_of(&content);
-        let plan = Plan { helpers, range, overhang: 1 << 20 };
+        let division = Division { helpers, range, overhang: 1 << 20 };
         prop_assert_eq!(
-            swept(&file, start, content.len() as u64, plan),
+            scanned(&file, start, content.len() as u64, division),
             serial(&file, start)
         );
     }
 
-    /// Where a line is too long, or the file shorter than it was: the lines before, none after.
+    /// A line too long for a range, or a file shorter than expected, ends the scan after the lines before it.
     #[test]
-    fn what_is_not_for_it_ends_it(
+    fn a_line_out_of_reach_ends_the_scan(
         lines in vec(a_line(), 1..20),
-        range in 1..200usize,
-        overhang in 0..60usize,
+        range in 1..200u64,
+        overhang in 0..60u64,
         missing in 0..300u64,
     ) {
         let mut content = lines.join(&b'\n');
         content.push(b'\n');
         let file = file_of(&content);
-        let plan = Plan { helpers: 1, range, overhang };
-        let swept = swept(&file, 0, content.len() as u64 + missing, plan);
+        let division = Division { helpers: 1, range, overhang };
+        let scanned = scanned(&file, 0, content.len() as u64 + missing, division);
         let serial = serial(&file, 0);
-        prop_assert_eq!(&swept[..], &serial[..swept.len()]);
-        if missing == 0 && lines.iter().all(|line| line.len() < overhang) {
-            prop_assert_eq!(swept.len(), serial.len());
+        prop_assert_eq!(&scanned[..], &serial[..scanned.len()]);
+        if missing == 0 && lines.iter().all(|line| (line.len() as u64) < overhang) {
+            prop_assert_eq!(scanned.len(), serial.len());
         }
     }
 }
 
 #[test]
-fn an_error_ends_it() {
+fn an_error_of_the_caller_ends_the_scan() {
     let file = file_of(b"{}\n".repeat(1000).as_slice());
-    let plan = Plan {
+    let division = Division {
         helpers: 2,
         range: 16,
         overhang: 16,
     };
     let mut count = 0;
-    let ended = sweep(&file, 0, 3000, plan, &IdHasher::default(), |range| {
+    let ended = scan_ranges(&file, 0, 3000, division, &IdHasher::default(), |range| {
         for _line in range.lines() {
             count += 1;
             if count == 500 {

@@ -15,7 +15,7 @@ use crate::cache::{Cache, Draft};
 use crate::lock::lock;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
-use crate::tree::Place;
+use crate::tree::PagePosition;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -67,7 +67,7 @@ struct Block {
 /// The lines a block is made of.
 #[derive(Clone, Copy)]
 struct Source {
-    place: Place,
+    place: PagePosition,
     checksum: u64,
 }
 
@@ -134,7 +134,7 @@ pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
             len: fields.u32()?,
             checksum: fields.u64()?,
             source: Source {
-                place: Place {
+                place: PagePosition {
                     offset: fields.u64()?,
                     len: fields.u32()?,
                 },
@@ -231,7 +231,7 @@ impl<'b> Reader<'b> {
     }
 
     /// The extract of the entry with this number in the file, whose line stands at `place`.
-    pub fn get(&mut self, number: usize, place: Place) -> Option<&[u8]> {
+    pub fn get(&mut self, number: usize, place: PagePosition) -> Option<&[u8]> {
         if number >= self.extracts.count {
             return None;
         }
@@ -278,7 +278,7 @@ impl<'b> Reader<'b> {
 const END_BYTES: usize = 4;
 
 /// By what an extract is known to be of the line at `place`.
-fn mark(place: Place) -> [u8; 4] {
+fn mark(place: PagePosition) -> [u8; 4] {
     // The lower half tells neighbours apart.
     (place.offset as u32).to_le_bytes()
 }
@@ -299,7 +299,7 @@ pub struct NewBlock {
 impl BlockBuilder {
     /// Of these lines, from the first one's beginning to the last one's end; without them if that is
     /// more than [`LONGEST_SOURCE`].
-    pub fn new(place: Place, lines: &[u8]) -> Self {
+    pub fn new(place: PagePosition, lines: &[u8]) -> Self {
         Self {
             source: Source {
                 place,
@@ -311,7 +311,7 @@ impl BlockBuilder {
     }
 
     /// Adds the extract of the line at `place`, which `write` appends.
-    pub fn push(&mut self, place: Place, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, place: PagePosition, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         self.text.extend_from_slice(&mark(place));
         write(&mut self.text);

@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// As the daemon finds it when it is started.
-    fn open(&self) -> (Bodies, Vec<Place>) {
+    fn open(&self) -> (Bodies, Vec<PagePosition>) {
         let location = Location::of_path(&self.path()).unwrap();
         let opened = Log::open(location).unwrap();
         let tree = &opened.tree;
@@ -70,7 +70,7 @@ impl Session {
         let mut making = Making::begin(&self.cache, &bodies, places.len(), end).unwrap();
         for places in places.chunks(BLOCK) {
             let (first, last) = (places[0], places[places.len() - 1]);
-            let lines = Place {
+            let lines = PagePosition {
                 offset: first.offset,
                 len: (last.offset - first.offset) as u32 + last.len,
             };
@@ -91,7 +91,8 @@ impl Session {
         let Some(mut reader) = Reader::of(&bodies) else {
             return 0;
         };
-        let is_there = |(number, place): &(usize, &Place)| match reader.get(*number, **place) {
+        let is_there = |(number, place): &(usize, &PagePosition)| match reader.get(*number, **place)
+        {
             Some(extract) => {
                 assert_eq!(extract, reversed(&bodies, **place), "entry {number}");
                 true
@@ -102,7 +103,7 @@ impl Session {
     }
 }
 
-fn reversed(bodies: &Bodies, place: Place) -> Vec<u8> {
+fn reversed(bodies: &Bodies, place: PagePosition) -> Vec<u8> {
     let line = bodies.read(place).unwrap();
     line[..LINE].iter().rev().copied().collect()
 }
@@ -198,8 +199,8 @@ fn damaged_ones_are_none() {
 
 #[test]
 fn what_is_too_long_is_left_out() {
-    let mut block = BlockBuilder::new(Place { offset: 0, len: 0 }, b"");
-    let place = Place { offset: 7, len: 1 };
+    let mut block = BlockBuilder::new(PagePosition { offset: 0, len: 0 }, b"");
+    let place = PagePosition { offset: 7, len: 1 };
     block.push(place, |out| out.extend(vec![b'x'; LONGEST + 1]));
     block.push(place, |out| out.push(b'y'));
     let block = block.finish();

@@ -20,17 +20,19 @@ pub struct Piece {
     pub whole: bool,
 }
 
-/// A damaged line, taken apart.
+/// The parts of a damaged line.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// In order; blanks and bytes of zero between them are left out.
+    /// In reading order: in file order, except that the header precedes the parts of the torn piece in front of
+    /// it. Blanks and NUL bytes between pieces are left out.
     pub pieces: Vec<Piece>,
-    /// Bytes that were looked at, each time counted.
+    /// Bytes looked at, counted each time.
     pub steps: u64,
 }
 
-/// Takes a damaged line apart into whole objects and what is between them. `version` is the session's;
-/// `None` before its header has been found: then the first whole header counts, wherever it stands.
+/// Splits a damaged line into whole objects and the torn pieces between them. `version` is the session's;
+/// `None` before its header is found. In that case the first whole header on the line counts, wherever it is,
+/// and gives the version for the rest of the line, including the torn piece in front of it.
 pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
     let mut recovered = Recovered::default();
     let mut inner: Option<Vec<Object>> = None;
@@ -42,8 +44,8 @@ pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
             return recovered;
         }
         let start = at;
-        // A line is an object. Anything else may have an object's beginning within it, as the string has
-        // that is open where a line was torn.
+        // Only objects count. Any other value may contain the start of one, such as the string that is open
+        // where a line was torn.
         let passed = match text.get(start) {
             Some(b'{') => json::skip_value(text, start),
             _ => Err(json::Malformed { at: start }),
@@ -52,26 +54,33 @@ pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
             Ok(end) | Err(json::Malformed { at: end }) => end,
         };
         recovered.steps += (end - start) as u64 + 1;
-        if passed.is_err() {
-            let objects = inner.get_or_insert_with(|| objects(text, start, &mut recovered.steps));
-            let rest = objects.get(next_inner..).unwrap_or_default();
-            let found = rest
-                .iter()
-                .position(|object| object.start >= start && object.is_line(version));
-            let object = found.and_then(|found| rest.get(found));
-            next_inner += found.map_or(rest.len(), |found| found + 1);
-            let torn_to = object.map_or(text.len(), |object| object.start);
-            recovered.push(start..torn_to, false);
-            let Some(object) = object else {
-                return recovered;
-            };
-            (at, recovered.steps) = (object.end, recovered.steps + object.len());
-            recovered.push(object.start..object.end, true);
-            version = version.or_else(|| header_version(text, object.start));
-        } else {
+        if passed.is_ok() {
             at = end;
             recovered.push(start..end, true);
             version = version.or_else(|| header_version(text, start));
+            continue;
+        }
+        let objects = inner.get_or_insert_with(|| objects(text, start, &mut recovered.steps));
+        let rest = objects.get(next_inner..).unwrap_or_default();
+        let found = rest
+            .iter()
+            .position(|object| object.start >= start && object.is_line(version));
+        let Some(object) = found.and_then(|found| rest.get(found)) else {
+            recovered.push(start..text.len(), false);
+            return recovered;
+        };
+        next_inner += found.map_or(0, |found| found + 1);
+        (at, recovered.steps) = (object.end, recovered.steps + object.len());
+        let header = version
+            .is_none()
+            .then(|| header_version(text, object.start));
+        if let Some(Some(header)) = header {
+            version = Some(header);
+            recovered.push(object.start..object.end, true);
+            recovered.push_parts(text, start..object.start, header);
+        } else {
+            recovered.push(start..object.start, false);
+            recovered.push(object.start..object.end, true);
         }
     }
 }
@@ -79,6 +88,16 @@ pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
 impl Recovered {
     fn push(&mut self, span: Range<usize>, whole: bool) {
         self.pieces.push(Piece { span, whole });
+    }
+
+    /// Adds what a part of the line holds, in a session of this version.
+    fn push_parts(&mut self, text: &[u8], part: Range<usize>, version: u64) {
+        let start = part.start;
+        let parts = recover(text.get(part).unwrap_or_default(), Some(version));
+        self.steps += parts.steps;
+        for Piece { span, whole } in parts.pieces {
+            self.push(start + span.start..start + span.end, whole);
+        }
     }
 }
 

@@ -1,4 +1,9 @@
 use super::*;
+use crate::log::append::TryLock;
+use crate::log::repair::repair;
+use crate::log::whole::Whole;
+use crate::log::{Log, OpenedLog};
+use crate::os::file::Location;
 use proptest::prelude::*;
 
 fn entry(id: &str) -> String {
@@ -87,6 +92,66 @@ fn before_a_header_the_first_whole_one_counts() {
     let old = r#"{"type":"session","id":"s"}{"type":"mess{"type":"message","timestamp":"t","message":{}}"#;
     let whole = recover(old.as_bytes(), None).pieces;
     assert_eq!(whole.iter().filter(|piece| piece.whole).count(), 2);
+}
+
+/// Pieces torn in front of the header on its line were not read when the file was opened, but migration wrote
+/// them on lines of their own, where their whole entries were found: the migrated session had more entries,
+/// or an entry with an earlier place and another parent.
+#[test]
+fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_and_copying() {
+    let header = |version: u64| {
+        format!(
+            r#"{{"type":"session","version":{version},"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}}"#
+        )
+    };
+    let below = |id: &str, parent: &str| {
+        entry(id).replace("\"parentId\":null", &format!("\"parentId\":{parent}"))
+    };
+    let (b, c) = (below("b", "\"a\""), below("c", "\"b\""));
+    for version in [1, 2, 3] {
+        // Also with a later copy of `a` that has another parent, which the first one's place overrules.
+        for again in [String::new(), below("a", "\"c\"") + "\n"] {
+            let text = format!(
+                "1e999{{\"torn{}{{\"torn{}\0{}\n{again}{c}\n",
+                entry("a"),
+                header(version),
+                b
+            );
+            let folder = tempfile::tempdir().unwrap();
+            let at = Location::of_path(&folder.path().join("s.jsonl")).unwrap();
+            std::fs::write(at.path(), &text).unwrap();
+            let mut opened = Log::open(at.clone()).unwrap();
+            let expected = ["a below -", "b below a", "c below b"];
+            assert_eq!(links(&opened), expected, "{text}");
+
+            let copied = at.beside(".copy");
+            let whole = Whole::prepare(&opened.log, &opened.tree, None).unwrap();
+            let header_line = header(3).into_bytes();
+            let copied = whole.to_file(copied, &header_line).unwrap();
+            assert_eq!(links(&copied), expected, "{text}");
+
+            if version < 3 {
+                let TryLock::Locked(lock) = opened.log.try_lock().unwrap() else {
+                    panic!("nobody else has the file");
+                };
+                opened.log.rewrite(&lock, &opened.tree).unwrap();
+            } else {
+                let report = repair(&at, false).unwrap();
+                assert_eq!((report.lines, report.recovered), (1, 2));
+            }
+            let mended = Log::open(at).unwrap();
+            assert_eq!(links(&mended), expected, "{text}");
+            assert_eq!(mended.log.version(), 3);
+        }
+    }
+}
+
+fn links(opened: &OpenedLog) -> Vec<String> {
+    let tree = &opened.tree;
+    let parent = |node| tree.parent(node).map_or("-", |parent| tree.id(parent));
+    tree.entries()
+        .map(|node| format!("{} below {}", tree.id(node), parent(node)))
+        .collect()
 }
 
 /// What a damaged line can be made of, so that a recovery that tries again and again takes long.

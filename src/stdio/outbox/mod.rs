@@ -63,7 +63,7 @@ pub struct Outbox {
 #[derive(Debug)]
 struct State {
     queue: VecDeque<Item>,
-    /// Place in the queue of the last gap of a session.
+    /// PagePosition in the queue of the last gap of a session.
     gaps: HashMap<Arc<str>, usize>,
     /// Places in the queue of the last delta of each navigation.
     deltas: Vec<usize>,

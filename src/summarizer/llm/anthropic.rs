@@ -1,7 +1,7 @@
 //! The Messages API of Anthropic: one request, one stream of events.
 
 use super::{Failure, Outgoing, Piece, Usage, identifier};
-use crate::summarizer::prompt::Prompt;
+use crate::summary::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;

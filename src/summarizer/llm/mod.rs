@@ -16,9 +16,10 @@ mod openai;
 mod pause;
 mod secret;
 
-use super::conversation::Budget;
-use super::{ModelName, Request, Summary, Told, Usage, failed, prompt};
+use super::{OnPiece, failed};
 use crate::error::{Error, Kind};
+use crate::summary::conversation::TokenBudget;
+use crate::summary::{ModelName, Summary, SummaryRequest, Usage, prompt};
 use address::{endpoint, is_loopback};
 use events::Events;
 use futures_util::StreamExt;
@@ -56,7 +57,7 @@ pub struct Settings {
     /// Tokens that models take in all, by model id, besides those known here.
     pub context_windows: BTreeMap<String, u64>,
     /// Of models that nobody knows.
-    pub budget: Budget,
+    pub budget: TokenBudget,
     /// Longest answer, in tokens, where a provider must be told.
     pub max_output_tokens: u64,
     pub connect_timeout: Duration,
@@ -123,14 +124,14 @@ impl Llm {
     }
 
     /// What fits into the model that would be asked.
-    pub fn budget(&self, own: Option<&ModelName>) -> Budget {
+    pub fn budget(&self, own: Option<&ModelName>) -> TokenBudget {
         let settings = &self.settings;
         let window = self.choose(own).ok().and_then(|(model, _)| {
             let id = model.model_id.as_str();
             let configured = settings.context_windows.get(id).copied();
             configured.or_else(|| known_window(id))
         });
-        Budget {
+        TokenBudget {
             context_window: window.unwrap_or(settings.budget.context_window),
             reserve_tokens: settings.budget.reserve_tokens,
         }
@@ -140,9 +141,9 @@ impl Llm {
     /// `summarizerFailed`, whose `details.cause` is [`Failure::cause`].
     pub async fn summarize(
         &self,
-        request: &Request,
+        request: &SummaryRequest,
         own: Option<&ModelName>,
-        told: Told<'_>,
+        told: OnPiece<'_>,
     ) -> Result<Summary, Error> {
         let (model, provider) = self.choose(own)?;
         let asked = self.attempts(model, provider, request, told);
@@ -190,8 +191,8 @@ impl Llm {
         &self,
         model: &ModelName,
         provider: &Provider,
-        request: &Request,
-        told: Told<'_>,
+        request: &SummaryRequest,
+        told: OnPiece<'_>,
     ) -> Result<Summary, Failure> {
         let has_spoken = AtomicBool::new(false);
         let heard = |text: &str| {
@@ -222,8 +223,8 @@ impl Llm {
         &self,
         model: &ModelName,
         provider: &Provider,
-        request: &Request,
-        told: Told<'_>,
+        request: &SummaryRequest,
+        told: OnPiece<'_>,
     ) -> Result<Summary, Failure> {
         let prompt = prompt::prompt(request);
         let Outgoing {
@@ -283,7 +284,7 @@ impl Llm {
         response: Response,
         mut reader: impl Reader,
         mut redactor: Redactor<'_>,
-        told: Told<'_>,
+        told: OnPiece<'_>,
     ) -> Result<Summary, Failure> {
         // What is none at all is not better the next time.
         let content_type = response.headers().get(CONTENT_TYPE);

@@ -1,7 +1,7 @@
 //! The Chat Completions API of OpenAI and of the many servers that speak it: one request, one stream.
 
 use super::{Failure, Outgoing, Piece, Usage, identifier};
-use crate::summarizer::prompt::Prompt;
+use crate::summary::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};

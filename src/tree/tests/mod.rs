@@ -41,7 +41,7 @@ fn insert(tree: &mut Tree, number: usize, line: &str) -> Flags {
     let Ok(Line::Entry(envelope)) = scan::scan_line(text.as_bytes()) else {
         panic!("{text}");
     };
-    let place = Place {
+    let place = PagePosition {
         offset: number as u64,
         len: 1,
     };

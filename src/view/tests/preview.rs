@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::entry::{Kind, Role};
-use crate::summarizer::{MERGE_PREAMBLE, PREAMBLE};
+use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
 use proptest::prelude::*;
 
 #[track_caller]

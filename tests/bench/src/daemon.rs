@@ -1,4 +1,4 @@
-//! The daemon under measurement: the real program over real pipes, asked as a client asks.
+//! The measured daemon: the real program over real pipes.
 
 use crate::Bench;
 use crate::world::World;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Of the reader's buffer, in bytes.
+/// The size of the reader's buffer in bytes.
 const BUFFER: usize = 1 << 20;
 
 pub struct Daemon {
@@ -20,11 +20,11 @@ pub struct Daemon {
     line: Vec<u8>,
 }
 
-/// How a daemon is started.
+/// The options of a daemon.
 #[derive(Debug, Clone, Copy)]
 pub struct How {
     pub durability: &'static str,
-    /// On one core, together with this process, which has to be there itself.
+    /// Runs on one core together with this process, which must run there itself.
     pub pinned: bool,
 }
 
@@ -56,7 +56,7 @@ impl Daemon {
         })
     }
 
-    /// How long a call takes, from the request's first byte to the response's last.
+    /// The time of a call from the first byte of the request to the last byte of the response.
     pub fn timed(&mut self, method: &str, params: &str) -> Result<f64> {
         let began = Instant::now();
         let id = self.send(method, params)?;
@@ -66,20 +66,20 @@ impl Daemon {
         Ok(took)
     }
 
-    /// A call whose result is looked at.
+    /// A call that returns its result.
     pub fn call(&mut self, method: &str, params: &str) -> Result<Value> {
         self.timed(method, params)?;
         let mut response: Value = serde_json::from_slice(&self.line)?;
         Ok(response["result"].take())
     }
 
-    /// Waits until it has started: it answers.
+    /// Waits until the daemon answers.
     pub fn settle(&mut self) -> Result<()> {
         self.timed("initialize", "{\"protocolVersion\":1}")
             .map(|_| ())
     }
 
-    /// How long `open_session` takes.
+    /// The time of `open_session`.
     pub fn open(&mut self, path: &Path) -> Result<f64> {
         self.timed(
             "open_session",
@@ -87,7 +87,7 @@ impl Daemon {
         )
     }
 
-    /// The last response, as it came.
+    /// The last response, byte for byte.
     pub fn response(&self) -> &[u8] {
         &self.line
     }
@@ -104,14 +104,14 @@ impl Daemon {
         Ok(input.write_all(bytes)?)
     }
 
-    /// Numbers for requests that somebody else writes.
+    /// Returns ids for requests that the caller writes.
     pub fn reserve_ids(&mut self, count: u64) -> u64 {
         let first = self.next_id + 1;
         self.next_id += count;
         first
     }
 
-    /// For a writer of its own; [`Daemon::give_input`] takes it back.
+    /// Takes stdin for the caller's own writer; [`Daemon::give_input`] gives it back.
     pub fn take_input(&mut self) -> Result<ChildStdin> {
         self.input.take().context("its input is closed")
     }
@@ -120,7 +120,7 @@ impl Daemon {
         self.input = Some(input);
     }
 
-    /// Reads up to the response with this id; notifications and other responses are passed over.
+    /// Reads until the response with this id, and passes over notifications and other responses.
     pub fn wait_for(&mut self, id: u64) -> Result<()> {
         let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},");
         while !self.next_line()?.starts_with(head.as_bytes()) {}
@@ -165,12 +165,12 @@ impl Daemon {
         self.child.id()
     }
 
-    /// At its highest, in bytes.
+    /// The highest resident memory in bytes.
     pub fn peak_memory(&self) -> f64 {
         peak_memory(self.pid())
     }
 
-    /// Ends it as a client does, so that what it does in the background is done.
+    /// Ends the daemon by closing stdin, so that its work in the background is finished.
     pub fn stop(mut self) -> Result<()> {
         self.input = None;
         let ended = self.child.wait()?;
@@ -221,7 +221,7 @@ pub fn command(bench: &Bench, world: &World, how: How) -> Command {
     command
 }
 
-/// Where both sides run when wake-ups across cores are to be left out.
+/// The core on which both sides run for rows that leave out wake-ups across cores.
 pub const PINNED_CORE: &str = "1";
 
 /// Runs `body` with this whole process on the pinned core.
@@ -246,12 +246,12 @@ fn confine(cores: &str) -> Result<()> {
     Ok(())
 }
 
-/// Of a process that is running, in bytes.
+/// The highest resident memory of a running process in bytes.
 pub fn peak_memory(pid: u32) -> f64 {
     status(pid, "VmHWM:") * 1024.0
 }
 
-/// Resident now, in bytes.
+/// The resident memory in bytes.
 pub fn memory(pid: u32) -> f64 {
     status(pid, "VmRSS:") * 1024.0
 }

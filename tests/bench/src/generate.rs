@@ -1,42 +1,42 @@
-//! Sessions of a realistic shape, the same bytes on every machine: integers only, one seed each.
+//! Generates sessions of a realistic shape, the same bytes on every machine: integers only, with a seed each.
 //!
-//! Owns what a generated session looks like; where it is kept is the [`library`](crate::library)'s.
-//! Entries have about 2 KB on average and a median near 800 bytes, with a tail to 120 KB: prompts,
-//! answers with tool calls, results, some images. About every fifty entries the conversation goes back
-//! and takes another way, a third of the times with a summary of what it left; there are labels,
-//! compactions, changes of model, and entries of plugins.
+//! The [`library`](crate::library) stores them. Entries have about 2 KB on average and a median near 800
+//! bytes, with a tail to 120 KB: prompts, answers with tool calls, results, some images. About every fifty
+//! entries the conversation goes back and continues on another branch, a third of the times with a summary of
+//! the old branch. There are labels, compactions, changes of model, and entries of plugins.
 
 use std::io::{self, Write};
 
-/// Changes whenever the same request gives other bytes: sessions kept from before are made anew.
+/// Changes whenever the same arguments generate other bytes. Stored sessions of another version are generated
+/// again.
 pub const EDITION: u32 = 2;
 
 /// Unix milliseconds of the first entry: 2026-01-01.
 const START_MS: u64 = 1_767_225_600_000;
-/// JSON-escaped bytes that all text is cut from.
+/// JSON-escaped bytes from which all text is cut.
 const TEXT_BYTES: usize = 1 << 19;
 
-/// What a generated session has, for checking answers.
+/// Facts about a generated session, to check answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// All but the header.
+    /// Entries without the header.
     pub entries: u64,
     pub messages: u64,
     pub bytes: u64,
-    /// Id of the last entry.
+    /// The id of the last entry.
     pub leaf: String,
 }
 
-/// The id of the entry with this number; no two are the same.
+/// The id of the entry with this number. Different numbers have different ids.
 pub fn entry_id(number: u32) -> String {
-    // Each step can be undone.
+    // Every step of this mixing can be reversed.
     let mut id = number.wrapping_add(0x9e37_79b9);
     id = (id ^ (id >> 16)).wrapping_mul(0x85eb_ca6b);
     id = (id ^ (id >> 13)).wrapping_mul(0xc2b2_ae35);
     format!("{:08x}", id ^ (id >> 16))
 }
 
-/// `n` small entries, each below the one before.
+/// `n` small entries in a chain.
 pub fn chain(out: &mut impl Write, session: &str, n: u32) -> io::Result<Facts> {
     small(out, session, n, |number| number.checked_sub(1))
 }
@@ -78,7 +78,8 @@ fn small(
     Ok(facts)
 }
 
-/// A conversation of `n` entries. It ends in an answer, so that it can be forked anywhere near there.
+/// A conversation of `n` entries. It ends with an answer, so that it can be forked at any of its last
+/// entries.
 pub fn conversation(
     out: &mut impl Write,
     session: &str,
@@ -117,12 +118,12 @@ fn header(session: &str) -> String {
     )
 }
 
-/// Seven seconds apart, on average.
+/// Seven seconds apart on average.
 fn stamp_ms(number: u32) -> u64 {
     START_MS + u64::from(number) * 7000 + u64::from(number) * 7919 % 6000
 }
 
-/// Without the members that its type has.
+/// The members that all types of entries have.
 fn begin(line: &mut String, kind: &str, number: u32, parent: Option<u32>, at_ms: u64) {
     let parent = parent.map_or("null".to_owned(), |parent| {
         format!("\"{}\"", entry_id(parent))
@@ -138,19 +139,19 @@ fn timestamp(ms: u64) -> String {
     treelined::timestamp::format(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
-/// A conversation on its way.
+/// A conversation under construction.
 struct Talk<'a> {
     n: u32,
     text: &'a Text,
     random: Random,
     messages: u64,
-    /// Root to tip, with what may follow.
+    /// The path from the root to the tip, with what may follow each entry.
     path: Vec<(u32, Next)>,
     next: Next,
     since_compaction: u32,
-    /// Calls of the last answer that have no result yet.
+    /// Tool calls of the last answer without a result.
     open_calls: Vec<(String, &'static str)>,
-    /// Set when the next entry is a summary of the branch that ended there.
+    /// Set if the next entry is a summary of the branch that ended at this entry.
     left: Option<u32>,
 }
 
@@ -164,7 +165,7 @@ enum Next {
 const TOOLS: [&str; 5] = ["read", "bash", "edit", "grep", "write"];
 const MODELS: [&str; 3] = ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.2"];
 
-/// Sizes of texts in bytes by per mille of all texts, with straight lines between.
+/// Sizes of texts in bytes, by per mille of all texts, interpolated linearly.
 const PROMPT: [(u32, u32); 6] = [
     (0, 12),
     (300, 60),
@@ -208,7 +209,7 @@ impl<'a> Talk<'a> {
     }
 
     fn entry(&mut self, line: &mut String, number: u32) {
-        // The last two are a prompt and its answer.
+        // The last two entries are a prompt and its answer.
         let ending = number + 2 >= self.n;
         if number + 2 == self.n {
             self.next = Next::User;
@@ -305,7 +306,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// To where an answer was complete, up to some 30 entries above.
+    /// Goes back to an entry with a complete answer, up to about 30 entries above.
     fn go_back(&mut self) {
         let old = self.path.last().map(|(tip, _)| *tip);
         for _ in 0..2 + self.random.below(28) {
@@ -328,7 +329,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// One of the last `among` entries of the path.
+    /// The id of one of the last `among` entries of the path.
     fn some_on_path(&mut self, among: usize) -> u32 {
         let back = self.random.below(among.min(self.path.len()).max(1) as u32) as usize;
         self.path
@@ -438,15 +439,15 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// Text as it stands within a JSON string, to be cut at words.
+/// Text within a JSON string, to be cut at words.
 pub struct Text {
     words: String,
-    /// Where words begin in `words`.
+    /// The offsets in `words` at which words begin.
     starts: Vec<usize>,
     base64: String,
 }
 
-/// Prose, code and the output of programs; one word in thirty is not ASCII.
+/// Prose, code and the output of programs. One word in thirty is not ASCII.
 const WORDS: [&str; 60] = [
     "the",
     "of",
@@ -516,7 +517,7 @@ impl Default for Text {
         let (mut words, mut starts) = (String::with_capacity(TEXT_BYTES + 64), Vec::new());
         while words.len() < TEXT_BYTES {
             starts.push(words.len());
-            // Rare ones are at the end of the list.
+            // Rare words are at the end of the list.
             let among = if random.one_in(10) {
                 WORDS.len()
             } else {
@@ -538,7 +539,7 @@ impl Default for Text {
 }
 
 impl Text {
-    /// About `size` bytes, whole words.
+    /// About `size` bytes of whole words.
     pub fn push(&self, line: &mut String, random: &mut Random, size: usize) {
         let last = self.words.len().saturating_sub(size + 64);
         let begin = self.start_from(random.below(last as u32) as usize);
@@ -557,7 +558,7 @@ impl Text {
     }
 }
 
-/// SplitMix64.
+/// The random generator SplitMix64.
 pub struct Random(pub u64);
 
 impl Random {
@@ -569,7 +570,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Less than `limit`, which is not zero.
+    /// A number below `limit`, which is not zero.
     pub fn below(&mut self, limit: u32) -> u32 {
         (((self.next() >> 32) * u64::from(limit.max(1))) >> 32) as u32
     }

@@ -1,8 +1,8 @@
-//! What the bench is made of. `main.rs` measures treelined, pi and the machine in turns and prints a
-//! table; `bin/count.rs` runs fixed operations whose instructions are counted.
+//! The parts of the bench. `main.rs` measures treelined, pi and the machine in turns and prints a table;
+//! `bin/count.rs` runs fixed operations whose instructions are counted.
 //!
 //! - [`generate`]: sessions, the same on every machine;
-//! - [`library`]: the sessions on disk, made once.
+//! - [`library`]: the sessions on disk, generated once.
 
 pub mod generate;
 pub mod library;

@@ -1,4 +1,5 @@
-//! The generated sessions on disk, made once and never changed: who wants to write takes a copy.
+//! The generated sessions on disk. They are generated once and never changed; a measurement that writes takes
+//! a copy.
 
 use crate::generate::{self, EDITION, Facts, Text};
 use anyhow::{Context, Result};
@@ -7,10 +8,10 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Of each session in a folder of many; with them 2,000 have some 490 MB.
+/// Entries of each session in a folder of many. 2,000 such sessions have about 490 MB.
 const MANY_ENTRIES: u32 = 120;
 
-/// Sessions in a folder of the build's.
+/// The sessions in a folder of the build directory.
 pub struct Library {
     folder: PathBuf,
     text: Text,
@@ -23,7 +24,7 @@ pub struct Generated {
     pub facts: Facts,
 }
 
-/// What is generated.
+/// The shape of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Conversation,
@@ -69,7 +70,7 @@ impl Library {
         made.collect()
     }
 
-    /// A file is whole once it has its name, and its facts are written before.
+    /// A file gets its name when it is whole, after its facts are written.
     fn made(
         &self,
         folder: &Path,

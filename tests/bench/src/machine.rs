@@ -1,4 +1,4 @@
-//! What the machine can do at most: the same bytes and system calls with nothing else done.
+//! The limit of the machine: the same bytes and system calls without other work.
 
 use anyhow::{Context, Result};
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Read at a time, in bytes.
+/// Bytes per read.
 const CHUNK: usize = 1 << 20;
 
 fn timed<T>(body: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
@@ -37,7 +37,7 @@ pub fn utf8_pass<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<f64> {
         for path in paths {
             let mut cut = Vec::new();
             read(path, |bytes| {
-                // A character may be cut by the end of the buffer.
+                // The end of the buffer may cut a character.
                 cut.extend_from_slice(bytes);
                 let valid = match std::str::from_utf8(&cut) {
                     Ok(text) => text.len(),
@@ -63,8 +63,8 @@ fn read(path: &Path, mut each: impl FnMut(&[u8])) -> Result<()> {
     }
 }
 
-/// Copies these parts of a file to a new one, neighbours together. Not synced: with `os`, nothing is
-/// before an answer.
+/// Copies these parts of a file to a new one, with adjacent parts in one call. It does not sync, since with
+/// `os` nothing is synced before an answer.
 pub fn copy_parts(from: &Path, parts: &[(u64, u64)], to: &Path) -> Result<f64> {
     let (took, ()) = timed(|| {
         let from = File::open(from)?;
@@ -84,12 +84,12 @@ pub fn copy_parts(from: &Path, parts: &[(u64, u64)], to: &Path) -> Result<f64> {
     Ok(took)
 }
 
-/// Appends `line` `count` times to a file of its own; each call's time.
+/// Appends `line` `count` times to its own file, and returns the time of each call.
 pub fn writes(path: &Path, line: &[u8], count: usize) -> Result<Vec<f64>> {
     appends(path, line, count, false)
 }
 
-/// The same with an fdatasync after each.
+/// The same with an fdatasync after each append.
 pub fn synced_writes(path: &Path, line: &[u8], count: usize) -> Result<Vec<f64>> {
     appends(path, line, count, true)
 }
@@ -111,7 +111,7 @@ fn appends(path: &Path, line: &[u8], count: usize, sync: bool) -> Result<Vec<f64
     (0..count).map(|_| once()).collect()
 }
 
-/// Lines per second with one fdatasync for `group` writes.
+/// Lines per second with one fdatasync for every `group` writes.
 pub fn synced_together(path: &Path, line: &[u8], group: usize, times: usize) -> Result<f64> {
     let mut file = OpenOptions::new().append(true).open(path)?;
     let (took, ()) = timed(|| {
@@ -124,7 +124,7 @@ pub fn synced_together(path: &Path, line: &[u8], group: usize, times: usize) -> 
     Ok((group * times) as f64 / took)
 }
 
-/// Names and status of all files of a folder.
+/// Reads the names and the status of all files of a folder.
 pub fn stat_all(folder: &Path) -> Result<f64> {
     let (took, count) = timed(|| {
         let mut count = 0;
@@ -137,7 +137,7 @@ pub fn stat_all(folder: &Path) -> Result<f64> {
     Ok(took)
 }
 
-/// Starts and awaits a program that does nothing.
+/// Starts a program that does nothing and waits for its end.
 pub fn spawn_true() -> Result<f64> {
     let (took, ended) = timed(|| {
         let mut command = Command::new("/bin/true");
@@ -148,7 +148,7 @@ pub fn spawn_true() -> Result<f64> {
     Ok(took)
 }
 
-/// What the `line-server` of this program is: a line in, a line out.
+/// The mode `line-server` of this program: it answers each line with a line.
 pub fn serve_lines() -> Result<()> {
     const ANSWER: &[u8] =
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"leafId\":null,\"seq\":1}}\n";
@@ -166,7 +166,7 @@ pub fn serve_lines() -> Result<()> {
     }
 }
 
-/// Round trips with a bare line server; this process is on the pinned core already, and so is its child.
+/// The time of a round trip with a bare line server. This process and its child run on the pinned core.
 pub fn round_trips(count: usize) -> Result<Vec<f64>> {
     let mut server = Command::new(std::env::current_exe()?)
         .arg("line-server")
@@ -191,7 +191,7 @@ pub fn round_trips(count: usize) -> Result<Vec<f64>> {
     times
 }
 
-/// This many bytes from another process, in one line, read as a client reads.
+/// Reads this many bytes from another process, in one line, as a client reads them.
 pub fn through_a_pipe(bytes: usize) -> Result<f64> {
     let mut source = Command::new(std::env::current_exe()?)
         .args(["source", &bytes.to_string()])
@@ -202,7 +202,7 @@ pub fn through_a_pipe(bytes: usize) -> Result<f64> {
     let output = source.stdout.take().context("its output")?;
     let mut output = std::io::BufReader::with_capacity(CHUNK, output);
     let mut line = Vec::new();
-    // It is ready when it has said so.
+    // The child is ready when it has written a line.
     output.read_until(b'\n', &mut line)?;
     let (took, read) = timed(|| {
         input.write_all(b"\n")?;
@@ -214,7 +214,7 @@ pub fn through_a_pipe(bytes: usize) -> Result<f64> {
     Ok(took)
 }
 
-/// What the `source` of this program is: a line of so many bytes when asked for.
+/// The mode `source` of this program: it writes a line of the requested number of bytes.
 pub fn serve_bytes(bytes: usize) -> Result<()> {
     let mut line = vec![b'x'; bytes];
     if let Some(last) = line.last_mut() {

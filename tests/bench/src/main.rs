@@ -1,9 +1,9 @@
-//! Measures treelined, pi's own SessionManager and what the machine can do at most, in turns, and prints
-//! a table. Run it by tests/bench/run, which builds everything first.
+//! Measures treelined, pi's own SessionManager and the limit of the machine, in turns, and prints a table.
+//! `tests/bench/run` builds everything and runs it.
 //!
-//! - [`rows`]: a file per group of rows, each saying what is measured and how;
+//! - [`rows`]: a file for each group of rows, with what is measured and how;
 //! - [`daemon`], [`pi`], [`machine`]: the three that are measured;
-//! - [`world`]: the folders each measurement gets for itself;
+//! - [`world`]: the folders of one measurement;
 //! - [`table`]: medians, targets, and how they are shown.
 
 mod daemon;
@@ -17,32 +17,32 @@ use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use table::Table;
 
-/// What was asked for.
+/// The options of a run.
 pub struct Bench {
     pub treelined: PathBuf,
     pub pi: Option<pi::Install>,
     pub oh_my_pi: Option<pi::Install>,
-    /// Generated sessions and scratch folders: all on one disk.
+    /// The folder of generated sessions and scratch folders, all on one disk.
     pub folder: PathBuf,
     pub library: treelined_bench::library::Library,
-    /// Entries of conversations.
+    /// The numbers of entries of conversations.
     pub sizes: Vec<u32>,
-    /// Sessions in a session directory.
+    /// The numbers of sessions in a session directory.
     pub counts: Vec<u32>,
-    /// Rows whose group has this in its name.
+    /// Only rows whose group has this in its name.
     pub only: Option<String>,
-    /// Times each thing is measured at least; large ones fewer times.
+    /// How many times each thing is measured at least. Large ones are measured fewer times.
     pub rounds: usize,
 }
 
 impl Bench {
-    /// The size that rows of one size are measured at.
+    /// The size for rows that are measured at one size only.
     pub fn main_size(&self) -> u32 {
         let fits = self.sizes.iter().copied().filter(|size| *size <= 100_000);
         fits.max().unwrap_or(100_000)
     }
 
-    /// Fewer for what takes long.
+    /// Fewer rounds for slow measurements.
     pub fn rounds_for(&self, entries: u32) -> usize {
         match entries {
             0..=100_000 => self.rounds,
@@ -57,7 +57,7 @@ impl Bench {
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    // The other side of some measurements is this program again.
+    // In some measurements the other side is this program too.
     match arguments.next().as_deref() {
         Some("line-server") => return machine::serve_lines(),
         Some("source") => return machine::serve_bytes(arguments.next().context("bytes")?.parse()?),
@@ -127,7 +127,7 @@ fn parse() -> Result<Bench> {
     })
 }
 
-/// `1k,100k,1m`.
+/// Sizes as text: `1k,100k,1m`.
 fn numbers(list: &str) -> Result<Vec<u32>> {
     let number = |word: &str| {
         let word = word.to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! pi and oh-my-pi under measurement: their own SessionManager in a process of Node or Bun (pi.mjs), which
-//! measures itself, so that no pipe counts for it.
+//! pi and oh-my-pi under measurement: their own SessionManager in a process of Node or Bun (`pi.mjs`), which
+//! measures its own time, so that no pipe is included.
 
 use crate::daemon::peak_memory;
 use crate::table::Outcome;
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Bytes of heap it may have, in MB: with Node's own choice a million entries do not fit.
+/// The heap limit in MB: with Node's default a million entries do not fit.
 const HEAP_MB: u32 = 12_000;
 
 /// One of the two, installed.
@@ -19,12 +19,12 @@ pub struct Install {
     runtime_flags: Vec<String>,
     /// The module with the SessionManager.
     module: PathBuf,
-    /// pi's program.
+    /// The program of pi.
     pub program: PathBuf,
 }
 
 impl Install {
-    /// What tests/interchange/install has put there.
+    /// pi as `tests/interchange/install` has installed it.
     pub fn pi(folder: &Path) -> Option<Self> {
         let own = folder.join("node/bin/node");
         let install = Self {
@@ -36,7 +36,7 @@ impl Install {
         install.module.exists().then_some(install)
     }
 
-    /// What tests/bench/oh-my-pi has put there.
+    /// oh-my-pi as `tests/bench/oh-my-pi` has installed it.
     pub fn oh_my_pi(folder: &Path) -> Option<Self> {
         let modules = folder.join("node_modules");
         let program = modules.join("@oh-my-pi/pi-coding-agent");
@@ -50,7 +50,7 @@ impl Install {
     }
 }
 
-/// One process that has the class loaded.
+/// A process that has loaded the class.
 pub struct Pi {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -74,7 +74,7 @@ impl Pi {
         })
     }
 
-    /// One request of pi.mjs; the answer has `seconds`.
+    /// A request to `pi.mjs`; the answer has `seconds`.
     pub fn ask(&mut self, request: &Value) -> Result<Value> {
         let input = self.child.stdin.as_mut().context("its input")?;
         writeln!(input, "{request}")?;
@@ -89,7 +89,7 @@ impl Pi {
         }
     }
 
-    /// How long the request took by pi's own clock.
+    /// The time of the request by pi's own clock.
     pub fn timed(&mut self, request: &Value) -> Result<f64> {
         self.ask(request)?["seconds"].as_f64().context("no seconds")
     }
@@ -111,7 +111,7 @@ impl Drop for Pi {
 }
 
 impl Outcome {
-    /// Measures it once more, in a process of its own; nothing after the first failure.
+    /// Measures once more, in a process of its own. Does nothing after a failure.
     pub fn measure(
         &mut self,
         install: Option<&Install>,

@@ -1,8 +1,8 @@
-//! What was measured, against what was asked for, as a table.
+//! Measurements and targets as a table.
 
 use std::fmt::Write;
 
-/// How numbers of a row are shown, and which way is better.
+/// How the numbers of a row are shown, and which direction is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds; less is better.
@@ -46,13 +46,13 @@ impl Unit {
 pub enum Target {
     AtMost(f64),
     AtLeast(f64),
-    /// Times better than pi.
+    /// This many times better than pi.
     ThanPi(f64),
-    /// Times better than oh-my-pi.
+    /// This many times better than oh-my-pi.
     ThanOhMyPi(f64),
-    /// Times as long as the limit, and some seconds.
+    /// At most this many times the limit of the machine, plus some seconds.
     OfLimit(f64, f64),
-    /// Bytes of our process at its peak.
+    /// At most this many bytes of resident memory of our process.
     Memory(f64),
 }
 
@@ -122,7 +122,7 @@ impl Row {
         self
     }
 
-    /// Peak of our process, in bytes.
+    /// The peak of our process in bytes.
     pub fn memory(mut self, memory: f64) -> Self {
         self.memory = Some(memory);
         self
@@ -154,7 +154,7 @@ impl Row {
         }
     }
 
-    /// How many times worse we are than the limit.
+    /// How many times worse we are than the limit of the machine.
     fn of_limit(&self) -> Option<f64> {
         let (ours, limit) = (self.value()?, median(&self.limit)?);
         Some(if self.unit.more_is_better() {
@@ -255,11 +255,11 @@ impl Row {
     }
 }
 
-/// What came of measuring pi.
+/// The result of measuring pi.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub values: Vec<f64>,
-    /// Peak of its process, in bytes.
+    /// The peak of its process in bytes.
     pub memory: Option<f64>,
     pub failure: Option<String>,
     pub is_missing: bool,
@@ -307,7 +307,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value that this share of all are at most.
+/// The value that this share of all values do not exceed.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

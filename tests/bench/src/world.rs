@@ -1,4 +1,4 @@
-//! The folders one measurement gets for itself, so that no cache of an earlier one is found.
+//! The folders of one measurement. They are new, so that no cache of an earlier one is found.
 
 use crate::Bench;
 use anyhow::{Context, Result};
@@ -23,7 +23,7 @@ impl World {
             .folder
             .join(format!("scratch/{}-{number}", std::process::id()));
         let world = Self { root };
-        // The daemon warns of a session directory that others can read.
+        // The daemon warns of a session directory that other users can read.
         let made = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -32,7 +32,7 @@ impl World {
         Ok(world)
     }
 
-    /// Stands for the user's home and all folders of the platform in it.
+    /// In place of the user's home and all folders of the platform in it.
     pub fn home(&self) -> &Path {
         &self.root
     }
@@ -41,19 +41,19 @@ impl World {
         self.root.join("sessions")
     }
 
-    /// Where sessions of the generated working directory are.
+    /// The folder for sessions of the generated working directory.
     pub fn project(&self) -> PathBuf {
         self.sessions().join("--bench--")
     }
 
-    /// Another name of the generated file: for who only reads.
+    /// A hard link to the generated file, for measurements that only read.
     pub fn link(&self, session: &Generated) -> Result<PathBuf> {
         let path = self.project().join(file_name(session));
         fs::hard_link(&session.path, &path)?;
         Ok(path)
     }
 
-    /// For who writes.
+    /// A copy, for measurements that write.
     pub fn copy(&self, session: &Generated) -> Result<PathBuf> {
         let path = self.project().join(file_name(session));
         fs::copy(&session.path, &path)?;
@@ -63,7 +63,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Left to the next `cargo clean` if it cannot be removed.
+        // If this fails, the next `cargo clean` removes the folder.
         let _removed = fs::remove_dir_all(&self.root);
     }
 }

@@ -30,12 +30,11 @@ const GENERATED: &[&str] = &[
 
 /// Where the files are that people write and read.
 const FOLDERS: &[&str] = &["src", "tests", "clients", "schema", ".ci", ".github"];
-/// Folders of things that tools make.
+/// Folders of things that tools make, besides hidden ones.
 const MADE: &[&str] = &[
     "node_modules",
     "target",
     "venv",
-    ".venv",
     "out",
     "dist",
     "__pycache__",
@@ -86,7 +85,9 @@ fn sources() -> Vec<Source> {
         };
         for entry in entries {
             let entry = entry.unwrap();
-            let is_made = MADE.iter().any(|name| entry.file_name() == *name);
+            let name = entry.file_name();
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            let is_made = is_hidden || MADE.iter().any(|made| name == *made);
             let kind = entry.file_type().unwrap();
             if kind.is_dir() && !is_made {
                 folders.push(entry.path());

@@ -1,7 +1,8 @@
-//! pi and the daemon take turns on one file, at random: appends, branches, labels, summaries,
-//! compactions, edits, names, moves, forks. After every round both see the same.
+//! pi and the daemon write one file in turns, at random: appends, branches, labels, summaries, compactions,
+//! edits, names, moves, forks. After every round both see the same.
 //!
-//! The seed is printed; `TREELINED_TEST_SEED=n` repeats it. `TREELINED_INTERCHANGE_ROUNDS`: 20 if unset.
+//! The seed is printed; `TREELINED_TEST_SEED=n` repeats it. `TREELINED_INTERCHANGE_ROUNDS` sets the number of
+//! rounds (20).
 
 use super::forks::{assert_same_fork, fork_here, fork_there};
 use super::pi::is_record;
@@ -25,7 +26,7 @@ fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
     let Some(mut turns) = Turns::begin(seed) else {
         return;
     };
-    // Past the capture of a passing test's output.
+    // Written past the capture of a passing test's output.
     let _ = writeln!(
         std::io::stderr(),
         "interchange: {rounds} rounds with TREELINED_TEST_SEED={seed}"
@@ -39,11 +40,11 @@ struct Turns {
     both: Both,
     /// Keeps the file open for reading, and follows it.
     follower: Daemon,
-    /// A SessionManager that stays open, and does not see what others append.
+    /// A SessionManager that stays open, and does not see appends of the daemon.
     stale: Option<Manager>,
-    /// Where the daemon that stays open must stand: its own last result.
+    /// The expected leaf of the open daemon, from its last result.
     leaf: Json,
-    /// The file after the last round.
+    /// The bytes of the file after the last round.
     written: Vec<u8>,
     dice: Dice,
     said: usize,
@@ -93,7 +94,7 @@ impl Turns {
         let live = self.both.agree(&what);
         assert_eq!(
             live.leaf, self.leaf,
-            "the daemon that stays stands where it went: {what}"
+            "the open daemon has its own leaf: {what}"
         );
         let there = self.both.pi.view(&self.both.path);
         let follower = View::of_daemon(&mut self.follower, &self.both.session);
@@ -108,11 +109,11 @@ impl Turns {
         }
     }
 
-    /// Where the open daemon stands, and anywhere.
+    /// Compares the contexts at the leaf of the open daemon and at a random entry.
     fn contexts_agree(&mut self, live: View, what: &str) {
         let at = live.leaf.as_str().map(str::to_owned);
         let there = self.both.pi.view_at(&self.both.path, at.as_deref());
-        there.assert_same_context(&live, &format!("{what}, where the daemon that stays is"));
+        there.assert_same_context(&live, &format!("{what}, at the leaf of the open daemon"));
         let id = self.any(false);
         let there = self.both.pi.view_at(&self.both.path, Some(&id));
         let context = self.both.ok("get_context", json!({"leafId": id}));
@@ -120,7 +121,7 @@ impl Turns {
         assert_eq!(there.context, context, "{what}, at {id}");
     }
 
-    /// The files of the forks that both made of the same place.
+    /// Forks at the same entry in both programs, compares the forks, and returns their files.
     fn forks_agree(&mut self, what: &str) -> Vec<PathBuf> {
         let id = self.any(false);
         let what = format!("{what}, a fork at {id}");
@@ -128,7 +129,7 @@ impl Turns {
         self.both
             .live
             .ok("close_session", json!({"sessionId": session}));
-        // A fork of nothing but labels is empty, and has no file yet.
+        // A fork that holds only labels is empty and has no file yet.
         if !path.is_file() {
             return Vec::new();
         }
@@ -140,7 +141,7 @@ impl Turns {
         };
         let there = self.both.pi.view(&path);
         there.assert_same(&fresh(&mut self.both.reader, &path), &what);
-        // A label on a record is one on the entry here, and is left out there if the record is.
+        // A label on a record names the record's entry here. pi leaves it out if it leaves the record out.
         let stored = self.stored();
         let on_record = |label: &Json| {
             stored
@@ -168,13 +169,13 @@ impl Turns {
         }
     }
 
-    // --- what there is ---
+    // --- the file ---
 
     fn stored(&self) -> Vec<Json> {
         file_lines(&self.both.path).split_off(1)
     }
 
-    /// An entry of the file.
+    /// The id of a random entry of the file.
     fn any(&mut self, or_record: bool) -> String {
         let mut stored = self.stored();
         stored.retain(|e| or_record || !is_record(e));
@@ -200,7 +201,7 @@ impl Turns {
         self.story.push(what);
     }
 
-    // --- the daemon's turn ---
+    // --- the daemon's operations ---
 
     fn here(&mut self) {
         let (method, params) = self.operation_here();
@@ -311,7 +312,7 @@ impl Turns {
         }
     }
 
-    // --- pi's turn ---
+    // --- pi's operations ---
 
     fn there(&mut self) {
         let m = match self.stale.take() {
@@ -398,7 +399,7 @@ impl Turns {
     }
 }
 
-/// xorshift: the same on every machine.
+/// The random generator xorshift: the same numbers on every machine.
 struct Dice(u64);
 
 impl Dice {

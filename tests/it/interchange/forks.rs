@@ -1,9 +1,9 @@
-//! Forks: ours open in pi, pi's open here, and both make the same of the same place.
+//! Forks of the daemon open in pi, and the other way round, and both programs make the same fork.
 
 use super::pi::is_record;
 use super::*;
 
-/// Two branches, labels in the way of the chain, moves, compactions with awkward boundaries.
+/// Two branches, labels between messages, moves, and compactions that keep from labels and records.
 #[track_caller]
 fn source() -> Option<Both> {
     let mut both = Both::created_here()?;
@@ -41,7 +41,7 @@ fn source() -> Option<Both> {
         json!({"type": "context_edit", "targetId": "a4", "replacement": {"content": "edited"}}),
     );
     both.ok("set_leaf", json!({"leafId": "a2"}));
-    // What pi appends below a record keeps the record in its path.
+    // An entry that pi appends below a record has the record in its path.
     let m = both.pi.open(&both.path);
     let record = both.pi.ok(&m, "getLeafId", json!([]));
     both.pi
@@ -53,7 +53,7 @@ fn source() -> Option<Both> {
     Some(both)
 }
 
-/// Forks here at this entry: the fork's session id and file.
+/// Forks with the daemon; the fork's session id and file.
 #[track_caller]
 pub fn fork_here(both: &mut Both, params: Json) -> (String, PathBuf) {
     let made = both.ok("fork_session", params);
@@ -62,7 +62,7 @@ pub fn fork_here(both: &mut Both, params: Json) -> (String, PathBuf) {
     (session["sessionId"].as_str().unwrap().to_owned(), path)
 }
 
-/// pi and a daemon that open this file agree, and say the same of where it comes from.
+/// Checks that pi and a daemon see the same in this file, with the same header.
 #[track_caller]
 fn opens_in_both(both: &mut Both, path: &Path, what: &str) -> View {
     let there = both.pi.view(path);
@@ -74,20 +74,20 @@ fn opens_in_both(both: &mut Both, path: &Path, what: &str) -> View {
         .reader
         .ok("open_session", json!({"path": path, "mode": "read"}))["session"]
         .clone();
-    for (stored, told) in [
+    for (stored, found) in [
         ("id", "sessionId"),
         ("cwd", "cwd"),
         ("parentSession", "parentSession"),
     ] {
-        assert_eq!(header.get(stored), opened.get(told), "{stored}: {what}");
+        assert_eq!(header.get(stored), opened.get(found), "{stored}: {what}");
     }
     both.reader
         .ok("close_session", json!({"sessionId": opened["sessionId"]}));
     there
 }
 
-/// Forks of the same place agree, but for how labels are carried: pi gives their entries new ids,
-/// and orders them by when their targets were first labelled; here they keep their ids and order.
+/// Checks that forks of both programs agree, except for labels: pi gives label entries new ids, and orders
+/// them by when their targets were first labelled. Here they keep their ids and order.
 #[track_caller]
 pub fn assert_same_fork(here: &View, there: &View, what: &str) {
     let kept = |view: &View| {
@@ -117,7 +117,7 @@ fn above_labels(view: &View) -> Json {
     at
 }
 
-/// Forks there at this entry; None where the fork holds no message yet, and so no file.
+/// Forks at this entry with pi. None if the fork has no message yet, and so no file.
 pub fn fork_there(both: &mut Both, entry: &str) -> Option<PathBuf> {
     let m = both.pi.open(&both.path);
     let path = both.pi.ok(&m, "createBranchedSession", json!([entry]));

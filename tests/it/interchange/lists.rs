@@ -1,12 +1,12 @@
-//! Lists: pi's and ours say the same of a session's last activity, name and messages.
+//! The daemon and pi list the same last activity, name and message count.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// Rows were by the last entry of any kind: of all real sessions none had the time that pi shows. Each
-/// way in which a message can fail to say when it was sent is here.
+/// Rows were ordered by the last entry of any kind, so no real session had the time that pi shows. The cases
+/// here are all the ways in which a message lacks a valid time.
 #[test]
-fn a_list_says_what_pi_says() {
+fn a_list_has_the_rows_that_pi_lists() {
     let Some(mut pi) = Pi::start() else {
         return;
     };

@@ -1,12 +1,12 @@
-//! Versions 1 and 2: either program migrates, and both see the same, but for the ids that version 1
-//! lacked: pi's are random, ours derived (storage.md §2).
+//! Versions 1 and 2: either program migrates, and both see the same, except for the ids that version 1 lacks.
+//! pi's are random, ours are derived (session-file.md §2).
 
 use std::collections::HashMap;
 use std::fs;
 
 use super::*;
 
-/// All ids become their entries' numbers.
+/// Replaces all ids by the numbers of their entries.
 fn numbered(view: &View) -> View {
     let numbers: HashMap<&str, String> = (0..)
         .zip(&view.entries)
@@ -18,8 +18,8 @@ fn numbered(view: &View) -> View {
     };
     let mut entries = view.entries.clone();
     for (at, entry) in entries.iter_mut().enumerate() {
-        // A position that is no earlier entry's keeps nothing. pi leaves the required member out then;
-        // here it names what it can, the compaction itself if nothing else.
+        // A position that is not that of an earlier entry keeps nothing. pi then leaves out the required
+        // member; the daemon names the next entry it can, or the compaction itself.
         let kept = &entry["firstKeptEntryId"];
         let earlier = view.entries[..at].iter().any(|e| e["id"] == *kept);
         if entry["type"] == "compaction" && !earlier {
@@ -46,7 +46,7 @@ fn numbered(view: &View) -> View {
     }
 }
 
-/// Each migrates a copy of its own; then each opens the other's.
+/// Each program migrates its own copy, and then opens the other's.
 #[track_caller]
 fn both_migrate(pi: &mut Pi, name: &str, bytes: &[u8]) -> View {
     let home = Home::new();
@@ -94,7 +94,7 @@ fn both_migrate(pi: &mut Pi, name: &str, bytes: &[u8]) -> View {
     assert_eq!(
         &migrated.entries[..here.entries.len()],
         here.entries,
-        "{name}: the ids told before are those in the file"
+        "{name}: the ids delivered before are those in the file"
     );
     there
 }
@@ -130,7 +130,7 @@ fn compaction(index: Json) -> String {
 fn version_1_gets_the_same_chain_and_boundaries() {
     let Some(mut pi) = Pi::start() else { return };
     let hook = json!({"role": "hookMessage", "customType": "h", "content": "hook", "display": true, "timestamp": 1});
-    // The header, an unparseable line, and a line after the compaction count as pi counts them.
+    // The header, a line that does not parse, and a line after the compaction are counted as pi counts them.
     for index in [
         json!(0),
         json!(1),
@@ -214,7 +214,7 @@ fn the_golden_files_migrate_alike() {
 #[test]
 fn a_real_version_1_session_migrates_alike() {
     let Some(mut pi) = Pi::start() else { return };
-    if let Some(bytes) = crate::real_input::real() {
+    if let Some(bytes) = real_session() {
         both_migrate(&mut pi, "the real session", &bytes);
     }
 }

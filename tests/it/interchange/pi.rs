@@ -1,21 +1,17 @@
-//! pi's own SessionManager, driven through `tests/interchange/driver.mjs`, and what it and the daemon
-//! are compared by: a [`View`] of a session, taken from either.
+//! pi's own SessionManager, driven through `tests/interchange/driver.mjs`, and a [`View`] of a session, by
+//! which it is compared with the daemon.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Once;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use crate::harness::*;
 
-/// Set where the tests must not be skipped.
-const REQUIRED: &str = "TREELINED_INTERCHANGE";
-static SAID: Once = Once::new();
 const DEADLINE: Duration = Duration::from_secs(30);
 
 pub struct Pi {
@@ -34,21 +30,14 @@ pub struct Manager {
 }
 
 impl Pi {
-    /// None, and said on the terminal, where `tests/interchange/install` has not been run.
+    /// None where `tests/interchange/install` has not been run.
+    #[track_caller]
     pub fn start() -> Option<Pi> {
-        let started = start_driver();
-        let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "required");
-        let mut child = match started {
+        let mut child = match start_driver() {
             Ok(child) => child,
-            Err(missing) if required => panic!("{missing}: run tests/interchange/install"),
             Err(missing) => {
-                SAID.call_once(|| {
-                    // Past the capture of a passing test's output.
-                    let _ = writeln!(
-                        std::io::stderr(),
-                        "skipped: interchange with pi ({missing}); run tests/interchange/install"
-                    );
-                });
+                let what = format!("{missing}; run tests/interchange/install");
+                skip(Needs::Interchange, &what);
                 return None;
             }
         };
@@ -81,7 +70,7 @@ impl Pi {
         }
     }
 
-    /// A SessionManager by one of its static methods.
+    /// Creates a SessionManager with one of its static methods.
     #[track_caller]
     pub fn make(&mut self, by: &str, args: Json) -> Manager {
         self.made += 1;
@@ -96,7 +85,7 @@ impl Pi {
         }
     }
 
-    /// As pi resumes a session.
+    /// Opens a file as pi resumes a session.
     #[track_caller]
     pub fn open(&mut self, path: &Path) -> Manager {
         self.make("open", json!([path]))
@@ -112,7 +101,7 @@ impl Pi {
             .unwrap_or_else(|e| panic!("pi {method} {args}: {e}"))
     }
 
-    /// For the methods that answer an id.
+    /// Calls a method that returns an id.
     #[track_caller]
     pub fn id(&mut self, on: &Manager, method: &str, args: Json) -> String {
         let id = self.ok(on, method, args);
@@ -124,7 +113,7 @@ impl Pi {
         self.ask(json!({"dump": of.handle})).unwrap()
     }
 
-    /// What pi lists of the sessions of a working directory that are in this folder.
+    /// The sessions of a working directory in this folder, as pi lists them.
     #[track_caller]
     pub fn list(&mut self, cwd: &str, folder: &Path) -> Json {
         self.ask(json!({"list": [cwd, folder]})).unwrap()
@@ -134,14 +123,14 @@ impl Pi {
         self.ask(json!({"drop": manager.handle})).unwrap();
     }
 
-    /// What pi sees on resuming this file, which it leaves as it is.
+    /// What pi sees when it resumes this file. pi must not write to it.
     #[track_caller]
     pub fn view(&mut self, path: &Path) -> View {
         self.view_of_fork(path, &[])
     }
 
-    /// The same for a fork that pi made of these stored entries: a `fromId` may name a record that
-    /// pi left behind in them.
+    /// The same for a fork that pi made of these stored entries: its entries may name records that pi left
+    /// out.
     #[track_caller]
     pub fn view_of_fork(&mut self, path: &Path, source: &[Json]) -> View {
         let before = fs::read(path).unwrap();
@@ -173,7 +162,7 @@ fn start_driver() -> Result<Child, String> {
     if !bundle.is_file() {
         return Err(format!("no {}", bundle.display()));
     }
-    // Installed only where the machine's own is missing or too old.
+    // Node is installed there only if the machine has none or one that is too old.
     let own = installed.join("node/bin/node");
     let node = if own.is_file() { own } else { "node".into() };
     Command::new(&node)
@@ -192,23 +181,23 @@ impl Drop for Pi {
     }
 }
 
-/// A session as a reader of it sees it.
+/// A session as one program sees it.
 #[derive(Debug, Clone)]
 pub struct View {
     pub entries: Vec<Json>,
     pub leaf: Json,
     pub name: Json,
-    /// Target → label and when it was given.
+    /// Target to label and the time it was given.
     pub labels: BTreeMap<String, (Json, Json)>,
-    /// The tree in depth-first pre-order. None where leaf records hide it: pi sorts siblings by
-    /// time, and an entry below a record, which is no sibling there, is one here.
+    /// The tree in depth-first pre-order. None where leaf records hide it: pi orders siblings by time, and an
+    /// entry below a record is not their sibling in pi but is one here.
     pub order: Option<Vec<String>>,
     pub context: Json,
     pub llm: Json,
 }
 
 impl View {
-    /// What the daemon sees, of an open session.
+    /// An open session as the daemon sees it.
     #[track_caller]
     pub fn of_daemon(d: &mut Daemon, session: &str) -> View {
         let of = |more: Json| {
@@ -250,7 +239,7 @@ impl View {
         }
     }
 
-    /// What pi sees, leaf records left out and what names them resolved (storage.md §4).
+    /// A session as pi sees it, without leaf records and with references to them resolved (session-file.md §4).
     #[track_caller]
     fn of_pi(dump: &Json, source: &[Json]) -> View {
         let stored = dump["entries"].as_array().unwrap();
@@ -271,21 +260,21 @@ impl View {
             .collect::<BTreeMap<_, _>>()
         };
         let mut labels = by_target(&dump["labels"]);
-        // pi may label a record. Here that labels where the record leads, so the last one wins.
+        // pi may label a record. Here the label names the entry of the record, so the last label wins.
         if stored
             .iter()
             .any(|e| e["type"] == "label" && records.is_record(&e["targetId"]))
         {
             labels = latest_labels(&entries);
         }
-        // pi shows a label as it is stored; here it is normalized, and a blank one is none.
+        // pi shows a label as stored. Here it is normalized, and a blank one is none.
         labels.retain(|_, (label, _)| {
             *label = shown_name(label);
             !label.is_null()
         });
         let mut context = dump["context"].clone();
         for message in context["messages"].as_array_mut().unwrap() {
-            // Taken from the entry as stored.
+            // pi takes it from the entry as stored.
             if message["role"] == "branchSummary" {
                 message["fromId"] = records.left(&message["fromId"]);
             }
@@ -337,7 +326,7 @@ pub fn is_record(entry: &Json) -> bool {
     entry["type"] == "custom" && entry["customType"] == "treelined.leaf"
 }
 
-/// Parents of all stored entries, and which are records. Naive on purpose.
+/// Parents of the records, and of all stored entries. Simple on purpose.
 struct Records(HashMap<String, Json>, HashMap<String, Json>);
 
 impl Records {
@@ -351,7 +340,7 @@ impl Records {
         id.as_str().is_some_and(|id| self.0.contains_key(id))
     }
 
-    /// Up from a record to the first entry that is none.
+    /// From a record up to the first entry that is not a record.
     fn resolve(&self, id: &Json) -> Json {
         let mut at = id.clone();
         while let Some(parent) = at.as_str().and_then(|id| self.0.get(id)) {
@@ -367,7 +356,7 @@ impl Records {
         }
     }
 
-    /// The next entry on the path from the root to `below` that is no record.
+    /// The next entry on the path from the root to `below` that is not a record.
     fn boundary(&self, id: &Json, below: &Json) -> Json {
         if !self.is_record(id) {
             return id.clone();
@@ -426,7 +415,7 @@ fn shown_name(name: &Json) -> Json {
     }
 }
 
-/// Numbers as JavaScript has them: `0.0` is `0` there, and is written so.
+/// Numbers as JavaScript reads them: `0.0` becomes `0`.
 pub fn loose(value: &Json) -> Json {
     match value {
         Json::Number(number) => json!(number.as_f64()),

@@ -1,4 +1,5 @@
-//! Sessions written by one and opened by the other, step by step: every entry type, every kind of move.
+//! Sessions written by one program and opened by the other, compared after every step: every type of entry,
+//! every kind of move.
 
 use super::*;
 
@@ -7,6 +8,14 @@ fn a_session_written_here_opens_in_pi_at_the_same_place() {
     let Some(mut both) = Both::created_here() else {
         return;
     };
+    append_every_type(&mut both);
+    label_and_edit(&mut both);
+    move_the_leaf(&mut both);
+    compact_and_summarize(&mut both);
+}
+
+/// Appends an entry of each type.
+fn append_every_type(both: &mut Both) {
     both.ok("set_session_name", json!({"name": " my\nsession "}));
     both.agree_on_the_leaf("a name alone");
     for entry in [
@@ -35,7 +44,10 @@ fn a_session_written_here_opens_in_pi_at_the_same_place() {
         both.append(entry);
         both.agree_on_the_leaf(&what);
     }
+}
 
+/// Labels entries, clears labels, and edits the context.
+fn label_and_edit(both: &mut Both) {
     for (target, label) in [
         ("u1", json!("start")),
         ("u2", json!("first")),
@@ -64,8 +76,10 @@ fn a_session_written_here_opens_in_pi_at_the_same_place() {
         );
         both.agree_on_the_leaf(&format!("edit of {target}: {replacement}"));
     }
+}
 
-    // Moves: each leaves a record, at which pi resumes.
+/// Moves the leaf in every way. Each move leaves a record, at which pi resumes.
+fn move_the_leaf(both: &mut Both) {
     both.ok("set_leaf", json!({"leafId": "a1"}));
     both.agree_on_the_leaf("set_leaf");
     both.ok("set_leaf", json!({"leafId": "u2"}));
@@ -126,8 +140,10 @@ fn a_session_written_here_opens_in_pi_at_the_same_place() {
         json!({"message": user("third root"), "parentId": null}),
     );
     both.agree_on_the_leaf("an append at the root");
+}
 
-    // Compactions: boundaries on a message, a label, a name, itself, and off the path.
+/// Compacts: from a message, a label, a name, the entry itself, and off the path. Then appends summaries.
+fn compact_and_summarize(both: &mut Both) {
     both.ok("set_leaf", json!({"leafId": "a2"}));
     both.append(
         json!({"type": "compaction", "summary": "S1", "firstKeptEntryId": "u2", "tokensBefore": 9}),
@@ -173,110 +189,167 @@ fn a_session_written_by_pi_opens_here_at_the_same_place() {
         return;
     };
     both.agree_on_the_leaf("a first message");
-    let step = |both: &mut Both, method: &str, args: Json| -> String {
-        let what = format!("{method} {args}");
-        let made = both.pi.ok(&m, method, args);
-        both.agree(&what);
-        made.as_str()
-            .or(made["id"].as_str())
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let b = &mut both;
-    step(b, "appendModelChange", json!(["anthropic", "claude-x"]));
-    step(b, "appendThinkingLevelChange", json!(["low"]));
-    step(b, "appendMessage", json!([system("")]));
-    step(b, "appendCustomEntry", json!(["ext"]));
-    step(b, "appendCustomEntry", json!(["ext", {"n": 1}]));
-    step(b, "appendSessionInfo", json!([" a\r\nname "]));
-    let note = step(b, "appendCustomMessageEntry", json!(["ext", "hi", false]));
+    let named = messages_by_pi(&mut both, &m);
+    changes_by_pi(&mut both, &m, named);
+    assert_eq!(
+        both.reader.home.session_files(),
+        [m.file],
+        "pi made one file"
+    );
+}
+
+/// pi calls a method that appends, and both see the same. Returns the id of the new entry.
+#[track_caller]
+fn step(both: &mut Both, m: &Manager, method: &str, args: Json) -> String {
+    let what = format!("{method} {args}");
+    let made = both.pi.ok(m, method, args);
+    both.agree(&what);
+    made.as_str()
+        .or(made["id"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Ids of entries that later ones name.
+struct Named {
+    note: String,
+    u1: String,
+    a1: String,
+    t1: String,
+    a2: String,
+}
+
+fn messages_by_pi(b: &mut Both, m: &Manager) -> Named {
+    step(b, m, "appendModelChange", json!(["anthropic", "claude-x"]));
+    step(b, m, "appendThinkingLevelChange", json!(["low"]));
+    step(b, m, "appendMessage", json!([system("")]));
+    step(b, m, "appendCustomEntry", json!(["ext"]));
+    step(b, m, "appendCustomEntry", json!(["ext", {"n": 1}]));
+    step(b, m, "appendSessionInfo", json!([" a\r\nname "]));
+    let note = step(
+        b,
+        m,
+        "appendCustomMessageEntry",
+        json!(["ext", "hi", false]),
+    );
     step(
         b,
+        m,
         "appendCustomMessageEntry",
         json!(["ext", [{"type": "text", "text": "x"}], true, {"d": 1}]),
     );
-    let u1 = step(b, "appendMessage", json!([user("one, \u{2028} and 😀")]));
+    let u1 = step(b, m, "appendMessage", json!([user("one, \u{2028} and 😀")]));
     let call = assistant_with(
         json!([{"type": "text", "text": "let me"}, tool_call("c1", "read", json!({"path": "a"}))]),
     );
-    let a1 = step(b, "appendMessage", json!([call]));
+    let a1 = step(b, m, "appendMessage", json!([call]));
     let t1 = step(
         b,
+        m,
         "appendMessage",
         json!([tool_result("c1", "read", "A", false)]),
     );
-    step(b, "appendMessage", json!([bash("ls", 1, false)]));
-    step(b, "appendMessage", json!([bash("secret", 0, true)]));
+    step(b, m, "appendMessage", json!([bash("ls", 1, false)]));
+    step(b, m, "appendMessage", json!([bash("secret", 0, true)]));
     step(
         b,
+        m,
         "appendMessage",
         json!([{"role": "custom", "customType": "old", "content": "c", "display": true, "timestamp": 5}]),
     );
     step(
         b,
+        m,
         "appendUsage",
         json!(["cache_warm", "anthropic", "claude-x", usage()]),
     );
     step(
         b,
+        m,
         "appendUsage",
         json!(["cache_warm", "anthropic", "claude-x", usage(), "note"]),
     );
-    let a2 = step(b, "appendMessage", json!([assistant("A2")]));
-    let l1 = step(b, "appendLabelChange", json!([u1, "start"]));
-    step(b, "appendLabelChange", json!([a2, "tip"]));
-    step(b, "appendLabelChange", json!([a2, " other "]));
-    step(b, "appendLabelChange", json!([u1]));
-    step(b, "appendLabelChange", json!([u1, ""]));
-    step(b, "appendLabelChange", json!([u1, "again"]));
-    step(b, "appendLabelChange", json!([l1, "on a label"]));
-    step(b, "appendContextEdit", json!([t1, {"content": "short"}]));
-    step(b, "appendContextEdit", json!([u1, {"content": "edited"}]));
-    step(b, "appendContextEdit", json!([a1, null]));
+    let a2 = step(b, m, "appendMessage", json!([assistant("A2")]));
+    Named {
+        note,
+        u1,
+        a1,
+        t1,
+        a2,
+    }
+}
+
+/// Labels, edits, compactions and branches.
+fn changes_by_pi(b: &mut Both, m: &Manager, named: Named) {
+    let Named {
+        note,
+        u1,
+        a1,
+        t1,
+        a2,
+    } = named;
+    let l1 = step(b, m, "appendLabelChange", json!([u1, "start"]));
+    step(b, m, "appendLabelChange", json!([a2, "tip"]));
+    step(b, m, "appendLabelChange", json!([a2, " other "]));
+    step(b, m, "appendLabelChange", json!([u1]));
+    step(b, m, "appendLabelChange", json!([u1, ""]));
+    step(b, m, "appendLabelChange", json!([u1, "again"]));
+    step(b, m, "appendLabelChange", json!([l1, "on a label"]));
+    step(b, m, "appendContextEdit", json!([t1, {"content": "short"}]));
     step(
         b,
+        m,
+        "appendContextEdit",
+        json!([u1, {"content": "edited"}]),
+    );
+    step(b, m, "appendContextEdit", json!([a1, null]));
+    step(
+        b,
+        m,
         "appendContextEdit",
         json!([note, {"content": [{"type": "text", "text": "edited"}]}]),
     );
     step(
         b,
+        m,
         "appendCompaction",
         json!(["sum", l1, 10, {"readFiles": ["a"], "modifiedFiles": []}, false, usage()]),
     );
-    let u2 = step(b, "appendMessage", json!([user("two")]));
-    step(b, "appendCompaction", json!(["sum2", null, 11]));
-    step(b, "appendMessage", json!([assistant("A3")]));
-    // Where pi itself moved to is lost on its restart; what it appends there is not.
-    step(b, "branch", json!([a1]));
-    step(b, "appendMessage", json!([user("a branch")]));
+    let u2 = step(b, m, "appendMessage", json!([user("two")]));
+    step(b, m, "appendCompaction", json!(["sum2", null, 11]));
+    step(b, m, "appendMessage", json!([assistant("A3")]));
+    // pi forgets its own moves when it restarts, but not the entries it appends after them.
+    step(b, m, "branch", json!([a1]));
+    step(b, m, "appendMessage", json!([user("a branch")]));
     step(
         b,
+        m,
         "branchWithSummary",
         json!([u2, "left a branch", {"readFiles": [], "modifiedFiles": []}, false, usage()]),
     );
-    step(b, "branchWithSummary", json!([null, "to the root"]));
-    step(b, "resetLeaf", json!([]));
-    step(b, "branchWithSummary", json!([u1, "from nowhere"]));
-    step(b, "resetLeaf", json!([]));
-    step(b, "appendMessage", json!([user("another root")]));
-    step(b, "appendSessionInfo", json!([""]));
-    assert_eq!(b.reader.home.session_files(), [m.file], "pi made one file");
+    step(b, m, "branchWithSummary", json!([null, "to the root"]));
+    step(b, m, "resetLeaf", json!([]));
+    step(b, m, "branchWithSummary", json!([u1, "from nowhere"]));
+    step(b, m, "resetLeaf", json!([]));
+    step(b, m, "appendMessage", json!([user("another root")]));
+    step(b, m, "appendSessionInfo", json!([""]));
 }
 
-/// pi takes a leaf record for the entry it stands at: appends below it, labels it, leaves it, keeps
-/// from it, edits the context above it.
+/// Moves the leaf, opens the session with pi, and returns the id of the leaf record.
+fn record_at(both: &mut Both, leaf: Option<&str>) -> (Manager, String) {
+    both.ok("set_leaf", json!({"leafId": leaf}));
+    let m = both.pi.open(&both.path);
+    let record = both.pi.ok(&m, "getLeafId", json!([]));
+    (m, record.as_str().unwrap().to_owned())
+}
+
+/// pi takes a leaf record for an entry: it appends below it, labels it, leaves it, and keeps from it.
 #[test]
-fn what_pi_does_at_a_leaf_record_it_does_here_at_the_place_the_record_names() {
+fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     let Some(mut both) = Both::created_here() else {
         return;
     };
     both.live.chain(&["u1", "a1", "u2", "a2"]);
-    let record_at = |both: &mut Both, leaf: Option<&str>| -> (Manager, String) {
-        both.ok("set_leaf", json!({"leafId": leaf}));
-        let m = both.pi.open(&both.path);
-        let record = both.pi.ok(&m, "getLeafId", json!([]));
-        (m, record.as_str().unwrap().to_owned())
-    };
 
     let (m, record) = record_at(&mut both, Some("a1"));
     let said = both
@@ -333,7 +406,7 @@ fn what_pi_does_at_a_leaf_record_it_does_here_at_the_place_the_record_names() {
     both.agree("a message below the empty position");
     assert_eq!(both.live.entry(&root)["parentId"], json!(null));
 
-    // A move on top of a move: the chain of records is followed to its end.
+    // A record below a record: the chain is followed to its end.
     let (m, record) = record_at(&mut both, Some("u1"));
     let below = both.pi.id(
         &m,
@@ -348,10 +421,10 @@ fn what_pi_does_at_a_leaf_record_it_does_here_at_the_place_the_record_names() {
     assert_ne!(below, record);
 }
 
-/// A line that a crash cut off is passed over by both, whoever goes on after it: pi ends the line on
-/// opening, the daemon before its next one.
+/// Both programs pass over a line that a crash cut off, whichever writes next: pi ends the line when it opens
+/// the file, the daemon before its next line.
 #[test]
-fn after_a_torn_line_either_goes_on_and_the_other_reads_on() {
+fn both_continue_a_file_after_a_torn_line() {
     let Some(mut pi) = Pi::start() else { return };
     let home = Home::new();
     let log = Log::new("torn")

@@ -1,9 +1,9 @@
-//! Fixed operations whose instructions are counted (tests/bench/count): the server of the daemon within
-//! this process, asked one thing after another, with a call of [`boundary`] after each, at which callgrind
-//! writes down what was executed since the one before.
+//! Runs fixed operations whose instructions are counted (`tests/bench/count`): the server of the daemon
+//! within this process answers one request after another. After each operation it calls [`boundary`], at
+//! which callgrind writes the count since the previous call.
 //!
 //! The first argument is a folder for the generated sessions. The names of the operations go to stdout, in
-//! order. A second argument leaves out all that do not have it in their names, for a profile of one.
+//! order. With a second argument only operations with it in their names run, for a profile of one.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use treelined::clock::SystemSource;
+use treelined::config::Config;
+use treelined::daemon::Daemon;
 use treelined::daemon::connection::Connection;
-use treelined::daemon::{Config, Daemon};
 use treelined::durability::Durability;
-use treelined::id::System;
 use treelined::rpc::Dispatcher;
 use treelined::stdio::Outbox;
 use treelined_bench::generate::entry_id;
@@ -24,24 +25,24 @@ use treelined_bench::library::{Generated, Library, Shape};
 
 const ENTRIES: u32 = 10_000;
 const SESSIONS: u32 = 50;
-/// What is not counted.
+/// The name of an operation that is not counted.
 const SETTING_UP: &str = "-";
-/// How answers begin, and as much of each as is looked at.
+/// How answers begin; as many bytes of each answer are kept.
 const ANSWER: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 const HEAD: usize = 400;
-/// In which whatever an operation has left to be done in the background is done.
+/// Time in which an operation finishes its work in the background.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What callgrind looks for; found by its name (`--dump-before`).
+/// Callgrind finds this function by its name (`--dump-before`).
 #[inline(never)]
 fn boundary(operation: &str) {
     println!("{operation}");
 }
 
-/// What is asked of an open session, in order.
+/// Requests to an open session, in order.
 type Operation = (&'static str, fn(&mut Asked) -> Result<()>);
 
-/// Of a conversation.
+/// Requests to a conversation.
 const ON_TALK: [Operation; 10] = [
     ("get_tree, first page of 200", |asked| {
         asked.ask("get_tree", json!({ "limit": 200 }))
@@ -71,7 +72,7 @@ const ON_TALK: [Operation; 10] = [
     }),
 ];
 
-/// Of a chain, each answer concerning all of it.
+/// Requests to a chain; each answer covers the whole chain.
 const ON_CHAIN: [Operation; 2] = [
     ("get_path, chain of 10k", |asked| {
         asked.ask("get_path", json!({}))
@@ -81,7 +82,7 @@ const ON_CHAIN: [Operation; 2] = [
     }),
 ];
 
-/// Of a session directory.
+/// Requests to a session directory.
 const ON_MANY: [Operation; 2] = [
     ("list_sessions, 50 first", |asked| {
         asked.ask("list_sessions", json!({}))
@@ -134,7 +135,7 @@ fn run(asked: &mut Asked, operations: &[Operation], only: &str) -> Result<()> {
     Ok(())
 }
 
-/// A copy in this session directory, since some operations write.
+/// A copy of a session in this session directory, since some operations write.
 fn put(home: &Path, session: &Generated) -> Result<PathBuf> {
     let project = home.join("--bench--");
     std::fs::create_dir_all(&project)?;
@@ -148,7 +149,7 @@ fn done(operation: &str) {
     boundary(operation);
 }
 
-/// A server and what it says.
+/// A server and its output.
 struct Asked {
     runtime: Runtime,
     dispatcher: Dispatcher,
@@ -157,10 +158,10 @@ struct Asked {
     next_id: u64,
 }
 
-/// Where the server's writer writes: the heads of its answers are passed on.
+/// The output of the server, which passes on the beginning of each answer.
 struct Said {
     answers: Sender<Vec<u8>>,
-    /// Of the line that is being written.
+    /// The beginning of the line that is being written.
     head: Vec<u8>,
 }
 
@@ -173,7 +174,7 @@ impl Write for Said {
         if line.ends_with(b"\n") {
             let head = std::mem::take(&mut self.head);
             if head.starts_with(ANSWER) {
-                // Nobody listens any more at the very end.
+                // At the very end the receiver is gone.
                 let _end = self.answers.send(head);
             }
         }
@@ -200,7 +201,7 @@ impl Asked {
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
         };
-        let source = Arc::new(System);
+        let source = Arc::new(SystemSource);
         let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
         let connection = Connection::new(daemon, Arc::clone(&outbox));
         let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
@@ -221,7 +222,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Asks and waits for the answer, which has to be a result.
+    /// Sends a request and waits for the answer, which must be a result.
     fn ask(&mut self, method: &str, params: Value) -> Result<()> {
         self.next_id += 1;
         let request =

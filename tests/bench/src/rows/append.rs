@@ -13,15 +13,15 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined::cancel::Cancel;
+use treelined::clock::SystemSource;
 use treelined::durability::Durability;
 use treelined::flow::append::{self, NewEntry};
-use treelined::id::System;
 use treelined::log::Log;
 use treelined::os::file::Location;
 use treelined::session::{Session, SessionState};
 use treelined_bench::library::Shape;
 
-/// Of a message's text, in bytes; with what surrounds it a line near the median of all entries.
+/// The size of a message's text in bytes. Its line is near the median of all entries.
 const TEXT_BYTES: usize = 600;
 const APPENDS: usize = 10_000;
 const CALLS: usize = 2_000;
@@ -42,7 +42,7 @@ fn params() -> String {
     format!("{{\"message\":{}}}", message())
 }
 
-/// About what a line of it is in the file.
+/// About the size of its line in the file.
 fn line() -> Vec<u8> {
     let line = format!(
         "{{\"type\":\"message\",\"id\":\"01234567\",\"parentId\":\"01234567\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{}}}\n",
@@ -60,8 +60,8 @@ pub fn append(bench: &Bench, table: &mut Table) -> Result<()> {
     synced(bench, table)
 }
 
-/// A message → its line in the file and in the tree, without JSON-RPC, as pi's `appendMessage` is
-/// without its RPC mode. Each in a process of its own.
+/// From a message to its line in the file and its entry in the tree, without JSON-RPC, as pi's
+/// `appendMessage` is measured without its RPC mode. Each measurement has a process of its own.
 fn within(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     let session = bench.library.session(Shape::Conversation, n)?;
     let (mut p50, mut p99) = (Vec::new(), Vec::new());
@@ -121,7 +121,8 @@ fn own_appends(path: &Path) -> Result<(f64, f64)> {
     both.with_context(|| String::from_utf8_lossy(&ran.stderr).into_owned())
 }
 
-/// What the `append` of this program is: appends to the session and says median and 99th percentile.
+/// The mode `append` of this program: it appends to the session and prints the median and the 99th
+/// percentile.
 pub fn in_process(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let path = PathBuf::from(arguments.next().context("append takes a path")?);
     let opened = Log::open(Location::of_path(&path)?)?;
@@ -150,7 +151,9 @@ async fn append_one(session: &Arc<Session>, cancel: &Cancel, message: &str) -> R
     let entries = [NewEntry::message(message.as_bytes())?];
     let turn = session.guard(Instant::now(), ())?;
     let plan = move |core: &SessionState| {
-        append::plan(&core.tree, &System, &entries, &|node| core.entry(node))
+        append::plan(&core.tree, &SystemSource, &entries, &|node| {
+            core.entry(node)
+        })
     };
     let (_turn, _changes, committed) = turn.commit(cancel, plan).await;
     committed?;
@@ -225,7 +228,7 @@ fn synced(bench: &Bench, table: &mut Table) -> Result<()> {
         daemon.open(&world.copy(&session)?)?;
         let (params, line) = (params(), line());
         let beside = world.project().join("bare");
-        // In turns, so that both meet the same disk.
+        // In turns, so that both find the disk in the same state.
         let (mut our_times, mut bare_times) = (Vec::new(), Vec::new());
         for _ in 0..SYNCED / 10 {
             for _ in 0..10 {

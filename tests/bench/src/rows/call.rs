@@ -14,7 +14,7 @@ const SPAWNS: usize = 15;
 const CALLS: usize = 3_000;
 const PIPELINED: u64 = 300_000;
 
-/// From starting the process to its first answer: to a plain call, and to `initialize`.
+/// From the start of the process to its first answer: to a plain call, and to `initialize`.
 pub fn start(bench: &Bench, table: &mut Table) -> Result<()> {
     let (mut plain, mut greeted) = (Vec::new(), Vec::new());
     let (mut limit, mut pi, mut memory) = (Vec::new(), Outcome::default(), 0f64);
@@ -49,7 +49,7 @@ pub fn start(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// `pi --mode rpc`, the program itself.
+/// The program itself: `pi --mode rpc`.
 fn start_pi(bench: &Bench, world: &World, outcome: &mut Outcome) -> Result<()> {
     let Some(install) = &bench.pi else {
         outcome.is_missing = true;
@@ -79,7 +79,7 @@ fn start_pi(bench: &Bench, world: &World, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// `get_leaf` of an empty session that is only in memory.
+/// `get_leaf` of an empty session in memory.
 pub fn round_trip(bench: &Bench, table: &mut Table) -> Result<()> {
     let (mut ours, mut limit) = (Vec::new(), Vec::new());
     daemon::pinned(|| {

@@ -55,7 +55,7 @@ pub fn fork(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Offset and length of each line of the path, neighbours joined.
+/// Offset and length of each line of the path, with adjacent lines joined.
 fn path_of_leaf(session: &Generated) -> Result<Vec<(u64, u64)>> {
     let opened = Log::open(Location::of_path(&session.path)?)?;
     let tree = &opened.tree;

@@ -1,4 +1,4 @@
-//! A hundred open sessions and nothing to do.
+//! A hundred open sessions without requests.
 
 use crate::Bench;
 use crate::daemon::{self, Daemon};
@@ -9,7 +9,7 @@ use std::fs;
 use std::time::Duration;
 
 const SESSIONS: u32 = 100;
-/// After which nothing is left to do, and for which nothing is done.
+/// The time after which all work is done, and the time that is measured.
 const WHILE: Duration = Duration::from_secs(3);
 
 pub fn idle(bench: &Bench, table: &mut Table) -> Result<()> {
@@ -44,7 +44,7 @@ pub fn idle(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Of all threads, since they began.
+/// The context switches of all threads since they began.
 fn switches(pid: u32) -> Result<f64> {
     let mut sum = 0.0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {

@@ -34,7 +34,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
             again.push(median(&repeats).context("no times")?);
             memory = memory.max(daemon.peak_memory());
             daemon.stop()?;
-            // What a user meets who starts the daemon anew.
+            // A restart of the daemon, as a user does it.
             let mut daemon = Daemon::start(bench, &world)?;
             daemon.settle()?;
             later.push(daemon.timed("list_sessions", "{}")?);
@@ -56,7 +56,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
                     );
                     answer["seconds"].as_f64().context("no seconds")
                 })?;
-                // Its counts are not exact.
+                // pi's counts are not exact.
                 oh_my_pi.measure(bench.oh_my_pi.as_ref(), |pi| {
                     let answer = pi.ask(&request)?;
                     ensure!(
@@ -93,7 +93,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Every session is there with the number of messages it was generated with.
+/// Checks that every session is listed with the number of messages it was generated with.
 fn exact(sessions: &[Generated], response: &[u8]) -> Result<()> {
     let response: Value = serde_json::from_slice(response)?;
     let rows = response["result"]["sessions"]

@@ -1,4 +1,4 @@
-//! What is measured: a file per group of rows.
+//! The measurements: a file for each group of rows.
 
 pub mod append;
 mod call;
@@ -29,7 +29,7 @@ pub const GROUPS: [(&str, Group); 10] = [
     ("idle", idle::idle),
 ];
 
-/// `1k`, `100k`, `1M`.
+/// A size as text: `1k`, `100k`, `1M`.
 fn size(entries: u32) -> String {
     match entries {
         0..1_000 => entries.to_string(),

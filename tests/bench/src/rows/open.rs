@@ -1,4 +1,4 @@
-//! Opening: a session never seen before, and one that was.
+//! Opening a session for the first time, and again.
 
 use super::size;
 use crate::Bench;
@@ -17,7 +17,7 @@ pub fn open(bench: &Bench, table: &mut Table) -> Result<()> {
         let session = bench.library.session(Shape::Conversation, n)?;
         let (mut ours, mut lines, mut utf8) = (Vec::new(), Vec::new(), Vec::new());
         let (mut pi, mut oh_my_pi, mut memory) = (Outcome::default(), Outcome::default(), 0f64);
-        // Once unmeasured, so that all find it in the page cache.
+        // The first opening is not measured, so that the file is in the page cache for all.
         machine::line_pass(&session.path)?;
         for _ in 0..bench.rounds_for(n) {
             let world = World::new(bench)?;
@@ -71,7 +71,7 @@ fn check(daemon: &mut Daemon, session: &Generated) -> Result<()> {
     Ok(())
 }
 
-/// `open_session` in a new process, after one that had it open has ended.
+/// `open_session` in a new process, after the process that had it open has ended.
 pub fn reopen(bench: &Bench, table: &mut Table) -> Result<()> {
     for n in bench.sizes.iter().copied().filter(|n| *n >= 100_000) {
         let session = bench.library.session(Shape::Conversation, n)?;
@@ -115,7 +115,7 @@ pub fn reopen(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// As another program does that appends.
+/// Appends as another program does.
 fn grow(path: &std::path::Path, round: usize) -> Result<()> {
     let mut lines = String::new();
     for number in 0..100 {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Shape};
 
-/// Bytes asked for in one page of `get_entries`.
+/// `maxBytes` of one page of `get_entries`.
 const PAGE_BYTES: u64 = 1 << 20;
 
 pub fn read(bench: &Bench, table: &mut Table) -> Result<()> {
@@ -53,7 +53,7 @@ fn context(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result
     Ok(())
 }
 
-/// The best case for nobody: each answer concerns the whole chain.
+/// The worst case for all programs: each answer covers the whole chain.
 fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     let chain = bench.library.session(Shape::Chain, n)?;
     let (first, last) = (entry_id(1), entry_id(n - 1));
@@ -67,7 +67,7 @@ fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
         path.push(repeated(&mut daemon, "get_path", "{}")?);
         answer = daemon.response().len();
         pipe.push(machine::through_a_pipe(answer)?);
-        // Whose preparation has the ancestor, and few entries: the target is just above the leaf.
+        // A navigation whose preparation has few entries: the target is just above the leaf.
         let near = json!({ "targetId": entry_id(n - 4), "dryRun": true }).to_string();
         ancestor.push(repeated(&mut daemon, "navigate_tree", &near)?);
         let to = |target: &str| json!({ "targetId": target }).to_string();
@@ -130,7 +130,7 @@ fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Everything, page by page, the next one asked for when one has come.
+/// Everything, page by page; each page is requested when the previous one has come.
 fn entries(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result<()> {
     let (mut ours, mut pi, mut memory) = (Vec::new(), Outcome::default(), 0f64);
     let mut limit = Vec::new();
@@ -174,7 +174,7 @@ fn entries(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result
     Ok(())
 }
 
-/// It stands at the end, and a page is too large to parse for it.
+/// The cursor is at the end of the answer, which is too large to be parsed for it.
 fn next_cursor(response: &[u8]) -> Value {
     const NAME: &[u8] = b",\"nextCursor\":\"";
     let tail = response
@@ -190,7 +190,7 @@ fn next_cursor(response: &[u8]) -> Value {
     ))
 }
 
-/// Median of some calls, after one that is not counted.
+/// The median of some calls after one that is not counted.
 fn repeated(daemon: &mut Daemon, method: &str, params: &str) -> Result<f64> {
     daemon.timed(method, params)?;
     let times: Result<Vec<f64>> = (0..5).map(|_| daemon.timed(method, params)).collect();

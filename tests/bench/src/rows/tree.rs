@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use treelined_bench::library::{Generated, Shape};
 
-/// Two words of the generated text that stand in many previews, and one that is in few.
+/// Two words of the generated text that are in many previews, and one that is in few.
 const QUERY: &str = "naïve parser";
 
 pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
@@ -107,17 +107,17 @@ fn has_rows(result: &Value) -> Result<()> {
     Ok(())
 }
 
-/// One call and what it is compared with.
+/// One call, and the comparison for it.
 struct Asked<'a> {
     bench: &'a Bench,
     session: &'a Generated,
     params: Value,
-    /// What pi does in its own process, without making an answer of it.
+    /// The work of pi in its own process, without an answer.
     pi: Option<&'static str>,
 }
 
-/// In a process that has just opened the session. The first call of its kind is told apart: it is not
-/// what a user waits for most often.
+/// In a process that has just opened the session. The first call is shown apart, since users seldom wait for
+/// it.
 #[derive(Default)]
 struct Measured {
     first: Vec<f64>,
@@ -125,7 +125,7 @@ struct Measured {
     bytes: usize,
     memory: f64,
     pi: Outcome,
-    /// As many bytes through a pipe.
+    /// The same number of bytes through a pipe.
     pipe: Vec<f64>,
 }
 

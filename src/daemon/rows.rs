@@ -1,0 +1,257 @@
+//! What rows show of bodies: from the extracts kept of them, else from the bodies.
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::log::body::{self, Bodies};
+use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::parallel::{CHUNK, in_order};
+use crate::session::SessionState;
+use crate::store::Store;
+use crate::tree::{Node, PagePosition};
+use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+
+/// Bodies for fewer rows are read, extracts or not.
+const MANY: usize = 4096;
+
+/// Reads what rows show, best asked in file order.
+pub(crate) struct RowReader<'b> {
+    bodies: body::Reader<'b>,
+    extracts: Option<preview_cache::Reader<'b>>,
+    callers: Callers<'b>,
+}
+
+/// The assistant messages whose calls were asked for last, the latest at the end.
+struct Callers<'b> {
+    /// Their own window of the file: they stand before what answers them.
+    bodies: body::Reader<'b>,
+    held: Vec<(Node, Calls)>,
+}
+
+/// By id.
+type Calls = HashMap<String, ToolCall<'static>>;
+
+/// Messages held: those of the branches a view goes to and fro between.
+const HELD_CALLERS: usize = 8;
+
+impl<'b> RowReader<'b> {
+    pub fn new(bodies: &'b Bodies) -> Self {
+        Self {
+            bodies: bodies.reader(),
+            extracts: preview_cache::Reader::of(bodies),
+            callers: Callers {
+                bodies: bodies.reader(),
+                held: Vec::new(),
+            },
+        }
+    }
+
+    /// A stored line.
+    pub fn line(&mut self, place: PagePosition) -> Result<&[u8]> {
+        self.bodies.stored(place, usize::MAX)
+    }
+
+    /// What a row shows of a tool result, and the call that it answers: that of the nearest caller which
+    /// has one of its id.
+    pub fn result<'c>(
+        &mut self,
+        node: Node,
+        place: PagePosition,
+        subject: Subject,
+        callers: impl Iterator<Item = &'c Caller>,
+    ) -> Result<(RowFacts<'static>, Option<&ToolCall<'static>>)> {
+        let facts = self.facts(node, place, subject)?.into_owned();
+        let Some(id) = facts.tool_call_id.as_deref() else {
+            return Ok((facts, None));
+        };
+        for caller in callers {
+            self.turn_to(caller)?;
+            let found = self.callers.held.last().map(|(_, calls)| calls);
+            if found.is_some_and(|calls| calls.contains_key(id)) {
+                let call = self
+                    .callers
+                    .held
+                    .last()
+                    .and_then(|(_, calls)| calls.get(id));
+                return Ok((facts, call));
+            }
+        }
+        Ok((facts, None))
+    }
+
+    /// Makes it the last one held.
+    fn turn_to(&mut self, caller: &Caller) -> Result<()> {
+        let Callers { bodies, held } = &mut self.callers;
+        let is_it = |(node, _): &(Node, Calls)| *node == caller.node;
+        if let Some(at) = held.iter().position(is_it) {
+            if let Some(tail) = held.get_mut(at..) {
+                tail.rotate_left(1);
+            }
+            return Ok(());
+        }
+        let (place, subject) = (caller.place(), caller.subject());
+        let extract = (self.extracts.as_mut())
+            .and_then(|extracts| extracts.get(caller.node.number(), place))
+            .and_then(|extract| RowFacts::of_extract(extract, subject));
+        let facts = match extract {
+            Some(facts) => facts.into_owned(),
+            None => read(bodies, place, subject)?,
+        };
+        let calls = facts.calls.into_iter().map(ToolCall::into_owned);
+        let calls = calls.map(|call| (call.id.to_string(), call)).collect();
+        if held.len() >= HELD_CALLERS {
+            held.remove(0);
+        }
+        held.push((caller.node, calls));
+        Ok(())
+    }
+
+    /// What a row shows of a body, reading no more of it than that takes.
+    pub fn facts(
+        &mut self,
+        node: Node,
+        place: PagePosition,
+        subject: Subject,
+    ) -> Result<RowFacts<'_>> {
+        let Self {
+            bodies, extracts, ..
+        } = self;
+        let extract = extracts
+            .as_mut()
+            .and_then(|extracts| extracts.get(node.number(), place));
+        match extract.and_then(|extract| RowFacts::of_extract(extract, subject)) {
+            Some(facts) => Ok(facts),
+            None => read(bodies, place, subject),
+        }
+    }
+}
+
+fn read(
+    bodies: &mut body::Reader<'_>,
+    place: PagePosition,
+    subject: Subject,
+) -> Result<RowFacts<'static>> {
+    let head = bodies.stored(place, FIRST_READ)?;
+    if let Some(facts) = RowFacts::of_head(head, subject) {
+        return Ok(facts.into_owned());
+    }
+    let line = bodies.stored(place, usize::MAX)?;
+    Ok(RowFacts::of_line(line, subject).into_owned())
+}
+
+/// Entries whose extracts are to be made: all of a file.
+pub(crate) struct ToExtract {
+    entries: Vec<(PagePosition, Subject)>,
+    /// Where the last of them ends, in bytes, its line break counted.
+    end: u64,
+    cache: Cache,
+}
+
+impl ToExtract {
+    /// Before so many rows are made; `None` if they are too few, or if there are extracts enough.
+    pub fn before(rows: usize, core: &SessionState, store: &Store) -> Option<Self> {
+        let tree = &core.tree;
+        let count = tree.node_count();
+        if rows < MANY.max(count / 4) {
+            return None;
+        }
+        let bodies = core.bodies();
+        let slot = bodies.extracts().filter(|slot| !slot.has_given_up())?;
+        let cache = store.cache()?;
+        if slot.get().is_none() {
+            preview_cache::load(&cache, &bodies);
+        }
+        let kept = slot.get().map_or(0, |extracts| extracts.count());
+        if count.saturating_sub(kept) < MANY.max(count / 8) {
+            return None;
+        }
+        let nodes = (0..count).filter_map(|number| tree.node(number));
+        let entries = nodes.map(|node| {
+            let subject = Subject {
+                kind: tree.kind(node),
+                role: tree.role(node),
+                flags: tree.flags(node),
+                calls: true,
+            };
+            (tree.place(node), subject)
+        });
+        let entries: Vec<_> = entries.collect();
+        let ends = entries.iter().map(|(place, _)| end_of(*place) + 1);
+        Some(Self {
+            end: ends.max()?,
+            entries,
+            cache,
+        })
+    }
+
+    /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
+    /// failure of the request: it reads the bodies then.
+    pub fn make(&self, bodies: &Bodies) {
+        let Some(slot) = bodies.extracts() else {
+            return;
+        };
+        let _making = slot.making();
+        if slot
+            .get()
+            .is_some_and(|made| made.count() >= self.entries.len())
+        {
+            return;
+        }
+        let making = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
+        let kept = making.and_then(|making| {
+            let filled = self.fill(making, bodies);
+            filled
+                .inspect_err(|error| tracing::info!(%error, "no extracts are kept"))
+                .ok()
+        });
+        if kept.is_none() {
+            slot.give_up();
+        }
+    }
+
+    fn fill(&self, mut making: Making<'_>, bodies: &Bodies) -> Result<()> {
+        let work = |range: Range<usize>| -> Result<Vec<NewBlock>> {
+            let mut reader = bodies.reader();
+            let entries = self.entries.get(range).unwrap_or_default();
+            let blocks = entries.chunks(BLOCK);
+            blocks.map(|entries| block(&mut reader, entries)).collect()
+        };
+        let mut written = Ok(());
+        let size = CHUNK.next_multiple_of(BLOCK);
+        in_order(0..self.entries.len(), size, work, |blocks| {
+            written = blocks.iter().try_for_each(|block| making.push(block));
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        let finished = written.and_then(|()| making.finish());
+        finished.map_err(|error| Error::io("write to the cache", &error))
+    }
+}
+
+fn block(reader: &mut body::Reader<'_>, entries: &[(PagePosition, Subject)]) -> Result<NewBlock> {
+    // An entry that was given another body stands where that does, far from its neighbours.
+    let places = || entries.iter().map(|(place, _)| *place);
+    let start = places().map(|place| place.offset).min().unwrap_or_default();
+    let end = places().map(end_of).max().unwrap_or_default();
+    let lines = PagePosition {
+        offset: start,
+        len: u32::try_from(end - start).unwrap_or(u32::MAX),
+    };
+    // Read whole, and piece by piece from the reader's window then.
+    let mut block = match lines.len {
+        0..=LONGEST_SOURCE => BlockBuilder::new(lines, reader.stored(lines, usize::MAX)?),
+        _ => BlockBuilder::new(lines, b""),
+    };
+    for (place, subject) in entries {
+        let facts = read(reader, *place, *subject)?;
+        block.push(*place, |out| facts.push_extract(*subject, out));
+    }
+    Ok(block.finish())
+}
+
+fn end_of(place: PagePosition) -> u64 {
+    place.offset + u64::from(place.len)
+}

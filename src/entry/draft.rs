@@ -1,0 +1,42 @@
+//! The part of an entry that goes back to an editor.
+
+use crate::json::{self, Elements};
+
+/// What goes back to the editor from a user message or custom_message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Draft {
+    pub text: String,
+    /// Image blocks, raw JSON.
+    pub images: Vec<Vec<u8>>,
+}
+
+/// The text (blocks joined) and the images of an entry.
+pub fn draft(entry: &[u8]) -> Draft {
+    let content =
+        json::get_path(entry, &["message", "content"]).or_else(|| json::get(entry, "content"));
+    let Some(content) = content else {
+        return Draft::default();
+    };
+    if let Some(text) = json::string(content) {
+        return Draft {
+            text: text.into_owned(),
+            images: Vec::new(),
+        };
+    }
+    let mut draft = Draft::default();
+    let Ok(mut blocks) = Elements::open(content, 0) else {
+        return draft;
+    };
+    while let Ok(Some(span)) = blocks.next() {
+        let block = content.get(span).unwrap_or_default();
+        match json::get(block, "type").and_then(json::string).as_deref() {
+            Some("text") => {
+                let text = json::get(block, "text").and_then(json::string);
+                draft.text.push_str(text.as_deref().unwrap_or_default());
+            }
+            Some("image") => draft.images.push(block.to_vec()),
+            _ => {}
+        }
+    }
+    draft
+}

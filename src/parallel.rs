@@ -1,0 +1,511 @@
+//! Several threads, ordered results.
+//!
+//! Owns the threads of everything that is split over several cores: [`map_in_order`] maps numbers to results,
+//! [`in_order`] does so for parts of a range, and [`Background`] does one kind of work behind the
+//! caller. Results arrive in order, at most a bounded number of them wait, and a panic of any thread is
+//! raised again on the caller's. What the work is, is up to the callers.
+
+use crate::error::Result;
+use crate::lock::{lock, wait};
+use std::collections::VecDeque;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Condvar, Mutex, OnceLock};
+use std::thread::{self, JoinHandle};
+
+/// Bodies that one thread reads in one go.
+pub const CHUNK: usize = 2048;
+/// Threads that one request may use.
+const REQUEST_THREADS: usize = 4;
+
+/// How work is spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Threads besides the caller's.
+    pub helpers: usize,
+    /// Results that may be begun and not yet taken; bounds the memory they need. At least 1.
+    pub ahead: usize,
+}
+
+impl Plan {
+    /// As many threads as there are cores, at most `threads`, and one result for each.
+    pub fn up_to(threads: usize) -> Self {
+        let threads = cores().min(threads).max(1);
+        Self {
+            helpers: threads - 1,
+            ahead: threads,
+        }
+    }
+}
+
+/// The cores that this process may use. Asking the system takes several reads, so the first answer stays.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Does `work` for each number below `count` on several threads and hands the results to `take` on this one,
+/// in order, until that breaks. `state` makes what each thread works with.
+///
+/// The caller's thread works too wherever the next result is not there yet; with a `count` of 1, or where no
+/// thread can be started, it does everything. After a break no work begins; what is under way is waited
+/// for. A panic of `work` is raised here, when its result is due at the latest.
+pub fn map_in_order<S, T: Send, B>(
+    count: usize,
+    plan: Plan,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> T + Sync,
+    mut take: impl FnMut(T) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let helpers = plan.helpers.min(count.saturating_sub(1));
+    let queue = Queue {
+        count,
+        ahead: plan.ahead.max(1),
+        slots: Mutex::default(),
+        ready: Condvar::new(),
+        room: Condvar::new(),
+    };
+    let help = || {
+        let mut own = state();
+        while let Some(number) = queue.begin_when_there_is_room() {
+            let done = catch_unwind(AssertUnwindSafe(|| work(&mut own, number)));
+            let panicked = done.is_err();
+            queue.finish(number, done);
+            if panicked {
+                break;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        // Whether this returns or unwinds, the helpers stop.
+        let _stop = StopOnDrop(&queue);
+        for _ in 0..helpers {
+            let helper = thread::Builder::new().name("parallel".to_owned());
+            if helper.spawn_scoped(scope, help).is_err() {
+                break;
+            }
+        }
+        let mut own = state();
+        for _ in 0..count {
+            let done = loop {
+                match queue.take_or_begin() {
+                    Turn::Take(Ok(done)) => break done,
+                    Turn::Take(Err(panic)) => resume_unwind(panic),
+                    Turn::Work(number) => queue.finish(number, Ok(work(&mut own, number))),
+                }
+            };
+            take(done)?;
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+/// As [`map_in_order`], for `range` in chunks of at most `size`. Fails with the first failure in order. A range of one chunk stays on this thread.
+pub fn in_order<T: Send>(
+    range: Range<usize>,
+    size: usize,
+    work: impl Fn(Range<usize>) -> Result<T> + Sync,
+    mut take: impl FnMut(T) -> ControlFlow<()>,
+) -> Result<()> {
+    let chunk = |number: usize| {
+        let start = range.start + number * size;
+        start..range.end.min(start + size)
+    };
+    let count = range.len().div_ceil(size);
+    let work = |(): &mut (), number: usize| work(chunk(number));
+    let done = map_in_order(
+        count,
+        Plan::up_to(REQUEST_THREADS),
+        || (),
+        work,
+        |done| match done.map(&mut take) {
+            Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+            Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+            Err(error) => ControlFlow::Break(Err(error)),
+        },
+    );
+    done.break_value().unwrap_or(Ok(()))
+}
+
+/// The numbers under way and the results that wait.
+struct Queue<T> {
+    count: usize,
+    ahead: usize,
+    slots: Mutex<Slots<T>>,
+    /// The next result is there.
+    ready: Condvar,
+    /// More may be begun, or everything is over.
+    room: Condvar,
+}
+
+/// A result, or the panic of its work.
+type Done<T> = thread::Result<T>;
+
+struct Slots<T> {
+    /// Results that were taken.
+    taken: usize,
+    /// The numbers from `taken` on that were begun; `None` while their work is under way.
+    begun: VecDeque<Option<Done<T>>>,
+    /// Helpers that wait for room.
+    waiting: usize,
+    stopped: bool,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self {
+            taken: 0,
+            begun: VecDeque::new(),
+            waiting: 0,
+            stopped: false,
+        }
+    }
+}
+
+/// What the caller does next.
+enum Turn<T> {
+    Take(Done<T>),
+    Work(usize),
+}
+
+impl<T> Queue<T> {
+    /// The next number to work on, for the caller of this.
+    fn begin(&self, slots: &mut Slots<T>) -> Option<usize> {
+        let number = slots.taken + slots.begun.len();
+        let may_begin = number < self.count && slots.begun.len() < self.ahead;
+        may_begin.then(|| {
+            slots.begun.push_back(None);
+            number
+        })
+    }
+
+    /// `None` once there is nothing to begin any more.
+    fn begin_when_there_is_room(&self) -> Option<usize> {
+        let mut slots = lock(&self.slots);
+        loop {
+            if slots.stopped || slots.taken + slots.begun.len() >= self.count {
+                return None;
+            }
+            if let Some(number) = self.begin(&mut slots) {
+                return Some(number);
+            }
+            slots.waiting += 1;
+            slots = wait(&self.room, slots);
+            slots.waiting -= 1;
+        }
+    }
+
+    fn finish(&self, number: usize, done: Done<T>) {
+        let mut slots = lock(&self.slots);
+        let at = number - slots.taken;
+        if let Some(slot) = slots.begun.get_mut(at) {
+            *slot = Some(done);
+        }
+        drop(slots);
+        if at == 0 {
+            self.ready.notify_one();
+        }
+    }
+
+    fn take_or_begin(&self) -> Turn<T> {
+        let mut slots = lock(&self.slots);
+        loop {
+            if let Some(Some(_)) = slots.begun.front()
+                && let Some(Some(done)) = slots.begun.pop_front()
+            {
+                slots.taken += 1;
+                if slots.waiting > 0 {
+                    self.room.notify_one();
+                }
+                return Turn::Take(done);
+            }
+            if let Some(number) = self.begin(&mut slots) {
+                return Turn::Work(number);
+            }
+            slots = wait(&self.ready, slots);
+        }
+    }
+}
+
+struct StopOnDrop<'q, T>(&'q Queue<T>);
+
+impl<T> Drop for StopOnDrop<'_, T> {
+    fn drop(&mut self) {
+        lock(&self.0.slots).stopped = true;
+        self.0.room.notify_all();
+    }
+}
+
+/// A thread that does one kind of work on items in the order in which it is given them, while the caller
+/// prepares the next one. Dropped, it finishes what it was given.
+pub struct Background<T> {
+    items: Option<SyncSender<T>>,
+    used: Receiver<T>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl<T: Send + 'static> Background<T> {
+    /// Starts the thread; at most `waiting` items wait for it. It ends at the first failure of `work`.
+    pub fn start(
+        name: &str,
+        waiting: usize,
+        mut work: impl FnMut(&T) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Self> {
+        let (items, received) = mpsc::sync_channel::<T>(waiting);
+        let (give_back, used) = mpsc::channel();
+        let run = move || {
+            for item in received {
+                work(&item)?;
+                // The caller may be finishing and take nothing back.
+                let _unwanted = give_back.send(item);
+            }
+            Ok(())
+        };
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        Ok(Self {
+            items: Some(items),
+            used,
+            thread: Some(thread),
+        })
+    }
+
+    /// Hands an item over, waiting while too many wait, and gives back one that is done with, if there is one.
+    /// Fails with the failure that ended the thread.
+    pub fn push(&mut self, item: T) -> io::Result<Option<T>> {
+        let sent = self.items.as_ref().map(|items| items.send(item));
+        if let Some(Ok(())) = sent {
+            return Ok(self.used.try_recv().ok());
+        }
+        self.finish()?;
+        Err(io::Error::other("the background thread has ended"))
+    }
+
+    /// Waits until everything handed over is done. Nothing can be handed over afterwards.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.items = None;
+        match self.thread.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(done)) => done,
+            Some(Err(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+impl<T> Drop for Background<T> {
+    fn drop(&mut self) {
+        self.items = None;
+        if let Some(thread) = self.thread.take() {
+            // Its failure or panic has nobody left to go to.
+            let _ended = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Error, Kind};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    /// More helpers than this machine may have cores, so that several threads take part everywhere.
+    const PLAN: Plan = Plan {
+        helpers: 3,
+        ahead: 5,
+    };
+
+    fn collect(count: usize, plan: Plan) -> Vec<usize> {
+        let mut all = Vec::new();
+        let work = |(): &mut (), number: usize| {
+            // The first of each four is the slowest.
+            thread::sleep(Duration::from_micros((3 - number as u64 % 4) * 100));
+            number
+        };
+        let done = map_in_order(
+            count,
+            plan,
+            || (),
+            work,
+            |number| {
+                all.push(number);
+                ControlFlow::<()>::Continue(())
+            },
+        );
+        assert!(done.is_continue());
+        all
+    }
+
+    #[test]
+    fn results_arrive_in_order_whoever_is_first() {
+        for count in [0, 1, 2, 5, 100] {
+            let expected: Vec<usize> = (0..count).collect();
+            assert_eq!(collect(count, PLAN), expected);
+            for (helpers, ahead) in [(0, 1), (0, 0), (3, 1), (9, 2)] {
+                assert_eq!(collect(count, Plan { helpers, ahead }), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_look_ahead_is_begun_and_not_taken() {
+        let (begun, most, mut taken) = (AtomicUsize::new(0), AtomicUsize::new(0), 0);
+        let taken_by_now = AtomicUsize::new(0);
+        let work = |(): &mut (), _: usize| {
+            let begun = begun.fetch_add(1, Ordering::SeqCst) + 1;
+            let open = begun - taken_by_now.load(Ordering::SeqCst);
+            most.fetch_max(open, Ordering::SeqCst);
+        };
+        let done = map_in_order(
+            200,
+            PLAN,
+            || (),
+            work,
+            |()| {
+                thread::sleep(Duration::from_micros(200));
+                taken += 1;
+                taken_by_now.store(taken, Ordering::SeqCst);
+                ControlFlow::<()>::Continue(())
+            },
+        );
+        assert!(done.is_continue());
+        // The result in the hands of `take` is no longer counted by the queue, but is here.
+        let most = most.load(Ordering::SeqCst);
+        assert!((2..=PLAN.ahead + 1).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn a_break_cancels_what_was_not_begun() {
+        let begun = AtomicUsize::new(0);
+        let work = |(): &mut (), number: usize| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            number
+        };
+        let stop_at = |number| match number {
+            10 => ControlFlow::Break("enough"),
+            _ => ControlFlow::Continue(()),
+        };
+        let done = map_in_order(1_000_000, PLAN, || (), work, stop_at);
+        assert_eq!(done, ControlFlow::Break("enough"));
+        assert!(begun.load(Ordering::SeqCst) <= 11 + PLAN.ahead);
+    }
+
+    #[test]
+    fn each_thread_has_a_state_of_its_own() {
+        let states = AtomicUsize::new(0);
+        let state = || (states.fetch_add(1, Ordering::SeqCst), 0);
+        let work = |(state, calls): &mut (usize, usize), _: usize| {
+            *calls += 1;
+            thread::sleep(Duration::from_micros(100));
+            (*state, *calls)
+        };
+        let mut calls = [0; 4];
+        let done = map_in_order(50, PLAN, state, work, |(state, call)| {
+            calls[state] = call.max(calls[state]);
+            ControlFlow::<()>::Continue(())
+        });
+        assert!(done.is_continue());
+        assert_eq!(calls.iter().sum::<usize>(), 50);
+    }
+
+    /// The results before it are taken; nobody waits for ever for the one that never comes.
+    #[test]
+    fn a_panic_in_a_worker_is_raised_on_the_caller() {
+        for plan in [
+            PLAN,
+            Plan {
+                helpers: 0,
+                ahead: 1,
+            },
+        ] {
+            let taken = AtomicUsize::new(0);
+            let run = || {
+                let work = |(): &mut (), number: usize| {
+                    thread::sleep(Duration::from_micros(100));
+                    assert!(number != 20, "in number 20");
+                };
+                map_in_order(
+                    100,
+                    plan,
+                    || (),
+                    work,
+                    |()| {
+                        taken.fetch_add(1, Ordering::SeqCst);
+                        ControlFlow::<()>::Continue(())
+                    },
+                )
+            };
+            let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+            assert_eq!(panic.downcast_ref(), Some(&"in number 20"));
+            assert!(taken.load(Ordering::SeqCst) <= 20);
+        }
+    }
+
+    #[test]
+    fn chunks_arrive_in_order_until_a_break_or_the_first_failure() {
+        let collect = |end: usize, stop: usize, bad: usize| {
+            let mut all = Vec::new();
+            let work = |range: Range<usize>| match range.contains(&bad) {
+                true => Err(Error::new(Kind::InternalError, "bad")),
+                false => Ok(range),
+            };
+            let done = in_order(3..end, 10, work, |range| {
+                all.extend(range.clone());
+                match range.contains(&stop) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            (all, done.is_ok())
+        };
+        let none = usize::MAX;
+        assert_eq!(collect(3, none, none), (vec![], true));
+        assert_eq!(collect(4, none, none), (vec![3], true));
+        assert_eq!(collect(103, none, none), ((3..103).collect(), true));
+        assert_eq!(collect(103, 25, none), ((3..33).collect(), true));
+        assert_eq!(collect(103, none, 25), ((3..23).collect(), false));
+        assert_eq!(collect(103, 13, 25), ((3..23).collect(), true));
+    }
+
+    #[test]
+    fn background_work_is_done_in_order_and_finished_when_dropped() {
+        let done = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let work = {
+            let done = std::sync::Arc::clone(&done);
+            move |item: &usize| {
+                lock(&done).push(*item);
+                Ok(())
+            }
+        };
+        let mut background = Background::start("test", 2, work).unwrap();
+        let mut given_back = Vec::new();
+        for item in 0..100 {
+            given_back.extend(background.push(item).unwrap());
+        }
+        drop(background);
+        assert_eq!(*lock(&done), (0..100).collect::<Vec<_>>());
+        assert!(given_back.is_sorted() && given_back.len() <= 100);
+    }
+
+    #[test]
+    fn a_failure_in_the_background_is_told_once_and_nothing_is_done_after_it() {
+        let after = std::sync::Arc::new(AtomicBool::new(false));
+        let work = {
+            let after = std::sync::Arc::clone(&after);
+            move |item: &usize| {
+                after.fetch_or(*item > 3, Ordering::SeqCst);
+                match item {
+                    3 => Err(io::Error::other("disk")),
+                    _ => Ok(()),
+                }
+            }
+        };
+        let mut background = Background::start("test", 1, work).unwrap();
+        let failed = (0..100).find_map(|item| background.push(item).err());
+        assert_eq!(failed.unwrap().to_string(), "disk");
+        assert!(background.push(0).is_err());
+        assert!(background.finish().is_ok());
+        assert!(!after.load(Ordering::SeqCst));
+    }
+}

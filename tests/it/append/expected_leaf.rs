@@ -1,0 +1,94 @@
+//! `expectedLeafId`: a write is refused if the leaf is another.
+
+use super::*;
+
+#[test]
+fn an_expected_leaf_is_checked() {
+    let (mut d, _) = begun();
+    // Two moves, so that there is something to undo.
+    d.set_leaf(Some("u1"));
+    d.set_leaf(Some("a1"));
+    for (method, params) in [
+        ("append_message", json!({"message": user("x")})),
+        (
+            "append_entries",
+            json!({"entries": [{"type": "custom", "customType": "x"}]}),
+        ),
+        ("append_label", json!({"targetId": "u1", "label": "x"})),
+        ("set_session_name", json!({"name": "x"})),
+        ("set_leaf", json!({"leafId": "u1"})),
+        ("branch", json!({"entryId": "u1"})),
+        ("navigate_tree", json!({"targetId": "u1"})),
+        ("undo_navigation", json!({})),
+    ] {
+        for expected in [json!("u1"), Json::Null] {
+            let mut params = params.clone();
+            params["expectedLeafId"] = expected.clone();
+            let error = d.err(method, params);
+            assert_eq!(
+                (error.code, error.kind.as_str()),
+                (1201, "leafMoved"),
+                "{method} expecting {expected}"
+            );
+            assert_eq!(error.details("expectedLeafId"), &expected, "{method}");
+            assert_eq!(error.details("leafId"), "a1", "{method}");
+        }
+    }
+    assert_eq!(d.ids(), ["u1", "a1"]);
+    d.ok(
+        "append_message",
+        json!({"message": user("x"), "entryId": "u2", "expectedLeafId": "a1"}),
+    );
+    d.set_leaf(None);
+    d.ok(
+        "append_message",
+        json!({"message": user("x"), "entryId": "u3", "expectedLeafId": null}),
+    );
+    assert_eq!(d.path_ids(None), ["u3"]);
+}
+
+#[test]
+fn labels_and_names_do_not_change_the_expected_leaf() {
+    let (mut d, _) = begun();
+    d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
+    d.ok("set_session_name", json!({"name": "x"}));
+    d.ok(
+        "append_message",
+        json!({"message": user("x"), "entryId": "u2", "expectedLeafId": "a1"}),
+    );
+    assert_eq!(d.leaf(), "u2");
+}
+
+#[test]
+fn an_entry_of_another_program_below_the_expected_leaf_is_a_conflict() {
+    let (mut d, path) = begun();
+    foreign_append(
+        &path,
+        &entry_line(
+            9,
+            "message",
+            "f1",
+            "a1",
+            json!({"message": user("foreign")}),
+        ),
+    );
+    let error = d.err(
+        "append_message",
+        json!({"message": user("x"), "expectedLeafId": "a1"}),
+    );
+    assert_eq!(error.kind, "leafMoved");
+    assert!(
+        error.details("entries").to_string().contains("f1"),
+        "{error:?}"
+    );
+    d.ok(
+        "append_message",
+        json!({"message": user("x"), "entryId": "u2"}),
+    );
+    assert_eq!(
+        d.entry("u2")["parentId"],
+        "a1",
+        "the leaf does not follow others; theirs became a branch"
+    );
+    assert_eq!(d.ids(), ["u1", "a1", "f1", "u2"]);
+}

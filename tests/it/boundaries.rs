@@ -1,0 +1,235 @@
+//! Holds the architecture: which module of `src` imports which, which modules are pure, and how long
+//! files and functions may be. README.md has the table of modules; each row is a decision.
+
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a pure module does not name: the system, threads, locks, the runtime, the clock.
+const IMPURE: &str =
+    r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|Mutex|RwLock|Instant|SystemTime)\b";
+const MAX_FILE_LINES: usize = 600;
+const MAX_FUNCTION_LINES: usize = 80;
+/// Files and functions that are longer and still to be split. An entry that is short by now fails the
+/// test.
+const TOO_LONG: &[&str] = &[
+    "src/cli/serve.rs: run",
+    "src/context/tests.rs",
+    "src/entry/scan/tests.rs",
+    "src/entry/scan/tests.rs: agrees_with_a_naive_reader",
+    "src/daemon/question.rs: put",
+    "src/log/parallel_scan/tests.rs: several_threads_make_the_same_tree_as_one",
+    "src/rpc/fork.rs: fork_session",
+    "src/rpc/tree.rs: tree",
+    "src/tree/image.rs: finish",
+    "src/tree/mod.rs",
+    "src/view/tests/rows.rs: every_kind",
+    "tests/bench/src/generate.rs",
+    "tests/bench/src/rows/list.rs: list",
+    "tests/bench/src/rows/tree.rs: tree",
+    "tests/it/append.rs",
+    "tests/it/append.rs: entries_that_are_no_entries_are_refused",
+    "tests/it/compact.rs",
+    "tests/it/context.rs",
+    "tests/it/context.rs: the_llm_format_knows_four_roles",
+    "tests/it/faults.rs",
+    "tests/it/harness.rs",
+    "tests/it/interchange/written.rs: a_session_written_by_pi_opens_here_at_the_same_place",
+    "tests/it/interchange/written.rs: a_session_written_here_opens_in_pi_at_the_same_place",
+    "tests/it/interchange/written.rs: what_pi_does_at_a_leaf_record_it_does_here_at_the_place_the_record_names",
+    "tests/it/llm.rs",
+    "tests/it/migration.rs: killed_at_any_point_the_old_or_the_new_file_is_whole",
+    "tests/it/model.rs",
+    "tests/it/model.rs: compare_all",
+    "tests/it/navigate.rs",
+    "tests/it/open.rs",
+    "tests/it/regressions.rs",
+    "tests/it/scripted.rs",
+    "tests/it/sessions.rs",
+    "tests/it/transport.rs",
+    "tests/it/tree.rs",
+    "tests/it/writers.rs: eight_daemons_and_a_writer_without_a_lock_lose_nothing",
+];
+
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// The rows of README's table: name, purpose, "pure" or nothing, imports.
+fn table() -> Vec<[String; 4]> {
+    let readme = read("README.md");
+    let (_, table) = readme.split_once("<!-- modules -->").expect("a table");
+    let (table, _) = table.split_once("<!-- /modules -->").expect("its end");
+    let rows = table
+        .lines()
+        .skip(3)
+        .filter(|line| !line.starts_with("| **"));
+    let row = |line: &str| {
+        let cells = line.trim_matches('|').split('|');
+        let cells: Vec<String> = cells
+            .map(|cell| cell.replace('`', "").trim().to_owned())
+            .collect();
+        cells.try_into().expect("four cells in each row")
+    };
+    rows.map(row).collect()
+}
+
+/// The Rust files below `folder`, by their paths in the project, with their text.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join(folder)];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(folder).unwrap();
+        let (inner, files): (Vec<PathBuf>, _) = entries
+            .map(|entry| entry.unwrap().path())
+            .partition(|path| path.is_dir());
+        folders.extend(inner);
+        for file in files {
+            if file.extension().is_some_and(|extension| extension == "rs") {
+                let path = file.strip_prefix(root).unwrap().to_str().unwrap();
+                found.push((path.to_owned(), read(path)));
+            }
+        }
+    }
+    found
+}
+
+/// The code of each module of `src`, without comments and tests.
+fn modules() -> BTreeMap<String, String> {
+    let mut modules: BTreeMap<String, String> = BTreeMap::new();
+    for (path, text) in sources("src") {
+        let module = path.split('/').nth(1).unwrap().trim_end_matches(".rs");
+        if path.contains("/tests") || matches!(module, "lib" | "main") {
+            continue;
+        }
+        let (code, _) = text
+            .split_once("#[cfg(test)]\nmod tests {")
+            .unwrap_or((&text, ""));
+        let code = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let whole = modules.entry(module.to_owned()).or_default();
+        whole.extend(code.flat_map(|line| [line, "\n"]));
+    }
+    modules
+}
+
+fn imports() -> Imports {
+    let path = Regex::new(r"\bcrate::(\w+|\{)").unwrap();
+    let imports = modules().into_iter().map(|(module, code)| {
+        let names = path.captures_iter(&code).map(|found| found[1].to_owned());
+        let names: BTreeSet<String> = names.filter(|name| *name != module).collect();
+        assert!(
+            !names.contains("{"),
+            "{module}: write one `use` for each module"
+        );
+        (module, names)
+    });
+    imports.collect()
+}
+
+#[test]
+fn modules_import_exactly_what_the_readme_allows() {
+    let (actual, allowed) = (imports(), table());
+    let names: BTreeSet<&String> = allowed.iter().map(|[name, ..]| name).collect();
+    assert_eq!(
+        names,
+        actual.keys().collect(),
+        "rows of README.md, modules of src"
+    );
+    for [module, .., allowed] in &allowed {
+        let allowed = allowed.split_whitespace().map(str::to_owned).collect();
+        let (actual, allowed): (_, BTreeSet<String>) = (&actual[module], allowed);
+        let more: Vec<_> = actual.difference(&allowed).collect();
+        assert!(
+            more.is_empty(),
+            "README.md does not let `{module}` import {more:?}"
+        );
+        let less: Vec<_> = allowed.difference(actual).collect();
+        assert!(
+            less.is_empty(),
+            "`{module}` imports no {less:?}, as README.md says"
+        );
+    }
+}
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let mut left = imports();
+    while let Some(name) = left
+        .iter()
+        .find(|(_, imports)| imports.is_empty())
+        .map(|(name, _)| name.clone())
+    {
+        left.remove(&name);
+        for imports in left.values_mut() {
+            imports.remove(&name);
+        }
+    }
+    assert!(
+        left.is_empty(),
+        "in a circle, or importing one that is: {left:#?}"
+    );
+}
+
+#[test]
+fn pure_modules_name_no_system_thread_lock_or_clock() {
+    let (modules, table) = (modules(), table());
+    let impure = Regex::new(IMPURE).unwrap();
+    let pure: BTreeSet<&str> = table
+        .iter()
+        .filter(|[_, _, pure, _]| pure == "pure")
+        .map(|[name, ..]| &**name)
+        .collect();
+    assert!(pure.contains("tree") && pure.contains("flow"), "{pure:?}");
+    for [name, _, _, imports] in table.iter().filter(|[name, ..]| pure.contains(&**name)) {
+        let found = modules[name].lines().find(|line| impure.is_match(line));
+        assert_eq!(found, None, "`{name}` is pure");
+        let imported = imports.split_whitespace().find(|name| !pure.contains(name));
+        assert_eq!(imported, None, "`{name}` is pure");
+    }
+}
+
+#[test]
+fn the_map_in_lib_rs_is_that_of_the_readme() {
+    let source = read("src/lib.rs").replace('`', "");
+    let map: Vec<&str> = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! - "))
+        .collect();
+    let rows = table()
+        .into_iter()
+        .map(|[name, purpose, ..]| format!("{name}: {purpose}"));
+    assert_eq!(map, rows.collect::<Vec<_>>());
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let function =
+        Regex::new(r"(?m)^( *)(pub(\(.*?\))? )?(async |const |unsafe )*fn (\w+)[^;{]*\{$").unwrap();
+    let mut long = BTreeSet::new();
+    let folders = ["src", "tests/it", "tests/bench/src"];
+    for (path, text) in folders.iter().flat_map(|folder| sources(folder)) {
+        if text.lines().count() > MAX_FILE_LINES {
+            long.insert(path.clone());
+        }
+        for found in function.captures_iter(&text) {
+            let (_, body) = text.split_at(found.get(0).unwrap().start());
+            let end = body
+                .find(&format!("\n{}}}\n", &found[1]))
+                .expect("formatted code");
+            if body[..end].lines().count() >= MAX_FUNCTION_LINES {
+                long.insert(format!("{path}: {}", &found[5]));
+            }
+        }
+    }
+    let known: BTreeSet<String> = TOO_LONG.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(
+        long, known,
+        "over {MAX_FILE_LINES} or {MAX_FUNCTION_LINES} lines"
+    );
+}

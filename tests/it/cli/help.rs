@@ -1,0 +1,81 @@
+//! `--help`, `--version`, completions, and `treelined demo`.
+
+use super::*;
+
+#[test]
+fn help_version_and_completions_are_printed() {
+    let home = Home::new();
+    let help = home.run(&["--help"], &[], "").clean().text();
+    for word in [
+        "serve",
+        "call",
+        "tree",
+        "doctor",
+        "completions",
+        "--session-dir",
+        "--summarizer",
+        "--max-frame-bytes",
+        "--durability",
+    ] {
+        assert!(help.contains(word), "{word} in {help}");
+    }
+    assert!(
+        home.run(&["--version"], &[], "")
+            .clean()
+            .text()
+            .contains("treelined")
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        let script = home.run(&["completions", shell], &[], "").clean().text();
+        assert!(
+            script.contains("treelined") && script.contains("doctor"),
+            "{shell}: {script}"
+        );
+    }
+    let output = home.run(&["--no-such-option"], &[], "");
+    assert!(output.code.is_some_and(|c| c != 0), "{output:?}");
+    assert!(
+        output.stdout.is_empty(),
+        "complaints go to stderr: {output:?}"
+    );
+}
+
+#[test]
+fn the_demo_runs_to_its_end_and_leaves_no_file() {
+    let home = Home::new();
+    let folder = home.files();
+    let output = home
+        .run(
+            &["demo"],
+            &[("TMPDIR", folder.to_str().unwrap()), ("COLUMNS", "200")],
+            "",
+        )
+        .clean();
+    let text = output.text();
+    for said in [
+        "→ navigate_tree       {\"targetId\":\"e4\",\"summarize\":true}",
+        "← session_before_tree may I go from e10 to e4",
+        "→ answer_event ",
+        "← session_tree        cause navigate_tree, oldLeafId e10",
+        "│ This is a summary of a branch",
+        "└─ summary    [COPY: fails] ",
+        "← session_tree        cause undo, oldLeafId e12, newLeafId e10",
+        "treelined --help",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert_eq!(text.matches("← active").count(), 3, "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    assert_eq!(
+        fs::read_dir(&folder).unwrap().count(),
+        0,
+        "its folder is gone"
+    );
+    assert!(
+        home.session_files().is_empty(),
+        "it leaves the user's sessions alone"
+    );
+}

@@ -1,0 +1,116 @@
+//! Making faults: a small disk, and a preloaded library that makes calls fail.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
+
+use super::{begun, quiet};
+use crate::harness::*;
+
+/// A tmpfs in place of the session directory, unmounted on drop.
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    pub fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
+        let path = home.sessions();
+        let mounted = Command::new("mount")
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={kib}k,mode=700"),
+                "tmpfs",
+            ])
+            .arg(&path)
+            .stderr(Stdio::null())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(SmallDisk(path))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+pub struct Shim {
+    library: PathBuf,
+    actions: PathBuf,
+    /// The library writes the paths of synced files here.
+    synced: PathBuf,
+}
+
+impl Shim {
+    /// `None` where there is no C compiler.
+    pub fn new(home: &Home) -> Option<Shim> {
+        static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let library = LIBRARY.get_or_init(|| {
+            let folder = tempfile::Builder::new()
+                .prefix("treelined-shim-")
+                .tempdir()
+                .unwrap()
+                .keep();
+            let source = folder.join("shim.c");
+            fs::write(&source, include_str!("shim.c")).unwrap();
+            let library = folder.join("shim.so");
+            let compiled = Command::new("cc")
+                .args(["-shared", "-fPIC", "-O1", "-o"])
+                .args([&library, &source])
+                .status();
+            compiled
+                .is_ok_and(|status| status.success())
+                .then_some(library)
+        });
+        let actions = home.files().join("actions");
+        let synced = home.files().join("synced");
+        fs::write(&actions, "").unwrap();
+        Some(Shim {
+            library: library.clone()?,
+            actions,
+            synced,
+        })
+    }
+
+    /// The environment in which a program preloads the library.
+    pub fn env(&self) -> [(&str, &str); 3] {
+        [
+            ("LD_PRELOAD", self.library.to_str().unwrap()),
+            ("SHIM_ACTIONS", self.actions.to_str().unwrap()),
+            ("SHIM_SYNCED", self.synced.to_str().unwrap()),
+        ]
+    }
+
+    pub fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
+        let mut d = quiet(home, args, &self.env());
+        d.allow_stderr();
+        d
+    }
+
+    /// The paths of all files synced so far, one a line.
+    pub fn synced(&self) -> String {
+        fs::read_to_string(&self.synced).unwrap_or_default()
+    }
+
+    pub fn act(&self, actions: &str) {
+        fs::write(&self.actions, actions).unwrap();
+    }
+
+    #[track_caller]
+    pub fn is_done(&self) {
+        let left = fs::read_to_string(&self.actions).unwrap();
+        assert_eq!(left, "", "actions that did not happen");
+    }
+}
+
+/// A daemon with the library, the session u1 → a1, and its file.
+pub fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
+    let home = Home::new();
+    let shim = Shim::new(&home)?;
+    let mut d = shim.start(&home, args);
+    let path = begun(&mut d);
+    Some((shim, d, path))
+}

@@ -1,0 +1,431 @@
+//! The daemon as a child process: starting it, its pipes, reading slowly, signals, and its end.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::checks::Sequence;
+use super::*;
+
+/// What the reader thread passes on.
+enum Received {
+    Line(String),
+    /// A line that is not UTF-8, or a last line without its end.
+    Broken(Vec<u8>),
+    Eof,
+}
+
+/// While closed, the reader thread reads nothing from the daemon's stdout.
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn wait(&self) {
+        let mut closed = self.closed.lock().unwrap();
+        while *closed {
+            closed = self.opened.wait(closed).unwrap();
+        }
+    }
+}
+
+/// A running daemon. Dropping it ends it as a client does, by closing stdin, and checks that the exit code is
+/// 0, that stderr is empty, and that every response and notification was claimed or ignored.
+pub struct Daemon {
+    pub home: Arc<Home>,
+    /// How long to wait for one message.
+    pub deadline: Duration,
+    child: Child,
+    stdin: Option<Sender<Vec<u8>>>,
+    received: Receiver<Received>,
+    gate: Arc<Gate>,
+    stderr: Option<JoinHandle<String>>,
+    /// Unclaimed notifications.
+    pub(super) notifications: VecDeque<Json>,
+    /// Unclaimed responses by id (JSON text): the line, and the same parsed.
+    pub(super) responses: HashMap<String, (String, Json)>,
+    /// Unclaimed responses whose id is null.
+    pub(super) responses_with_null_id: VecDeque<Json>,
+    /// Unanswered requests: id (JSON text) to method.
+    pub(super) pending: HashMap<String, String>,
+    pub(super) order: Vec<String>,
+    sequence: Sequence,
+    pub(super) ignored: BTreeSet<String>,
+    pub(super) next_id: u64,
+    eof: bool,
+    /// The exit code once the daemon has ended; `Some(None)` if a signal ended it.
+    exit: Option<Option<i32>>,
+    killed: bool,
+    stderr_is_allowed: bool,
+}
+
+impl Daemon {
+    #[track_caller]
+    pub fn start() -> Daemon {
+        Daemon::start_in(&Home::new(), &[], &[])
+    }
+
+    /// Starts a daemon for a test whose subject is not the notifications.
+    #[track_caller]
+    pub fn quiet() -> Daemon {
+        Daemon::quiet_in(&Home::new())
+    }
+
+    #[track_caller]
+    pub fn quiet_in(home: &Arc<Home>) -> Daemon {
+        let mut daemon = Daemon::start_in(home, &[], &[]);
+        daemon.ignore_bookkeeping();
+        daemon
+    }
+
+    #[track_caller]
+    pub fn start_with(args: &[&str], env: &[(&str, &str)]) -> Daemon {
+        Daemon::start_in(&Home::new(), args, env)
+    }
+
+    #[track_caller]
+    pub fn start_in(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
+        let sessions = home.sessions();
+        let mut all = vec!["--session-dir", sessions.to_str().unwrap()];
+        all.extend(args);
+        let mut command = home.command(&all, env);
+        command.env_remove("TREELINED_SESSION_DIR");
+        for (name, value) in env {
+            command.env(name, value);
+        }
+        Daemon::spawned(home, command)
+    }
+
+    /// Starts a daemon by a command that a test made from [`Home::command`].
+    #[track_caller]
+    pub fn spawned(home: &Arc<Home>, mut command: Command) -> Daemon {
+        let mut child = command.spawn().expect("the daemon starts");
+        let stdin = write_to(child.stdin.take().unwrap());
+        let gate = Arc::new(Gate::default());
+        let received = read_from(child.stdout.take().unwrap(), gate.clone());
+        let stderr = read_stderr(&mut child);
+        Daemon {
+            home: home.clone(),
+            deadline: DEADLINE,
+            child,
+            stdin: Some(stdin),
+            received,
+            gate,
+            stderr: Some(stderr),
+            notifications: VecDeque::new(),
+            responses: HashMap::new(),
+            responses_with_null_id: VecDeque::new(),
+            pending: HashMap::new(),
+            order: Vec::new(),
+            sequence: Sequence::default(),
+            ignored: BTreeSet::new(),
+            next_id: 1,
+            eof: false,
+            exit: None,
+            killed: false,
+            stderr_is_allowed: false,
+        }
+    }
+
+    /// Pipes a script without handshake into a daemon, closes stdin, and returns all lines of stdout.
+    #[track_caller]
+    pub fn script(lines: &[String]) -> Vec<Json> {
+        script_in(&Home::new(), &[], lines)
+    }
+}
+
+impl Daemon {
+    pub fn bytes(&mut self, bytes: Vec<u8>) {
+        // If the daemon has ended, its missing answer fails the test.
+        let _ = self.stdin.as_ref().expect("stdin is open").send(bytes);
+    }
+
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Receives one message, or fails at `until` with what the caller waits for.
+    #[track_caller]
+    pub(super) fn receive(&mut self, until: Instant, wanted: &str) {
+        assert!(
+            !self.eof,
+            "stdout ended while waiting for {wanted}; stderr: {}",
+            self.stderr_text()
+        );
+        let left = until.saturating_duration_since(Instant::now());
+        match self.received.recv_timeout(left) {
+            Ok(Received::Line(text)) => self.accept(text),
+            Ok(Received::Broken(bytes)) => panic!(
+                "not a whole UTF-8 line: {:?}",
+                shorten(&String::from_utf8_lossy(&bytes))
+            ),
+            Ok(Received::Eof) | Err(RecvTimeoutError::Disconnected) => self.eof = true,
+            Err(RecvTimeoutError::Timeout) => panic!(
+                "timed out waiting for {wanted}; unclaimed: {:?}",
+                self.notifications
+                    .iter()
+                    .map(|n| shorten(&n.to_string()))
+                    .collect::<Vec<_>>()
+            ),
+        }
+    }
+
+    /// Checks a line of stdout and keeps it until a test claims it.
+    #[track_caller]
+    fn accept(&mut self, text: String) {
+        let message = parse_message(&text);
+        if let Some(method) = message.get("method") {
+            assert!(
+                message.get("id").is_none(),
+                "the daemon sends no requests: {}",
+                shorten(&text)
+            );
+            let method = method.as_str().expect("method is a string").to_owned();
+            self.sequence.check(&method, &message["params"]);
+            check_notification(&method, &message["params"]);
+            self.order.push(method);
+            self.notifications.push_back(message);
+            return;
+        }
+        let id = message
+            .get("id")
+            .unwrap_or_else(|| panic!("a response without id: {}", shorten(&text)));
+        if id.is_null() {
+            self.order.push("=null".to_owned());
+            self.responses_with_null_id.push_back(message);
+            return;
+        }
+        let key = id.to_string();
+        let method = self
+            .pending
+            .remove(&key)
+            .unwrap_or_else(|| panic!("answered twice or never asked: {}", shorten(&text)));
+        check_response(&method, &message);
+        self.order.push(format!("={method}"));
+        self.responses.insert(key, (text, message));
+    }
+
+    pub fn stop_reading(&mut self) {
+        *self.gate.closed.lock().unwrap() = true;
+    }
+
+    pub fn read_on(&mut self) {
+        *self.gate.closed.lock().unwrap() = false;
+        self.gate.opened.notify_all();
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
+    /// Waits until the daemon ends by itself, and receives what it still sends.
+    #[track_caller]
+    pub fn exited(&mut self) -> Option<i32> {
+        if let Some(code) = self.exit {
+            return code;
+        }
+        let until = Instant::now() + self.deadline;
+        while !self.eof {
+            self.receive(until, "the end of stdout");
+        }
+        let code = wait(&mut self.child, self.deadline);
+        self.exit = Some(code);
+        code
+    }
+
+    /// Ends the daemon and returns what it wrote to stderr.
+    #[track_caller]
+    pub fn end_and_stderr(&mut self) -> String {
+        self.close_stdin();
+        assert_eq!(self.exited(), Some(0));
+        self.stderr_text()
+    }
+
+    /// Ends the daemon by closing stdin, with all checks.
+    #[track_caller]
+    pub fn stop(self) -> Arc<Home> {
+        let home = self.home.clone();
+        drop(self);
+        home
+    }
+
+    /// After a kill: the ids (JSON text) of the requests that were answered with a result. Half a line at the
+    /// end is no answer.
+    pub fn successes_to_the_end(&mut self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        while let Ok(Received::Line(text)) = self.received.recv_timeout(self.deadline) {
+            let message = parse_message(&text);
+            if message.get("result").is_some() {
+                found.insert(message["id"].to_string());
+            }
+        }
+        found.extend(
+            self.responses
+                .iter()
+                .filter(|(_, (_, message))| message.get("result").is_some())
+                .map(|(id, _)| id.clone()),
+        );
+        self.eof = true;
+        found
+    }
+
+    pub fn kill(mut self) -> Arc<Home> {
+        self.killed = true;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.home.clone()
+    }
+
+    pub(super) fn stderr_text(&mut self) -> String {
+        match self.stderr.take() {
+            Some(thread) if self.eof || self.exit.is_some() => thread.join().unwrap_or_default(),
+            kept => {
+                self.stderr = kept;
+                String::from("(still running)")
+            }
+        }
+    }
+
+    /// Allows output on stderr, for tests that give the daemon a reason to warn.
+    pub fn allow_stderr(&mut self) {
+        self.stderr_is_allowed = true;
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.read_on();
+        if thread::panicking() || self.killed {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            return;
+        }
+        self.close_stdin();
+        let code = self.exited();
+        let leftovers: Vec<_> = self
+            .notifications
+            .iter()
+            .filter(|n| {
+                !self
+                    .ignored
+                    .contains(n["method"].as_str().unwrap_or_default())
+            })
+            .map(|n| shorten(&n.to_string()))
+            .chain(self.responses.values().map(|(text, _)| shorten(text)))
+            .chain(
+                self.responses_with_null_id
+                    .iter()
+                    .map(|m| shorten(&m.to_string())),
+            )
+            .collect();
+        assert!(
+            leftovers.is_empty(),
+            "messages that the test did not claim: {leftovers:#?}"
+        );
+        assert!(
+            self.pending.is_empty(),
+            "requests never answered: {:?}",
+            self.pending
+        );
+        let stderr = self.stderr_text();
+        assert_eq!(code, Some(0), "exit code; stderr: {stderr}");
+        assert!(
+            stderr.is_empty() || self.stderr_is_allowed,
+            "stderr: {stderr}"
+        );
+    }
+}
+
+/// Writes to the daemon on a thread, so that a test does not block when the daemon does not read.
+fn write_to(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
+    let (sender, blocks) = channel::<Vec<u8>>();
+    thread::spawn(move || {
+        for bytes in blocks {
+            if stdin.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+    });
+    sender
+}
+
+/// Reads lines of the daemon on a thread, while the gate is open.
+fn read_from(mut stdout: ChildStdout, gate: Arc<Gate>) -> Receiver<Received> {
+    let (sender, received) = channel();
+    thread::spawn(move || {
+        let mut line = Vec::new();
+        let mut block = vec![0; 64 * 1024];
+        loop {
+            gate.wait();
+            let n = stdout.read(&mut block).unwrap_or(0);
+            if n == 0 {
+                break;
+            }
+            let mut rest = &block[..n];
+            while let Some(end) = rest.iter().position(|&b| b == b'\n') {
+                line.extend_from_slice(&rest[..end]);
+                let whole = match String::from_utf8(std::mem::take(&mut line)) {
+                    Ok(text) => Received::Line(text),
+                    Err(bad) => Received::Broken(bad.into_bytes()),
+                };
+                if sender.send(whole).is_err() {
+                    return;
+                }
+                rest = &rest[end + 1..];
+            }
+            line.extend_from_slice(rest);
+        }
+        if !line.is_empty() {
+            let _ = sender.send(Received::Broken(line));
+        }
+        let _ = sender.send(Received::Eof);
+    });
+    received
+}
+
+pub(super) fn read_stderr(child: &mut Child) -> JoinHandle<String> {
+    let mut stderr = child.stderr.take().unwrap();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stderr.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits for the exit code, which is None if a signal ended the process. Kills it after `limit`, and fails.
+#[track_caller]
+pub fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
+    let until = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if Instant::now() > until {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("the process did not end within {limit:?}");
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the process runs whose id is in this file.
+pub fn runs(pid_file: &Path) -> bool {
+    let pid = fs::read_to_string(pid_file).unwrap();
+    // A zombie has ended, though its parent has not waited for it.
+    fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+        .is_ok_and(|stat| !stat.contains(") Z "))
+}

@@ -1,0 +1,28 @@
+//! Drives the real program over real pipes.
+//!
+//! `places` holds the directories and the runs to the end, `daemon` the running child process, `calls` the
+//! requests and what comes back, `checks` what must hold of every conversation. `fixture` makes the input.
+
+mod calls;
+mod checks;
+mod daemon;
+mod places;
+
+use std::time::Duration;
+
+pub use self::calls::*;
+pub use self::checks::*;
+pub use self::daemon::*;
+pub use self::places::*;
+pub use crate::fixture::*;
+pub use serde_json::json;
+pub type Json = serde_json::Value;
+
+/// How long a test waits for one message. It is long because a test machine can be busy.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// True in the long run (`tests/long/run`), in which tests use the full numbers instead of those that take
+/// a few seconds.
+pub fn is_long_run() -> bool {
+    std::env::var_os("TREELINED_TEST_LONG").is_some()
+}

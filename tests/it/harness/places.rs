@@ -1,0 +1,256 @@
+//! Where a test runs: a directory of its own with sessions, a working directory and files; runs of the
+//! program to their end; data that may be absent, and skipped tests.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::daemon::read_stderr;
+use super::{Json, parse_message, wait};
+
+pub fn binary() -> PathBuf {
+    option_env!("CARGO_BIN_EXE_treelined")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("TREELINED_BIN").map(PathBuf::from))
+        .expect("run under `cargo test` of the package, or set TREELINED_BIN")
+}
+
+/// The directories of one test: sessions, a working directory, and a folder for other files.
+pub struct Home {
+    root: tempfile::TempDir,
+}
+
+impl Home {
+    pub fn new() -> Arc<Home> {
+        Home::create_in(&std::env::temp_dir())
+    }
+
+    /// In memory, where a sync costs nothing, for tests that write very many files.
+    pub fn in_memory() -> Arc<Home> {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() {
+            Home::create_in(memory)
+        } else {
+            Home::new()
+        }
+    }
+
+    fn create_in(folder: &Path) -> Arc<Home> {
+        let root = tempfile::Builder::new()
+            .prefix("treelined-it-")
+            .tempdir_in(folder)
+            .unwrap();
+        for folder in ["sessions", "work", "files"] {
+            fs::DirBuilder::new()
+                .mode(0o700)
+                .create(root.path().join(folder))
+                .unwrap();
+        }
+        Arc::new(Home { root })
+    }
+
+    pub fn sessions(&self) -> PathBuf {
+        self.root.path().join("sessions")
+    }
+
+    pub fn cwd(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    pub fn files(&self) -> PathBuf {
+        self.root.path().join("files")
+    }
+
+    /// Writes a file outside the session directory.
+    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.files().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// All session files below the session directory, those in the trash included, sorted.
+    pub fn session_files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.sessions()];
+        while let Some(folder) = folders.pop() {
+            for item in fs::read_dir(folder).unwrap() {
+                let path = item.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|e| e == "jsonl") {
+                    found.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[track_caller]
+    pub fn only_file(&self) -> PathBuf {
+        let mut files = self.session_files();
+        assert_eq!(
+            files.len(),
+            1,
+            "exactly one session file expected: {files:?}"
+        );
+        files.remove(0)
+    }
+
+    pub fn command(&self, args: &[&str], env: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(args)
+            .current_dir(self.cwd())
+            .env_remove("TREELINED_LOG")
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("XDG_CONFIG_HOME")
+            .env("HOME", self.root.path())
+            .env("TREELINED_SESSION_DIR", self.sessions())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for (name, value) in env {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// Runs the program to its end, with `input` on stdin, which is then closed.
+    #[track_caller]
+    pub fn run(&self, args: &[&str], env: &[(&str, &str)], input: impl Into<Vec<u8>>) -> Output {
+        let mut child = self.command(args, env).spawn().expect("the daemon starts");
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.into();
+        let writer = thread::spawn(move || {
+            // A program that ends early closes the pipe. The test checks its output instead.
+            let _ = stdin.write_all(&input);
+        });
+        let mut stdout = child.stdout.take().unwrap();
+        let stdout = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            stdout.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let stderr = read_stderr(&mut child);
+        let code = wait(&mut child, Duration::from_secs(60));
+        writer.join().unwrap();
+        Output {
+            stdout: stdout.join().unwrap(),
+            stderr: stderr.join().unwrap(),
+            code,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Output {
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    pub code: Option<i32>,
+}
+
+impl Output {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).expect("stdout is UTF-8")
+    }
+
+    #[track_caller]
+    pub fn lines(&self) -> Vec<Json> {
+        let text = self.text();
+        assert!(
+            text.is_empty() || text.ends_with('\n'),
+            "the last line is whole"
+        );
+        text.lines().map(parse_message).collect()
+    }
+
+    /// Responses by id (JSON text), without those whose id is null.
+    #[track_caller]
+    pub fn responses(&self) -> HashMap<String, Json> {
+        let mut found = HashMap::new();
+        for line in self.lines() {
+            if line.get("method").is_none() && !line["id"].is_null() {
+                let id = line["id"].to_string();
+                assert!(
+                    found.insert(id.clone(), line).is_none(),
+                    "two responses to {id}"
+                );
+            }
+        }
+        found
+    }
+
+    #[track_caller]
+    pub fn clean(self) -> Output {
+        assert_eq!(self.code, Some(0), "exit code; stderr: {}", self.stderr);
+        assert_eq!(self.stderr, "", "stderr stays empty");
+        self
+    }
+}
+
+#[track_caller]
+pub fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Json> {
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    home.run(args, &[], input).clean().lines()
+}
+
+// --- what may be missing on a machine ---
+
+/// A kind of thing that some machines lack. Tests that need it are skipped there, unless the environment
+/// variable of the kind is `required`.
+#[derive(Clone, Copy)]
+pub enum Needs {
+    /// Root rights (to mount a small disk), a C compiler, large and several file systems.
+    Faults,
+    /// pi, which `tests/interchange/install` installs.
+    Interchange,
+    /// The real session `pi-v1-large-session.jsonl`.
+    RealSession,
+    /// The long run.
+    Time,
+}
+
+/// Says on the terminal that a test is skipped for lack of `what`, or fails if it must not be skipped.
+#[track_caller]
+pub fn skip(needs: Needs, what: &str) {
+    let variable = match needs {
+        Needs::Faults => "TREELINED_FAULTS",
+        Needs::Interchange => "TREELINED_INTERCHANGE",
+        Needs::RealSession => "TREELINED_REAL",
+        Needs::Time => "TREELINED_TEST_LONG",
+    };
+    let is_required = std::env::var_os(variable).is_some_and(|value| value == "required");
+    assert!(!is_required, "{variable} is required: {what}");
+    let test = thread::current().name().unwrap_or("a test").to_owned();
+    // Written past the capture of a passing test's output.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {what}");
+}
+
+pub const REAL_SESSION: &str = "pi-v1-large-session.jsonl";
+
+/// A real session as pi wrote it: version 1, 1,018 entries. The file is named by TREELINED_REAL_SESSION or lies
+/// in `shared/data` of a folder above the repository. It is not part of the repository: None where it is absent.
+#[track_caller]
+pub fn real_session() -> Option<Vec<u8>> {
+    let named = std::env::var_os("TREELINED_REAL_SESSION").map(PathBuf::from);
+    let found = named.or_else(|| {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .map(|folder| folder.join("shared/data").join(REAL_SESSION))
+            .find(|path| path.is_file())
+    });
+    match found {
+        Some(path) => Some(fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))),
+        None => {
+            skip(Needs::RealSession, &format!("there is no {REAL_SESSION}"));
+            None
+        }
+    }
+}

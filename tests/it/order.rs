@@ -1,0 +1,156 @@
+//! The order of requests: those of one session stay in order, and none waits for another session.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+use crate::faults::{Shim, quiet};
+use crate::harness::*;
+
+/// A session file of about this many megabytes, which is slow to open.
+fn large(home: &Home, megabytes: usize) -> std::path::PathBuf {
+    let path = home.files().join("large.jsonl");
+    let mut file = std::io::BufWriter::new(File::create(&path).unwrap());
+    let header = Log::new("large");
+    writeln!(file, "{}", header.line(0)).unwrap();
+    for n in 0..megabytes * 4096 {
+        // Many small entries, each of which takes time.
+        let members = json!({"customType": "c", "data": "x".repeat(100)});
+        let line = entry_line(1, "custom", &format!("e{n}"), "", members);
+        writeln!(file, "{line}").unwrap();
+    }
+    file.flush().unwrap();
+    path
+}
+
+/// While a session was being opened, no other session could be opened, created or closed, and no list was
+/// answered.
+#[test]
+fn other_sessions_do_not_wait_for_a_slow_opening() {
+    let home = Home::in_memory();
+    let Some(shim) = Shim::new(&home) else {
+        return skip(Needs::Faults, "a slow disk: there is no C compiler");
+    };
+    let path = large(&home, 4);
+    let mut d = quiet(&home, &[], &shim.env());
+    d.deadline = Duration::from_secs(60);
+    let small = Log::new("small").user("u1", "", "x").save(&home);
+    let open_already = d.create();
+    d.user("u1", "x");
+    shim.act("read pause 3000");
+    let slow = d.send("open_session", json!({"path": path}));
+    let behind = d.send("get_leaf", json!({"sessionId": "large"}));
+    let by_path = d.send("open_session", json!({"path": small}));
+    let made = d.send("create_session", json!({"sessionId": "made"}));
+    let closed = d.send("close_session", json!({"sessionId": open_already}));
+    let listed = d.send("list_sessions", json!({}));
+    for id in [by_path, made, closed, listed] {
+        d.response(&id).unwrap();
+    }
+    let appended = json!({"sessionId": "small", "message": user("y"), "entryId": "u2"});
+    assert_eq!(d.ok("append_message", appended)["leafId"], "u2");
+    d.still_waits(&slow);
+    // Requests that name this session, or none, wait for it.
+    let which = d.send("get_leaf", json!({}));
+    d.still_waits(&behind);
+    d.still_waits(&which);
+    d.response(&slow).unwrap();
+    assert!(d.response(&behind).unwrap()["leafId"].is_string());
+    let error = d.response(&which).expect_err("three are open");
+    assert_eq!(error.kind, "invalidParams");
+}
+
+/// The requests of one session stay in order, whichever of them waits for the file.
+#[test]
+fn requests_for_a_session_keep_their_order_while_it_is_opened() {
+    let home = Home::in_memory();
+    let path = large(&home, 4);
+    let mut d = quiet(&home, &[], &[]);
+    d.deadline = Duration::from_secs(60);
+    let message = |id: &str| json!({"sessionId": "large", "message": user("x"), "entryId": id});
+    let requests = [
+        d.send("open_session", json!({"path": path})),
+        d.send("append_message", message("a1")),
+        d.send("append_message", message("a2")),
+        d.send("close_session", json!({"sessionId": "large"})),
+        d.send("open_session", json!({"path": path})),
+        d.send("open_session", json!({"path": path})),
+        d.send("get_leaf", json!({"sessionId": "large"})),
+    ];
+    let results: Vec<Json> = requests.iter().map(|id| d.response(id).unwrap()).collect();
+    assert_eq!(results[1]["leafId"], "a1");
+    assert_eq!(results[2]["leafId"], "a2");
+    assert_eq!(results[4]["session"]["leafId"], "a2");
+    assert_eq!(results[5]["session"]["leafId"], "a2", "the same session");
+    assert_eq!(results[6]["leafId"], "a2");
+}
+
+/// The first requests of a script waited for `create_session` and were then started together: on two threads,
+/// so an append overtook the `branch` that was to follow it. Another time a delayed append was overtaken by a
+/// `branch` behind it.
+#[test]
+fn requests_that_wait_for_create_session_keep_their_order() {
+    for _ in 0..20 {
+        let home = Home::new();
+        let step = |id: u32, method: &str, params: Json| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+        };
+        let mut lines = vec![step(0, "create_session", json!({"sessionId": "s"}))];
+        let first = json!({"message": user("u"), "entryId": "e1"});
+        lines.push(step(1, "append_message", first));
+        for n in 2..12 {
+            let id = format!("e{n}");
+            let message = json!({"message": user("u"), "entryId": id, "sessionId": "s"});
+            lines.push(step(2 * n, "append_message", message));
+            lines.push(step(2 * n + 1, "branch", json!({"entryId": "e1"})));
+        }
+        script_in(&home, &[], &lines);
+        let lines = file_lines(&home.only_file());
+        let entries: Vec<_> = lines.iter().filter(|l| l["type"] == "message").collect();
+        assert_eq!(entries.len(), 11);
+        for entry in &entries[1..] {
+            assert_eq!(entry["parentId"], "e1");
+        }
+    }
+}
+
+/// A fork held the session and waited for the list of sessions, `close_session` held the list and waited for
+/// the session: neither was answered, and the end of stdin did not end the daemon.
+#[test]
+fn a_close_behind_a_fork_does_not_deadlock() {
+    for handshake in [true, false] {
+        for second in ["close_session", "delete_session"] {
+            let mut d = Daemon::quiet();
+            d.ignore("session_before_fork");
+            d.ignore("session_fork");
+            if handshake {
+                d.init(json!({}));
+            }
+            let session = d.create();
+            d.chain(&["a", "b", "c"]);
+            let fork = json!({"sessionId": session, "entryId": "b", "position": "at"});
+            let fork = d.send("fork_session", fork);
+            let second = d.send(second, json!({"sessionId": session}));
+            assert_eq!(d.response(&fork).expect("forked")["cancelled"], false);
+            d.response(&second).expect("closed");
+        }
+    }
+}
+
+/// The question before a fork blocked the session, so reads waited for the answer.
+#[test]
+fn reads_do_not_wait_for_the_question_before_a_fork() {
+    let mut d = Daemon::quiet();
+    d.ignore("event_resolved");
+    d.init(json!({"answers": {"session_before_fork": {}}}));
+    d.create();
+    d.chain(&["a", "b"]);
+    let fork = d.send("fork_session", json!({"entryId": "b", "position": "at"}));
+    let event = d.notification("session_before_fork");
+    assert_eq!(d.ok("get_leaf", json!({}))["leafId"], "b");
+    d.ok(
+        "answer_event",
+        json!({"eventId": event["eventId"], "result": {"cancel": true}}),
+    );
+    assert_eq!(d.response(&fork).expect("answered")["cancelled"], true);
+}

@@ -1,0 +1,176 @@
+//! README.md, tests/README.md and the folder `schema` match the program and its tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cli::by_id;
+use crate::harness::*;
+
+/// A file of the package.
+pub fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn readme() -> String {
+    fs::read_to_string(root("README.md")).unwrap()
+}
+
+#[test]
+fn the_schema_folder_is_what_the_program_writes() {
+    let home = Home::new();
+    let out = home.files().join("new/schema");
+    home.run(&["schema", "--out", out.to_str().unwrap()], &[], "")
+        .clean();
+    let texts = |folder: &Path| {
+        let files = fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        // The other files are written by hand.
+        let mut texts: Vec<_> = files
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .map(|path| {
+                (
+                    path.file_name().unwrap().to_owned(),
+                    fs::read_to_string(&path).unwrap(),
+                )
+            })
+            .collect();
+        texts.sort();
+        texts
+    };
+    let (written, kept) = (texts(&out), texts(&root("schema")));
+    assert_eq!(written.len(), 4);
+    assert!(written == kept, "stale: cargo run -- schema --out schema");
+}
+
+/// The list of methods in README.md as `schema/methods.json` has it.
+fn method_list() -> String {
+    let text = fs::read_to_string(root("schema/methods.json")).unwrap();
+    let document: Json = serde_json::from_str(&text).unwrap();
+    let mut list = String::from("| method | |\n|---|---|\n");
+    for group in document["groups"].as_array().unwrap() {
+        let (name, summary) = (&group["name"], group["summary"].as_str().unwrap());
+        list += &format!("| **{}** | *{summary}* |\n", name.as_str().unwrap());
+        for method in document["methods"].as_array().unwrap() {
+            if method["group"] == *name {
+                let (name, summary) = (&method["name"], &method["summary"]);
+                let (name, summary) = (name.as_str().unwrap(), summary.as_str().unwrap());
+                list += &format!("| `{name}` | {summary} |\n");
+            }
+        }
+    }
+    list
+}
+
+/// With `TREELINED_UPDATE=1` the test writes the list instead.
+#[test]
+fn the_readme_lists_every_method_with_its_summary() {
+    const MARKS: [&str; 2] = ["<!-- methods -->\n", "<!-- /methods -->"];
+    let readme = readme();
+    let start = readme.find(MARKS[0]).expect(MARKS[0]) + MARKS[0].len();
+    let end = readme.find(MARKS[1]).expect(MARKS[1]);
+    let list = method_list();
+    if std::env::var_os("TREELINED_UPDATE").is_some() {
+        let updated = [&readme[..start], &list, &readme[end..]].concat();
+        fs::write(root("README.md"), updated).unwrap();
+        return;
+    }
+    assert!(
+        readme[start..end] == list,
+        "stale: TREELINED_UPDATE=1 cargo test --test it the_readme_lists"
+    );
+}
+
+/// The conversation is pasted into a shell as it is.
+#[test]
+fn the_conversation_in_the_readme_works() {
+    let readme = readme();
+    let start = readme
+        .find("export TREELINED_SESSION_DIR")
+        .expect("the script");
+    let script = &readme[start..start + readme[start..].find("```").unwrap()];
+    let home = Home::new();
+    let shell = home.command(&[], &[]);
+    let program = Path::new(shell.get_program());
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let output = Command::new("bash")
+        .args(["-euc", script])
+        .env("PATH", path)
+        .env("TMPDIR", home.files())
+        .env("HOME", home.files())
+        .env("COLUMNS", "84")
+        .current_dir(home.cwd())
+        .output()
+        .unwrap();
+    let (said, complaints) = (String::from_utf8(output.stdout).unwrap(), output.stderr);
+    assert!(
+        output.status.success() && complaints.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&complaints)
+    );
+    let messages: Vec<Json> = said
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    for id in 1..=7 {
+        by_id(&messages, id);
+    }
+    let drawn = said.split_once("A tour\n").expect("the tree").1;
+    let shown = readme
+        .split_once("\nA tour\n")
+        .expect("the tree")
+        .1
+        .split_once("```")
+        .unwrap()
+        .0;
+    let rows = |text: &str| -> Vec<String> {
+        let rows = text.lines().skip(2).take_while(|line| !line.is_empty());
+        rows.map(str::to_owned).collect()
+    };
+    assert_eq!(rows(drawn), rows(shown), "what it draws is what is shown");
+}
+
+/// The full names of all tests, from the sources below this folder; `module` is the folder's own name.
+fn test_names(folder: &Path, module: &str, found: &mut Vec<String>) {
+    for item in fs::read_dir(folder).unwrap() {
+        let path = item.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            test_names(&path, &format!("{module}{name}::"), found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let module = match name.as_str() {
+                "mod" | "main" => module.to_owned(),
+                _ => format!("{module}{name}::"),
+            };
+            let text = fs::read_to_string(&path).unwrap();
+            let tests = text.split("#[test]\n").skip(1);
+            found.extend(tests.map(|test| {
+                let name = test.split_once("fn ").unwrap().1.split('(').next().unwrap();
+                format!("{module}{name}")
+            }));
+        }
+    }
+}
+
+#[test]
+fn every_test_named_in_tests_readme_exists() {
+    let mut tests = Vec::new();
+    test_names(&root("tests/it"), "", &mut tests);
+    let text = fs::read_to_string(root("tests/README.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut count = 0;
+    for row in rows {
+        let named = row.rsplit_once("| `").expect("a promise has a test").1;
+        for name in named.trim_end_matches("` |").split("`, `") {
+            let exists = tests.iter().any(|test| test.starts_with(name));
+            assert!(exists, "no test begins with {name}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count} names");
+}

@@ -1,0 +1,9 @@
+//! The connection below the methods: framing, ids, malformed requests, limits, order, backpressure, and how
+//! the daemon ends. protocol.md §1.
+
+mod backpressure;
+mod content_length;
+mod ending;
+mod lines;
+mod logs;
+mod requests;
