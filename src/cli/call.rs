@@ -1,6 +1,6 @@
-//! `treelined call`: one call, its result on stdout, or its error object on stderr.
+//! `treelined call`: makes one call; prints its result on stdout, or its error object on stderr.
 
-use super::daemon::{Daemon, Raw, Refused};
+use super::daemon::{Daemon, ErrorResponse, Raw};
 use super::pretty::pretty;
 use super::{Options, SessionName};
 use crate::terminal;
@@ -11,20 +11,20 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub struct Call {
-    /// The method, e.g. list_sessions; README.md and `call rpc.discover` list them
+    /// The method, e.g. list_sessions; README.md and `call rpc.discover` list all methods
     method: String,
-    /// Its params as a JSON object; `-` reads them from stdin
+    /// The params as a JSON object; `-` reads them from stdin
     #[arg(value_name = "JSON", default_value = "{}", value_parser = json)]
     params: String,
-    /// Open this session first; the call then means it
+    /// Open this session first; the call is then about it
     #[arg(long, value_name = "FILE|SESSION-ID")]
     open: Option<SessionName>,
-    /// Lay the result out over several lines
+    /// Print the result on several lines
     #[arg(long)]
     pretty: bool,
 }
 
-/// What is no JSON is refused before a daemon is started: it would break the line it is sent on.
+/// Checks JSON before a daemon is started: invalid JSON could break the line of the request.
 fn json(text: &str) -> Result<String, &'static str> {
     if text == "-" || crate::json::value_span(text.as_bytes()).is_ok() {
         return Ok(text.to_owned());
@@ -51,7 +51,7 @@ pub fn run(options: &Options, call: &Call) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            let Refused(object) = error.downcast()?;
+            let ErrorResponse(object) = error.downcast()?;
             let mut stderr = std::io::stderr().lock();
             writeln!(stderr, "{}", terminal::json(object.get()))?;
             Ok(ExitCode::FAILURE)

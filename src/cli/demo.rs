@@ -1,9 +1,9 @@
-//! `treelined demo`: a conversation that goes back and on, offline, in a folder of its own.
+//! `treelined demo`: a conversation that goes back and continues, offline, in a temporary folder.
 //!
-//! Nothing is staged: a real daemon is asked over pipes, and what is printed is what was sent and
-//! what came back. The conversation it is given is in [`story`].
+//! A real daemon is called over pipes, and the output shows the real requests and responses. The
+//! conversation is in [`story`].
 
-use super::daemon::{Daemon, Heard, Raw, Refused};
+use super::daemon::{Daemon, ErrorResponse, Incoming, Raw};
 use super::drawing::{Drawing, Row};
 use super::screen::{Screen, Style};
 use super::{Options, SummarizerName, story};
@@ -17,15 +17,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Strings longer than this, in characters, are shown by their beginning.
+/// Longer strings, in characters, are cut.
 const LONGEST_SHOWN: usize = 32;
 const SHOWN: usize = 8;
-/// Of the ids that the daemon makes.
+/// Columns for ids that the daemon makes.
 const ID_COLUMNS: usize = 8;
 
 pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Scratch::new()?;
-    // Nothing of the user's own has a part in it.
+    // An empty file, so that the user's configuration is not read.
     let config = folder.0.join("config.toml");
     std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
     let options = Options {
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// A folder that goes away with everything in it.
+/// A folder that is removed with its content.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -61,7 +61,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is below the folder for what may go away.
+        // The system removes what is left in its temporary folder.
         let _left = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -69,9 +69,9 @@ impl Drop for Scratch {
 struct Tour {
     daemon: Daemon,
     screen: Screen,
-    /// What is answered to the next question.
+    /// The answer to the next question.
     answer: Option<Value>,
-    /// The request with that answer, until the daemon has acknowledged it.
+    /// The id of the request with that answer, until it is acknowledged.
     answered: Option<u64>,
 }
 
@@ -81,9 +81,9 @@ impl Tour {
         self.say("→ is what the client sends, ← what comes back.")?;
 
         self.head("1  A conversation, so far")?;
-        self.quietly("initialize", &story::handshake())?;
-        self.quietly("create_session", &story::session())?;
-        self.quietly("append_entries", &story::first_attempt())?;
+        self.call_unshown("initialize", &story::handshake())?;
+        self.call_unshown("create_session", &story::session())?;
+        self.call_unshown("append_entries", &story::first_attempt())?;
         self.tree()?;
         self.say("COPY has failed. The other idea was named in e4, so that is where to go.")?;
 
@@ -133,24 +133,24 @@ impl Tour {
         Ok(())
     }
 
-    /// A call that is shown, and everything heard until it and an answer given meanwhile are
-    /// answered.
+    /// Makes a call and shows it with everything that arrives until the call, and an answer given meanwhile,
+    /// are answered.
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
         self.sent(method, params)?;
         let wanted = self.daemon.send(method, &params.to_string())?;
         let mut result = None;
         loop {
-            match self.daemon.hear()? {
-                Heard::Response { id, outcome } => {
-                    let came = outcome.map_err(Refused)?;
-                    self.came("result", &came)?;
+            match self.daemon.receive()? {
+                Incoming::Response { id, outcome } => {
+                    let came = outcome.map_err(ErrorResponse)?;
+                    self.received("result", &came)?;
                     if id == wanted {
                         result = Some(came);
                     } else if self.answered == Some(id) {
                         self.answered = None;
                     }
                 }
-                Heard::Notification { method, params } => self.notified(&method, &params)?,
+                Incoming::Notification { method, params } => self.notified(&method, &params)?,
             }
             if self.answered.is_none()
                 && let Some(result) = result.take()
@@ -160,14 +160,14 @@ impl Tour {
         }
     }
 
-    /// A call that sets the scene.
-    fn quietly(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
+    /// Makes a call without showing it.
+    fn call_unshown(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
         self.daemon.call(method, &params.to_string())
     }
 
     fn notified(&mut self, method: &str, params: &Raw) -> anyhow::Result<()> {
         if method != "session_before_tree" {
-            return self.came(method, params);
+            return self.received(method, params);
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -211,13 +211,13 @@ impl Tour {
 
     fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
-        // So that what takes long is seen to have begun.
+        // Shows the request before a slow call.
         self.screen.flush()?;
         Ok(())
     }
 
-    /// What is worth showing of what came, by name.
-    fn came(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
+    /// Shows the important members of a message, by its name.
+    fn received(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",
             "outcome",
@@ -241,7 +241,7 @@ impl Tour {
         Ok(())
     }
 
-    /// A message on one line, if it has room there.
+    /// Shows a message on one line if it fits.
     fn arrow(&mut self, arrow: &str, style: Style, what: &str, message: &str) -> io::Result<()> {
         let arrow = self.screen.style(style, arrow);
         let what = format!("{what:<19}");
@@ -262,7 +262,7 @@ impl Tour {
         struct Page {
             nodes: Vec<Row>,
         }
-        let answered = self.quietly("get_tree", &json!({ "render": "unicode" }))?;
+        let answered = self.call_unshown("get_tree", &json!({ "render": "unicode" }))?;
         let page: Page = understood(&answered)?;
         let drawing = Drawing {
             id_columns: ID_COLUMNS,
@@ -275,7 +275,7 @@ impl Tour {
         Ok(())
     }
 
-    /// The summary that a navigation has left, as it is stored.
+    /// Shows the summary of a navigation as it is stored.
     fn summary(&mut self, navigated: &Raw) -> anyhow::Result<()> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -313,7 +313,7 @@ fn understood<T: for<'a> Deserialize<'a>>(json: &Raw) -> anyhow::Result<T> {
     serde_json::from_str(json.get()).context("understand the daemon")
 }
 
-/// The same with long strings shown by their beginnings, and entries by their ids.
+/// Cuts long strings and replaces entries by their ids.
 fn shortened(message: &Value) -> Value {
     match message {
         Value::String(text) if text.chars().count() > LONGEST_SHOWN => {
@@ -335,7 +335,7 @@ fn shortened(message: &Value) -> Value {
     }
 }
 
-/// Lines of whole words, no wider than `columns` where a word is not.
+/// Wraps text at words to `columns`; a longer word has a line of its own.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -352,7 +352,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// How this program can be called again, from here.
+/// Returns the command that runs this program from the current directory.
 fn program() -> String {
     let named = || {
         let path = std::env::current_exe().ok()?;

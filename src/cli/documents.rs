@@ -1,4 +1,4 @@
-//! Files made from the program itself: `treelined schema`, `treelined completions`.
+//! `treelined schema` and `treelined completions`: files generated from the program itself.
 
 use super::Arguments;
 use super::screen::Screen;
@@ -13,18 +13,18 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The folder they are written to; made if it is missing
+    /// Folder to write to; created if it is missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 
-/// Writes the documents that describe protocol and file format.
+/// Writes the documents of the protocol and of the file format.
 pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
     let Schema { out } = schema;
     std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
@@ -40,7 +40,7 @@ pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
 
 /// Prints a completion script.
 pub fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
-    // By way of memory: the generator panics where it cannot write.
+    // Into memory first: the generator panics if a write fails.
     let mut script = Vec::new();
     clap_complete::generate(
         completions.shell,

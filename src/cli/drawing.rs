@@ -1,6 +1,6 @@
-//! A session drawn as a tree: one row an entry, cut to the width of the screen.
+//! Draws a session as a tree: one row per entry, cut to the width of the screen.
 //!
-//! Owns how a row looks. Which rows there are, in what order, and their guides come from `get_tree`
+//! Owns the appearance of a row. The rows, their order and their guides come from `get_tree`
 //! (protocol.md §6).
 
 use super::screen::{Screen, Style};
@@ -8,10 +8,10 @@ use crate::terminal;
 use serde::Deserialize;
 use std::io::{self, Write};
 
-/// Columns for who speaks.
+/// Columns for the speaker.
 const SPEAKER: usize = 10;
 
-/// A row of `get_tree`, as far as it is drawn.
+/// A row of `get_tree`, with the members that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -32,17 +32,17 @@ pub struct Row {
     flags: Vec<String>,
 }
 
-/// How rows are drawn.
+/// The settings of a drawing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Drawing {
-    /// Columns for ids; 0: none are shown.
+    /// Columns for ids; 0 shows none.
     pub id_columns: usize,
-    /// Nothing but ASCII, save what entries say themselves.
+    /// Whether guides and marks are ASCII. Texts of entries stay as they are.
     pub ascii: bool,
 }
 
 impl Drawing {
-    /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
+    /// Draws a row: mark of the active path, guides, speaker, label, preview.
     pub fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
         let (active, leaf, cut, failed) = match self.ascii {
             true => ("* ", " <- active", "...", "!"),
@@ -61,11 +61,11 @@ impl Drawing {
         let mut label = String::new();
         if let Some(text) = &row.label {
             label = format!("[{}]", terminal::line(text));
-            // However long it is, what the entry says is worth a third.
+            // A long label leaves a third of the space to the preview.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
         let left = left.saturating_sub(terminal::width(&label));
-        let said = row.said(failed);
+        let said = row.text(failed);
         let said = terminal::line(&said);
         let said = terminal::cut(&said, left, cut);
 
@@ -90,14 +90,14 @@ impl Drawing {
         writeln!(screen, "{}", line.concat().trim_end())
     }
 
-    /// At most half of the screen: the end, which tells rows next to each other apart.
+    /// Returns the guides, cut at the front to half of the screen: their end differs between adjacent rows.
     fn guides(self, prefix: &str, columns: usize) -> String {
         let prefix = match self.ascii {
             true => prefix.replace('…', "."),
             false => prefix.to_owned(),
         };
         let count = prefix.chars().count();
-        // A step is three columns wide.
+        // A level is three columns wide.
         let shown = columns / 2 / 3 * 3;
         if count <= shown {
             return prefix;
@@ -108,7 +108,7 @@ impl Drawing {
     }
 }
 
-/// `text` in so many columns, and one more between it and what follows.
+/// Returns `text` in exactly `columns` columns, with one space behind it.
 fn padded(text: &str, columns: usize, cut: &str) -> String {
     let text = terminal::line(text);
     let text = terminal::cut(&text, columns, cut);
@@ -117,7 +117,7 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl Row {
-    /// Who says it, in a word.
+    /// Returns the speaker in one word.
     fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();
         match (self.kind.as_str(), role) {
@@ -136,10 +136,10 @@ impl Row {
         }
     }
 
-    /// What it says, on one line.
-    fn said(&self, failed: &str) -> String {
+    /// Returns the text of the row.
+    fn text(&self, failed: &str) -> String {
         let mut said = String::new();
-        // A tool's row says itself which tool it was, and that it failed.
+        // The preview of a tool result already names the tool and the failure.
         let is_tool = self.tool_call.is_some();
         if self.is_error && !is_tool {
             said.push_str(failed);

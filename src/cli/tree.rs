@@ -1,6 +1,6 @@
-//! `treelined tree`: a session, drawn.
+//! `treelined tree`: draws a session.
 //!
-//! Asks a daemon of its own, so that what is drawn is what any client gets.
+//! Calls a child daemon, so that it draws what every client gets.
 
 use super::daemon::Daemon;
 use super::drawing::{Drawing, Row};
@@ -14,11 +14,11 @@ use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Rows asked for at a time.
+/// Rows per request.
 const PAGE: usize = 100_000;
-/// Rows among which the first message is looked for.
+/// Rows of the request for the first message.
 const FIRST_ROWS: usize = 16;
-/// Columns for ids at most.
+/// Maximum columns for ids.
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
@@ -26,10 +26,10 @@ pub struct Tree {
     /// A session file, or the id of a session in the session directory
     #[arg(value_name = "FILE|SESSION-ID")]
     session: SessionName,
-    /// Which entries are shown
+    /// Which entries to show
     #[arg(long, value_enum, default_value_t = Filter::Default)]
     filter: Filter,
-    /// Only entries whose text holds all these words, "…" being one word; /…/ is a regular expression
+    /// Only entries whose text contains all these words ("…" is one word); /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
     /// Show the ids of the session and its entries
@@ -42,15 +42,15 @@ pub struct Tree {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Filter {
-    /// Without labels, settings and calls of tools
+    /// The conversation, without labels, settings and tool calls
     Default,
-    /// As default, without the results of tools
+    /// Like default, without tool results
     NoTools,
-    /// What the user said
+    /// User messages
     UserOnly,
     /// Entries with a label
     LabeledOnly,
-    /// Everything
+    /// Every entry
     All,
 }
 
@@ -104,7 +104,7 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     let hidden = loop {
         let page = page(daemon, tree, cursor.as_deref())?;
         rows += page.nodes.len();
-        // By the first page, so that drawing can begin with it.
+        // The first page decides, so that drawing can begin with it.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,
@@ -150,7 +150,7 @@ fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What would show the entries that are not shown.
+/// Names the option that would show the hidden entries.
 fn how_to_show(tree: &Tree) -> &'static str {
     match (tree.filter, &tree.query) {
         (Filter::All, None) => "",
@@ -175,7 +175,7 @@ fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Resul
     serde_json::from_str(answered.get()).context("understand get_tree")
 }
 
-/// A query as it is typed, and its mode: between slashes stands a regular expression.
+/// Returns the query and its mode: text between slashes is a regular expression.
 fn query(typed: &str) -> (&str, &'static str) {
     let inner = typed
         .strip_prefix('/')
@@ -186,7 +186,7 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-/// The first user message that has text, on one line; empty if there is none.
+/// Returns the first user message with text, on one line; empty if there is none.
 fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct Page {
@@ -205,7 +205,7 @@ fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
         .unwrap_or_default())
 }
 
-/// What a session is called where people see it: by its name, else by its first message.
+/// Returns the title of a session: its name, else its first message.
 pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     match (name, first_message) {
         (Some(name), _) => name,
@@ -245,7 +245,7 @@ fn id_columns(tree: &Tree, rows: &[Row]) -> usize {
     widest.unwrap_or_default().clamp(1, ID_COLUMNS)
 }
 
-/// `1 entry`, `2 entries`.
+/// Formats a count: `1 entry`, `2 entries`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{number} {noun}")

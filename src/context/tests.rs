@@ -1,6 +1,6 @@
 use super::*;
 use crate::entry::{Line, Parent};
-use crate::tree::{Flags, PagePosition, Tree};
+use crate::tree::{FilePlace, Flags, Tree};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -35,7 +35,7 @@ impl Chain {
                 panic!("no entry: {}", String::from_utf8_lossy(body));
             };
             let id = envelope.id.clone().unwrap().into_owned();
-            let place = PagePosition {
+            let place = FilePlace {
                 offset: at as u64,
                 len: 0,
             };

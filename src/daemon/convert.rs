@@ -35,19 +35,9 @@ fn raw_text(text: String) -> wire::Raw {
     })
 }
 
-/// The ids of these as a JSON array.
-pub(crate) fn id_array(tree: &Tree, nodes: &[Node]) -> wire::Raw {
-    // Eight digits, quotes and a comma each, if they are ours.
-    let mut out = Vec::with_capacity(nodes.len() * 11 + 2);
-    out.push(b'[');
-    for node in nodes {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        json::push_utf8(&mut out, tree.id_bytes(*node));
-    }
-    out.push(b']');
-    raw_text(String::from_utf8(out).unwrap_or_default())
+/// The ids of these.
+pub(crate) fn id_list(tree: &Tree, nodes: &[Node]) -> wire::IdList {
+    nodes.iter().map(|node| tree.id(*node)).collect()
 }
 
 /// A value as JSON on one line.

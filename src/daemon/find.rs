@@ -10,7 +10,7 @@ use crate::json;
 use crate::log::body::Bodies;
 use crate::parallel::{CHUNK, in_order};
 use crate::search::{BestField, Excerpt, Matcher, Query, row_words};
-use crate::tree::{Node, PagePosition};
+use crate::tree::{FilePlace, Node};
 use crate::view::{Entry, Outline, Snapshot, ToolCall};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ impl Bits {
 /// An entry whose text is looked into.
 #[derive(Clone, Copy)]
 struct Asked {
-    place: PagePosition,
+    place: FilePlace,
     node: Node,
     kind: Kind,
     role: Role,

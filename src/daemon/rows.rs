@@ -3,11 +3,13 @@
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
-use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::log::preview_cache::{
+    self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
+};
 use crate::parallel::{CHUNK, in_order};
 use crate::session::SessionState;
 use crate::store::Store;
-use crate::tree::{Node, PagePosition};
+use crate::tree::{FilePlace, Node};
 use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -17,15 +19,15 @@ const MANY: usize = 4096;
 
 /// Reads what rows show, best asked in file order.
 pub(crate) struct RowReader<'b> {
-    bodies: body::Reader<'b>,
-    extracts: Option<preview_cache::Reader<'b>>,
+    bodies: body::BodyReader<'b>,
+    extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
 /// The assistant messages whose calls were asked for last, the latest at the end.
 struct Callers<'b> {
     /// Their own window of the file: they stand before what answers them.
-    bodies: body::Reader<'b>,
+    bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
 
@@ -39,7 +41,7 @@ impl<'b> RowReader<'b> {
     pub fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
-            extracts: preview_cache::Reader::of(bodies),
+            extracts: preview_cache::PreviewReader::of(bodies),
             callers: Callers {
                 bodies: bodies.reader(),
                 held: Vec::new(),
@@ -48,7 +50,7 @@ impl<'b> RowReader<'b> {
     }
 
     /// A stored line.
-    pub fn line(&mut self, place: PagePosition) -> Result<&[u8]> {
+    pub fn line(&mut self, place: FilePlace) -> Result<&[u8]> {
         self.bodies.stored(place, usize::MAX)
     }
 
@@ -57,7 +59,7 @@ impl<'b> RowReader<'b> {
     pub fn result<'c>(
         &mut self,
         node: Node,
-        place: PagePosition,
+        place: FilePlace,
         subject: Subject,
         callers: impl Iterator<Item = &'c Caller>,
     ) -> Result<(RowFacts<'static>, Option<&ToolCall<'static>>)> {
@@ -111,7 +113,7 @@ impl<'b> RowReader<'b> {
     pub fn facts(
         &mut self,
         node: Node,
-        place: PagePosition,
+        place: FilePlace,
         subject: Subject,
     ) -> Result<RowFacts<'_>> {
         let Self {
@@ -128,8 +130,8 @@ impl<'b> RowReader<'b> {
 }
 
 fn read(
-    bodies: &mut body::Reader<'_>,
-    place: PagePosition,
+    bodies: &mut body::BodyReader<'_>,
+    place: FilePlace,
     subject: Subject,
 ) -> Result<RowFacts<'static>> {
     let head = bodies.stored(place, FIRST_READ)?;
@@ -142,7 +144,7 @@ fn read(
 
 /// Entries whose extracts are to be made: all of a file.
 pub(crate) struct ToExtract {
-    entries: Vec<(PagePosition, Subject)>,
+    entries: Vec<(FilePlace, Subject)>,
     /// Where the last of them ends, in bytes, its line break counted.
     end: u64,
     cache: Cache,
@@ -157,7 +159,7 @@ impl ToExtract {
             return None;
         }
         let bodies = core.bodies();
-        let slot = bodies.extracts().filter(|slot| !slot.has_given_up())?;
+        let slot = bodies.previews().filter(|slot| !slot.has_given_up())?;
         let cache = store.cache()?;
         if slot.get().is_none() {
             preview_cache::load(&cache, &bodies);
@@ -188,7 +190,7 @@ impl ToExtract {
     /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
     /// failure of the request: it reads the bodies then.
     pub fn make(&self, bodies: &Bodies) {
-        let Some(slot) = bodies.extracts() else {
+        let Some(slot) = bodies.previews() else {
             return;
         };
         let _making = slot.making();
@@ -198,7 +200,7 @@ impl ToExtract {
         {
             return;
         }
-        let making = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
+        let making = PreviewWriter::begin(&self.cache, bodies, self.entries.len(), self.end);
         let kept = making.and_then(|making| {
             let filled = self.fill(making, bodies);
             filled
@@ -210,7 +212,7 @@ impl ToExtract {
         }
     }
 
-    fn fill(&self, mut making: Making<'_>, bodies: &Bodies) -> Result<()> {
+    fn fill(&self, mut making: PreviewWriter<'_>, bodies: &Bodies) -> Result<()> {
         let work = |range: Range<usize>| -> Result<Vec<NewBlock>> {
             let mut reader = bodies.reader();
             let entries = self.entries.get(range).unwrap_or_default();
@@ -231,12 +233,12 @@ impl ToExtract {
     }
 }
 
-fn block(reader: &mut body::Reader<'_>, entries: &[(PagePosition, Subject)]) -> Result<NewBlock> {
+fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
     // An entry that was given another body stands where that does, far from its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();
     let end = places().map(end_of).max().unwrap_or_default();
-    let lines = PagePosition {
+    let lines = FilePlace {
         offset: start,
         len: u32::try_from(end - start).unwrap_or(u32::MAX),
     };
@@ -252,6 +254,6 @@ fn block(reader: &mut body::Reader<'_>, entries: &[(PagePosition, Subject)]) -> 
     Ok(block.finish())
 }
 
-fn end_of(place: PagePosition) -> u64 {
+fn end_of(place: FilePlace) -> u64 {
     place.offset + u64::from(place.len)
 }

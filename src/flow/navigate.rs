@@ -54,8 +54,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     if new_leaf == old_leaf && !is_input {
         return Navigation::AlreadyThere;
     }
-    let ancestor = tree.common_ancestor(old_leaf, Some(target));
-    let (abandoned, compacted) = branch_entries(tree, old_leaf, ancestor);
+    let (ancestor, abandoned) = tree.branch(old_leaf, Some(target));
+    let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(Plan {
         target_id: id(target),
@@ -74,11 +74,11 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
 /// ancestor on (semantics.md §5). A tip on the path to the leaf has nothing of its own.
 pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
-    let ancestor = tree.common_ancestor(leaf, Some(tip));
+    let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
     if ancestor == Some(tip) {
         return Navigation::AlreadyThere;
     }
-    let (abandoned, compacted) = branch_entries(tree, Some(tip), ancestor);
+    let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(Plan {
         target_id: id(tip),
@@ -169,15 +169,13 @@ pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     })
 }
 
-/// From behind `ancestor` to `tip`, and how many of those the nearest compaction stands for, itself
-/// included.
-fn branch_entries(tree: &Tree, tip: Option<Node>, ancestor: Option<Node>) -> (Vec<Node>, usize) {
-    let above = tree.ancestors(tip);
-    let mut entries: Vec<Node> = above.take_while(|node| Some(*node) != ancestor).collect();
-    entries.reverse();
+/// How many of a branch's entries its nearest compaction stands for, itself included.
+fn compacted_entries(tree: &Tree, branch: &[Node]) -> usize {
     let is_compaction = |node: &Node| tree.kind(*node) == Kind::Compaction;
-    let compacted = entries.iter().rposition(is_compaction);
-    (entries, compacted.map_or(0, |at| at + 1))
+    branch
+        .iter()
+        .rposition(is_compaction)
+        .map_or(0, |at| at + 1)
 }
 
 /// Whether a branch holds anything that would be lost without a summary.

@@ -71,12 +71,12 @@ struct Preparation {
     draft: Option<Draft>,
 }
 
-/// Ids as JSON arrays.
+/// The ids of entries that are too large to go out themselves.
 struct Ids {
     /// Of what came after the nearest compaction.
-    entries: wire::Raw,
+    entries: wire::IdList,
     /// Of what that compaction kept.
-    kept: Option<wire::Raw>,
+    kept: Option<wire::IdList>,
 }
 
 impl Preparation {
@@ -114,8 +114,8 @@ impl Preparation {
         let delivered: usize = delivered.map(Vec::len).sum();
         let fits = reads && delivered as u64 <= limit;
         let ids = (!fits).then(|| Ids {
-            entries: convert::id_array(&core.tree, plan.entries()),
-            kept: kept.map(|kept| convert::id_array(&core.tree, &kept)),
+            entries: convert::id_list(&core.tree, plan.entries()),
+            kept: kept.map(|kept| convert::id_list(&core.tree, &kept)),
         });
         let draft = plan.editor_entry.map(|node| core.entry(node)).transpose()?;
         Ok(Self {

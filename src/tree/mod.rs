@@ -44,7 +44,7 @@ const NO_TIME: Millis = Millis::MIN;
 
 /// Where a line stands in the file, without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PagePosition {
+pub struct FilePlace {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// Bytes.
@@ -384,9 +384,9 @@ impl Tree {
         Some(self.row(node).timestamp).filter(|at| *at != NO_TIME)
     }
 
-    pub fn place(&self, node: Node) -> PagePosition {
+    pub fn place(&self, node: Node) -> FilePlace {
         let row = self.row(node);
-        PagePosition {
+        FilePlace {
             offset: row.offset,
             len: row.len,
         }
@@ -474,6 +474,41 @@ impl Tree {
         let a = self.ancestors(a).skip(depth_a.saturating_sub(depth_b));
         let b = self.ancestors(b).skip(depth_b.saturating_sub(depth_a));
         a.zip(b).find(|(a, b)| a == b).map(|(a, _)| a)
+    }
+
+    /// The common ancestor of `tip` and `other`, and the path from behind it to `tip`.
+    pub fn branch(&self, tip: Option<Node>, other: Option<Node>) -> (Option<Node>, Vec<Node>) {
+        let (ancestor, mut branch) = self.nearby_branch(tip, other).unwrap_or_else(|| {
+            let ancestor = self.common_ancestor_by_depth(tip, other);
+            let path = self.ancestors(tip);
+            let branch = path.take_while(|node| Some(*node) != ancestor);
+            (ancestor, branch.collect())
+        });
+        branch.reverse();
+        (ancestor, branch)
+    }
+
+    /// The same, from `tip` up and in one walk, as [`Tree::nearby_ancestor`] does it.
+    fn nearby_branch(
+        &self,
+        tip: Option<Node>,
+        other: Option<Node>,
+    ) -> Option<(Option<Node>, Vec<Node>)> {
+        // From 1 on; 0 is above all roots.
+        let number = |node: Option<Node>| raw(node).wrapping_add(1);
+        let above = |of: u32| Some(number(self.parent(Node(of - 1)))).filter(|above| *above < of);
+        let (mut own, mut across) = (number(tip), number(other));
+        let mut branch = Vec::new();
+        while own != across {
+            while across > own {
+                across = above(across)?;
+            }
+            while own > across {
+                branch.push(Node(own - 1));
+                own = above(own)?;
+            }
+        }
+        Some((some(own.wrapping_sub(1)), branch))
     }
 
     /// Whether `ancestor` is `node` or stands above it.
@@ -609,7 +644,7 @@ impl Tree {
         id: &str,
         parent: &Parent<'_>,
         envelope: &Envelope<'_>,
-        place: PagePosition,
+        place: FilePlace,
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
@@ -639,7 +674,7 @@ impl Tree {
         (id, hash): (&str, IdHash),
         parent: &Parent<'_>,
         facts: &Copied,
-        place: PagePosition,
+        place: FilePlace,
         flags: Flags,
         line: u64,
     ) -> Option<Inserted> {
@@ -683,7 +718,7 @@ impl Tree {
         id: &str,
         parent: Option<Node>,
         facts: Copied,
-        place: PagePosition,
+        place: FilePlace,
     ) -> Option<Node> {
         let hash = self.hasher.hash(id);
         let node = self.add(id, hash, facts.kind, place, facts.flags)?;
@@ -731,7 +766,7 @@ impl Tree {
         id: &str,
         hash: IdHash,
         kind: Kind,
-        place: PagePosition,
+        place: FilePlace,
         flags: Flags,
     ) -> Option<Node> {
         let number = u32::try_from(self.rows.len()).ok().filter(|n| *n != NONE)?;
@@ -759,7 +794,7 @@ impl Tree {
     /// A later line with the id of `node` and other bytes: its body counts, with the first one's
     /// place in the order and the first one's parent (storage.md §2). Nothing changes if one of the
     /// two is a leaf record.
-    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: PagePosition) {
+    pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {
             if let Some(target) = self.labelled.remove(&node) {

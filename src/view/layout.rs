@@ -5,7 +5,7 @@
 
 use super::preview::Subject;
 use crate::entry::{Kind, Role};
-use crate::tree::{Flags, Node, PagePosition, Tree};
+use crate::tree::{FilePlace, Flags, Node, Tree};
 
 /// Which entries are shown (`filter` of protocol.md §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,8 +71,8 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub fn place(&self) -> PagePosition {
-        PagePosition {
+    pub fn place(&self) -> FilePlace {
+        FilePlace {
             offset: self.offset,
             len: self.len,
         }
@@ -258,7 +258,7 @@ fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -
     if tree.role(node) != Role::Assistant {
         return above;
     }
-    let PagePosition { offset, len } = tree.place(node);
+    let FilePlace { offset, len } = tree.place(node);
     callers.push(Caller {
         node,
         above,

@@ -3,7 +3,7 @@
 use super::layout::Outline;
 use crate::entry::{Kind, Role};
 use crate::timestamp::Millis;
-use crate::tree::{Flags, Node, PagePosition, Tree};
+use crate::tree::{FilePlace, Flags, Node, Tree};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Entry<'a> {
     pub flags: Flags,
     /// Unix milliseconds; `None` where the stored text names no instant.
     pub timestamp: Option<Millis>,
-    pub place: PagePosition,
+    pub place: FilePlace,
     pub label: Option<&'a str>,
     /// When the label was given, in Unix milliseconds.
     pub label_timestamp: Option<Millis>,
@@ -41,7 +41,7 @@ struct Taken {
     role: Role,
     flags: Flags,
     timestamp: Option<Millis>,
-    place: PagePosition,
+    place: FilePlace,
     id: Range<usize>,
 }
 

@@ -8,8 +8,9 @@ use super::params::{
 use super::read::Model;
 use crate::error::Error;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Answers a *before* event, or asks for more time: `result` or `extendMs`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -163,6 +164,50 @@ pub struct AnswerEventResult {
     pub timeout_ms: Option<u64>,
 }
 
+/// Ids of entries, in order. They share one text, and a copy shares it too: a branch may have 100,000.
+#[derive(Debug, Clone)]
+pub struct IdList(Arc<IdTexts>);
+
+#[derive(Debug)]
+struct IdTexts {
+    text: String,
+    /// Bytes of each id.
+    lens: Vec<u32>,
+}
+
+/// Ids made by this program have so many bytes.
+const USUAL_ID_BYTES: usize = 8;
+
+impl<'a> FromIterator<&'a str> for IdList {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(ids: I) -> Self {
+        let ids = ids.into_iter();
+        let (count, _) = ids.size_hint();
+        let mut texts = IdTexts {
+            text: String::with_capacity(count * USUAL_ID_BYTES),
+            lens: Vec::with_capacity(count),
+        };
+        for id in ids {
+            let len = u32::try_from(id.len());
+            debug_assert!(len.is_ok(), "an id is part of a line, which is shorter");
+            texts.text.push_str(id);
+            texts.lens.push(len.unwrap_or(u32::MAX));
+        }
+        Self(Arc::new(texts))
+    }
+}
+
+impl Serialize for IdList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let IdTexts { text, lens } = &*self.0;
+        let ids = lens.iter().scan(text.as_str(), |rest, len| {
+            let (id, behind) = rest.split_at_checked(*len as usize)?;
+            *rest = behind;
+            Some(id)
+        });
+        serializer.collect_seq(ids)
+    }
+}
+
 /// What a navigation is about to do.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -188,7 +233,7 @@ pub struct TreePreparation {
     /// Instead of `keptEntries`, where the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
-    pub kept_entry_ids: Option<Raw>,
+    pub kept_entry_ids: Option<IdList>,
     /// The branch that is left, from the common ancestor or its nearest compaction on, both exclusive,
     /// in file order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,7 +242,7 @@ pub struct TreePreparation {
     /// Instead of `entriesToSummarize`, where the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
-    pub entry_ids: Option<Raw>,
+    pub entry_ids: Option<IdList>,
     /// True if ids stand for the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,

@@ -229,7 +229,7 @@ macro_rules! with_methods {
                     summary: "Copies the path to an entry into a new session and opens that session.",
                     section: 3, scope: session(release),
                     params: ForkSessionParams, result: ForkSessionResult,
-                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
+                    errors: [SESSION, FILE, NOT_FOUND, BUSY, &[Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
                     run: fork::fork_session,
                 }
                 "get_fork_messages" {

@@ -44,7 +44,7 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     if let Ok(decoded) = serde_json::from_str(text) {
         return Ok(decoded);
     }
-    if let Some(Ok(decoded)) = with_readable_ids(text).map(|text| serde_json::from_slice(&text)) {
+    if let Some(Ok(decoded)) = with_readable_ids(text).map(|text| serde_json::from_str(&text)) {
         return Ok(decoded);
     }
     let mut json = serde_json::Deserializer::from_str(text);
@@ -58,7 +58,7 @@ pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
 
 /// The params with lone surrogates in their ids as entries' ids have them here (see [`json::id`]); `None` if
 /// there are none. No text of a client can have them, but ids in files may.
-fn with_readable_ids(params: &str) -> Option<Vec<u8>> {
+fn with_readable_ids(params: &str) -> Option<String> {
     let text = params.as_bytes();
     let mut edits: Vec<(json::Span, Vec<u8>)> = Vec::new();
     let mut readable = |span: json::Span| {
@@ -87,7 +87,10 @@ fn with_readable_ids(params: &str) -> Option<Vec<u8>> {
         .iter()
         .map(|(span, literal)| (span.clone(), literal.as_slice()))
         .collect();
-    (!edits.is_empty()).then(|| json::splice(text, &edits))
+    if edits.is_empty() {
+        return None;
+    }
+    String::from_utf8(json::splice(text, &edits)).ok()
 }
 
 /// Declares the params of a method on one session.

@@ -1,5 +1,5 @@
 //! The files in `.cache` make the daemon faster and change no answer, even if they are damaged or missing.
-//! session-file.md §2 (the side index) and §5 (the catalogue).
+//! session-file.md §2 (the side index) and session-file.md §5 (the catalogue).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -257,7 +257,7 @@ fn a_short_answer_timeout_does_not_bypass_a_hook() {
     let mut d = failing(&home, BEFORE_TREE, "sleep 30", "");
     d.init(json!({"answers": {"session_before_tree": {}}}));
     talk(&mut d);
-    let params = json!({"targetId": "a1", "answerTimeoutMs": 100, "onNoAnswer": "proceed"});
+    let params = json!({"targetId": "a1", "answerTimeoutMs": 2000, "onNoAnswer": "proceed"});
     let id = d.send("navigate_tree", params);
     let event = d.notification("session_before_tree");
     d.answer(&event, json!({}));

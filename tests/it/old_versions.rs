@@ -96,6 +96,16 @@ fn two_openings_derive_the_same_ids_for_version_1() {
     assert_eq!(d.ids(), first, "wherever the file lies");
 }
 
+/// Other programs derive the same ids by session-file.md §2.5. The ids here come from such a program.
+#[test]
+fn derived_ids_are_those_that_other_programs_derive() {
+    let header = r#"{"type":"session","id":"s1","cwd":"/p"}"#;
+    let entry = r#"{"type":"message","timestamp":"2025-01-01T00:00:00.000Z","message":{"role":"user","content":"hi"}}"#;
+    let file = format!("{header}\n  {entry} \n{entry}{entry}\n");
+    let (mut d, _, _) = opened(file.as_bytes());
+    assert_eq!(d.ids(), ["8769d97f", "3f6a0bc9", "98c7a3f5"]);
+}
+
 #[test]
 fn a_compaction_index_of_version_1_counts_parsed_lines() {
     let mut lines: Vec<_> = V1.split_inclusive(|&b| b == b'\n').collect();
@@ -379,15 +389,4 @@ fn a_navigation_migrates_a_real_session_and_writes_one_summary_at_the_new_leaf()
         "the ids served before are the ids in the file"
     );
     assert_eq!(d.leaf(), summary["id"]);
-}
-
-/// Other programs derive the same ids from what session-file.md §2.5 says. The ids here come from such a
-/// program.
-#[test]
-fn derived_ids_are_those_that_other_programs_derive() {
-    let header = r#"{"type":"session","id":"s1","cwd":"/p"}"#;
-    let entry = r#"{"type":"message","timestamp":"2025-01-01T00:00:00.000Z","message":{"role":"user","content":"hi"}}"#;
-    let file = format!("{header}\n  {entry} \n{entry}{entry}\n");
-    let (mut d, _, _) = opened(file.as_bytes());
-    assert_eq!(d.ids(), ["8769d97f", "3f6a0bc9", "98c7a3f5"]);
 }

@@ -90,7 +90,7 @@ impl World {
     /// Opens a session, and says so if it has a name for that.
     fn open(&self, id: &str, name: &str) {
         let (events, name) = (Arc::clone(&self.events), name.to_owned());
-        let header = log::new_header(id, 0, "/", None);
+        let header = log::header::Header::new(id, 0, "/", None);
         let open = move |lease: Result<Lease<InMemory>>| {
             let opened = OpenedLog {
                 log: Log::ephemeral(header),

@@ -24,7 +24,7 @@ fn take(tree: &mut Tree, id: &str, parent: Option<&str>, rest: &str, flags: Flag
     let Ok(Line::Entry(envelope)) = scan::scan_line(text.as_bytes()) else {
         panic!("{text}");
     };
-    let place = PagePosition {
+    let place = FilePlace {
         offset: tree.node_count() as u64,
         len: 1,
     };

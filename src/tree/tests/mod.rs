@@ -41,7 +41,7 @@ fn insert(tree: &mut Tree, number: usize, line: &str) -> Flags {
     let Ok(Line::Entry(envelope)) = scan::scan_line(text.as_bytes()) else {
         panic!("{text}");
     };
-    let place = PagePosition {
+    let place = FilePlace {
         offset: number as u64,
         len: 1,
     };
@@ -264,6 +264,11 @@ proptest! {
                 if let Some(near) = tree.nearby_ancestor(*a, *b) {
                     prop_assert_eq!(near, tree.common_ancestor_by_depth(*a, *b));
                 }
+                let (ancestor, branch) = tree.branch(*a, *b);
+                prop_assert_eq!(ancestor, tree.common_ancestor_by_depth(*a, *b));
+                let path = tree.path(*a).into_iter();
+                let below = path.skip(tree.ancestors(ancestor).count());
+                prop_assert_eq!(branch, below.collect::<Vec<_>>());
             }
         }
         let mut reached = 0;

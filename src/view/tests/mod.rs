@@ -9,7 +9,7 @@ use super::*;
 use crate::entry::Line;
 use crate::entry::scan::scan_line;
 use crate::search::{Matcher, Mode, Query};
-use crate::tree::{Flags, Node, PagePosition, Tree};
+use crate::tree::{FilePlace, Flags, Node, Tree};
 use serde_json::Value;
 
 /// A tree with the lines it was made of.
@@ -35,7 +35,7 @@ impl Session {
             panic!("no entry: {text}");
         };
         let id = envelope.id.clone().unwrap();
-        let place = PagePosition {
+        let place = FilePlace {
             offset: self.lines.len() as u64,
             len: text.len() as u32,
         };
@@ -50,7 +50,7 @@ impl Session {
         self.tree.find(id).unwrap()
     }
 
-    fn stored(&self, place: PagePosition) -> &[u8] {
+    fn stored(&self, place: FilePlace) -> &[u8] {
         self.lines[place.offset as usize].as_bytes()
     }
 
@@ -58,7 +58,7 @@ impl Session {
         self.facts_for(entry.place, entry.subject())
     }
 
-    fn facts_for(&self, place: PagePosition, subject: Subject) -> RowFacts<'_> {
+    fn facts_for(&self, place: FilePlace, subject: Subject) -> RowFacts<'_> {
         let stored = self.stored(place);
         let head = stored.get(..FIRST_READ).unwrap_or(stored);
         RowFacts::of_head(head, subject).unwrap_or_else(|| RowFacts::of_line(stored, subject))

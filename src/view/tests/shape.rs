@@ -182,7 +182,7 @@ fn session(specs: &[Spec], leaf: usize) -> Session {
             },
             odd: false,
         };
-        let place = PagePosition { offset: 0, len: 0 };
+        let place = FilePlace { offset: 0, len: 0 };
         let id = format!("l{number}");
         let tree = &mut session.tree;
         tree.insert(&id, &Parent::Null, &label, place, Flags::NONE, 0)
@@ -292,7 +292,7 @@ fn large(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Tree {
             },
             odd: false,
         };
-        let place = PagePosition { offset: 0, len: 0 };
+        let place = FilePlace { offset: 0, len: 0 };
         let id = format!("{number:x}");
         last = tree.insert(&id, &parent, &envelope, place, Flags::NONE, 0);
     }

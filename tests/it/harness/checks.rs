@@ -34,7 +34,7 @@ struct Schema {
     notifications: HashMap<String, Json>,
     /// Kind of error to its code.
     errors: HashMap<String, i64>,
-    /// Kinds that no method lists, since every request can fail with them.
+    /// Kinds that every request can fail with.
     general: Vec<String>,
 }
 
@@ -58,10 +58,9 @@ fn schema() -> &'static Schema {
         let errors: HashMap<String, i64> = rows("errors")
             .map(|row| (text(&row["kind"]), row["code"].as_i64().unwrap()))
             .collect();
-        let is_general = |kind: &&String| !methods.values().any(|(_, kinds)| kinds.contains(kind));
         Schema {
             definitions: wire["$defs"].take(),
-            general: errors.keys().filter(is_general).cloned().collect(),
+            general: ids(&list["commonErrors"]),
             notifications: rows("notifications")
                 .map(|row| (text(&row["name"]), row["params"].clone()))
                 .collect(),

@@ -165,7 +165,10 @@ fn refusals_for_a_client_that_never_reads_stay_within_the_limit() {
     d.create();
     d.user("u1", &"y".repeat(40_000));
     d.user("u2", "x");
-    let navigation = d.send("navigate_tree", json!({"targetId": "u1"}));
+    let navigation = d.send(
+        "navigate_tree",
+        json!({"targetId": "u1", "answerTimeoutMs": 300_000}),
+    );
     let event = d.notification("session_before_tree");
     d.stop_reading();
     let before = resident(&d);
