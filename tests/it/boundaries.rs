@@ -19,7 +19,6 @@ const TOO_LONG: &[&str] = &[
     "src/entry/scan/tests.rs",
     "src/entry/scan/tests.rs: agrees_with_a_naive_reader",
     "src/daemon/question.rs: put",
-    "src/log/parallel_scan/tests.rs: several_threads_make_the_same_tree_as_one",
     "src/rpc/fork.rs: fork_session",
     "src/rpc/tree.rs: tree",
     "src/tree/image.rs: finish",
