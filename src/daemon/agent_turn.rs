@@ -1,8 +1,7 @@
 //! The turn of a session's client, and the messages that wait for its end (semantics.md §5).
 //!
-//! What is sent during a turn waits here, in memory, and is appended when the turn ends. If that
-//! fails the turn is over all the same, and the messages go on waiting: for the next `end_turn`, or
-//! in front of the next message.
+//! Messages that are sent during a turn wait in memory and are appended when the turn ends. If the append fails, the
+//! turn has ended all the same, and the messages wait for the next `end_turn` or go before the next message.
 
 use super::Daemon;
 use super::commit::{Appended, append};
@@ -21,7 +20,7 @@ use std::sync::{Arc, MutexGuard};
 #[derive(Default)]
 pub(crate) struct ClientTurn {
     pub(crate) running: Option<Busy>,
-    /// What waits for the end of the turn, oldest first. None of it requests a turn: the client that
+    /// Messages that wait for the end of the turn, oldest first. None of it requests a turn: the client that
     /// ends one decides about the next.
     queue: Vec<NewEntry>,
     /// Places in the queue by id.
@@ -30,7 +29,7 @@ pub(crate) struct ClientTurn {
     bytes: usize,
 }
 
-/// What may wait for the end of a turn, in bytes.
+/// The messages that wait for the end of a turn may have this many bytes.
 const MAX_QUEUED: usize = 64 << 20;
 
 impl OpenSession {
@@ -93,7 +92,7 @@ impl ClientTurn {
         self.queue.push(entry);
     }
 
-    /// Takes what waits. An id that somebody else has taken meanwhile is given up, not the message.
+    /// Takes the messages that wait. One whose id has been used meanwhile loses its id.
     pub(crate) fn take(&mut self, turn: &SessionGuard) -> Vec<NewEntry> {
         self.places.clear();
         self.bytes = 0;
@@ -107,7 +106,7 @@ impl ClientTurn {
         queue
     }
 
-    /// Has these wait again, before those that have come since.
+    /// Puts messages back before those that have arrived since.
     fn put_back(&mut self, first: impl Iterator<Item = NewEntry>) {
         let since = std::mem::take(&mut self.queue);
         self.places.clear();

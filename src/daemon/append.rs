@@ -1,8 +1,5 @@
-//! The append lane of a session (storage.md §3): appends that wait together are written together, in one
-//! write and with one sync, each checked as if those before it had been written already.
-//!
-//! Appends come this way; what needs the turn for itself (a move, a summary, a fork) takes it, and the
-//! order in which all of them were asked for is kept.
+//! Group commit (session-file.md §3): appends that follow each other in a session's queue are written together, in
+//! one write and with one sync. Each is checked as if those before it had been written already.
 
 use super::Daemon;
 use super::commit::Appended;
@@ -25,10 +22,10 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Once this much is to be written, what follows goes into the next write, in bytes.
+/// A write takes no further appends once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
 
-/// More than this is not written on the thread that reads requests, in bytes. As much as is gathered.
+/// Larger batches, in bytes, are not written on the thread that reads requests.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
 /// The entries that one request appends: one operation.
@@ -69,7 +66,7 @@ pub(crate) fn submit(
     }
 }
 
-/// Polls once here, and leaves the rest to the runtime.
+/// Runs work on this thread until it has to wait, then on the runtime.
 fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
     let mut context = Context::from_waker(Waker::noop());
@@ -78,7 +75,7 @@ fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// Writes adjacent appends, on this thread if nothing has to be waited for.
+/// Writes adjacent appends, on this thread unless the file's lock or a sync has to be waited for.
 pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
     at_once_or_later(async {
         let found = guard(lease, Instant::now());
@@ -138,7 +135,7 @@ async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecD
     }
 }
 
-/// Tells of what was written. What comes back syncs it by the session's policy, then answers.
+/// Announces a write. The returned future makes it durable by the session's policy, then answers its requests.
 fn tell(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
@@ -249,7 +246,7 @@ impl Append {
     }
 }
 
-/// Appends on their way into the file together.
+/// Appends that are written together.
 struct Batch {
     source: Arc<dyn Source>,
     waiting: VecDeque<Append>,
@@ -257,7 +254,7 @@ struct Batch {
     planned: Vec<Result<Part>>,
 }
 
-/// What one operation has in a batch.
+/// The part that one operation has in a batch.
 struct Part {
     entry_ids: Vec<EntryId>,
     /// Those that are in the file already.
@@ -342,7 +339,7 @@ impl Work for Batch {
     }
 }
 
-/// What became of the appends of one write.
+/// The outcomes of the appends of one write.
 struct Written {
     outcomes: Vec<(Append, Outcome, Option<RepeatedEntries>)>,
     /// After how many of the written lines those that are whole end.
@@ -364,7 +361,7 @@ impl Outcome {
 }
 
 impl Batch {
-    /// Takes out those that `committed` has settled.
+    /// Removes the appends that `committed` has decided, with their outcomes.
     fn written(&mut self, committed: Result<CommitOutcome>) -> Written {
         let planned = std::mem::take(&mut self.planned);
         let (whole, failure, unsynced) = match committed {

@@ -1,4 +1,4 @@
-//! SessionState ⇄ wire.
+//! Conversions between the session's types and those of `wire`.
 
 use super::connection::Connection;
 use super::open_session::OpenSession;

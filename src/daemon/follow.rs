@@ -1,5 +1,5 @@
-//! What sessions find out without being asked: entries that others append, and those that arrive in a
-//! file after it has been replaced (storage.md §2, §3).
+//! Changes by other writers: entries that they append while no client asks, and entries that arrive in a file after
+//! it has been replaced (session-file.md §2, §3).
 
 use super::Daemon;
 use super::open_session::{OpenSession, SessionGuard, Tenure};
@@ -22,7 +22,7 @@ const LAST_LOOK: Duration = Duration::from_secs(10);
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
 impl Daemon {
-    /// Has clients told of what others append while nobody asks.
+    /// Watches the session's file, so that clients are notified when other writers append.
     pub(crate) fn watch(self: &Arc<Self>, open: &Arc<OpenSession>) {
         let Some(path) = &open.session.path else {
             return;
@@ -45,7 +45,7 @@ impl Daemon {
         }
     }
 
-    /// Takes in what others have appended, and tells of it.
+    /// Reads the entries that other writers have appended, and announces them.
     pub(crate) async fn caught_up(
         self: &Arc<Self>,
         open: &Arc<OpenSession>,
@@ -58,8 +58,8 @@ impl Daemon {
         Ok(turn)
     }
 
-    /// Looks after the session's old file, if it has just been replaced: for a minute, whether or not
-    /// the session stays open.
+    /// Follows the session's old file for a minute after it has been replaced, whether or not the session stays
+    /// open.
     pub(crate) fn watch_predecessors(
         self: &Arc<Self>,
         open: &Arc<OpenSession>,
@@ -84,7 +84,7 @@ impl Daemon {
         });
     }
 
-    /// Carries over what has arrived by now, before the process ends.
+    /// Copies late entries from replaced files, a last time before the process ends.
     pub(crate) async fn look_a_last_time(self: &Arc<Self>) {
         let following = std::mem::take(&mut *self.following());
         for open in following {
@@ -100,7 +100,7 @@ impl Daemon {
         }
     }
 
-    /// The right to work on what is owed to the file, also after the session has been closed.
+    /// The session's guard, also after the session has been closed.
     async fn turn_though_closed(
         &self,
         open: &Arc<OpenSession>,
@@ -124,7 +124,7 @@ impl Daemon {
         }
     }
 
-    /// False if somebody does already.
+    /// False if the old file is followed already.
     fn begin_following(&self, open: &Arc<OpenSession>) -> bool {
         let mut following = self.following();
         let is_new = !following.iter().any(|known| Arc::ptr_eq(known, open));
@@ -134,7 +134,7 @@ impl Daemon {
         is_new
     }
 
-    /// Carries over what has arrived; false once nothing more is expected.
+    /// Copies late entries from replaced files; false once no more are expected.
     async fn carry_over(self: &Arc<Self>, open: &Arc<OpenSession>) -> bool {
         let mut turn = self.turn_though_closed(open).await;
         if !turn.has_arrivals() {
@@ -179,7 +179,7 @@ pub(crate) struct Watched {
     daemon: Weak<Daemon>,
     open: Weak<OpenSession>,
     runtime: Handle,
-    /// Whether it will be looked at anyway.
+    /// Whether a look is scheduled already.
     is_due: AtomicBool,
 }
 

@@ -1,5 +1,5 @@
-//! What clients are told unasked (protocol.md §5, §7): numbered per session, in order, after it has
-//! been persisted.
+//! Notifications about a session (protocol.md §5, §7): numbered for each connection, in order, and sent only after
+//! what they report has been persisted.
 
 use super::Daemon;
 use super::connection::Connection;
@@ -16,10 +16,10 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 
-/// Bodies of others' entries go along while they are together no larger than this, in bytes.
+/// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
 
-/// What the connections that have a session open are told of it.
+/// The notifications of a session, for each connection that has it open.
 pub(crate) struct Notices {
     listeners: Vec<Listener>,
     holds: u64,
@@ -30,12 +30,12 @@ struct Listener {
     connection: Arc<Connection>,
     /// Number of the last notification made.
     seq: u64,
-    /// In the order of their numbers; empty unless something is held.
+    /// Messages that wait for a hold, in the order of their numbers.
     waiting: VecDeque<Waiting>,
 }
 
 enum Waiting {
-    /// What follows waits until this is let go.
+    /// The messages behind it wait until the hold of this number ends.
     Hold(u64),
     Message {
         message: Vec<u8>,
@@ -57,8 +57,8 @@ impl Notices {
     }
 }
 
-/// Keeps back the notifications of a session made since, until dropped: what they tell is not on
-/// disk yet (protocol.md §7).
+/// Keeps back later notifications of a session until dropped, because what they report is not on disk yet
+/// (protocol.md §7).
 #[must_use]
 pub(crate) struct Hold {
     open: Arc<OpenSession>,
@@ -151,7 +151,7 @@ impl Daemon {
         !is_question && !self.hooks.listening(method).is_empty()
     }
 
-    /// Tells of something that happened to a session; `params` get the number.
+    /// Sends a notification about a session to each connection that has it open; `params` get its number there.
     pub(crate) fn notify<P: Serialize>(
         &self,
         open: &OpenSession,
@@ -199,8 +199,8 @@ impl Daemon {
         }
     }
 
-    /// Tells what an operation changed or found changed: others' entries, then ours, and the session's
-    /// name if it is no longer `name_before`.
+    /// Announces the changes of an operation: entries of other writers, then our own, and the session's name if it
+    /// differs from `name_before`.
     pub(crate) fn announce(
         &self,
         open: &OpenSession,
@@ -303,7 +303,7 @@ impl Daemon {
         );
     }
 
-    /// Tells of a move of the leaf.
+    /// Announces a move of the leaf.
     pub(crate) fn session_tree(&self, open: &OpenSession, moved: SessionTree<'_>) {
         self.notify(open, "session_tree", |seq| notification::SessionTree {
             session_id: open.id.to_string(),
@@ -347,7 +347,7 @@ fn own_appended<'a>(
     out
 }
 
-/// What `session_tree` tells.
+/// The params of `session_tree`.
 pub(crate) struct SessionTree<'a> {
     pub old_leaf_id: Option<&'a str>,
     pub new_leaf_id: Option<&'a str>,

@@ -1,4 +1,5 @@
-//! Before events: putting a question to everyone, and what the answers come to (protocol.md §5).
+//! Before events: asks clients and hooks whether an operation may happen, and combines their answers
+//! (protocol.md §5).
 //!
 //! Any cancel wins, then the first summary; of the overrides the first of each counts. A hook that
 //! fails, or whose time passes, has answered as its `on_failure` says.
@@ -20,10 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// How long an answer is waited for unless the caller says otherwise.
+/// How long a question waits for answers unless the caller chooses another time.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A question about to be put.
+/// A question to be asked.
 pub(crate) struct Asking<'a> {
     pub daemon: &'a Arc<Daemon>,
     pub open: &'a OpenSession,
@@ -43,7 +44,7 @@ pub(crate) struct Given {
     pub is_failure: bool,
 }
 
-/// What every before event says of itself.
+/// The members that all before events have.
 #[derive(Clone)]
 pub(crate) struct Put {
     pub session_id: String,
@@ -53,7 +54,7 @@ pub(crate) struct Put {
     pub timeout_ms: u64,
 }
 
-/// What the answers come to.
+/// The decision that follows from the answers.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
     /// An answer, or a hook that failed, says that it shall not happen.
@@ -69,7 +70,7 @@ pub(crate) struct Decision {
     pub context: Vec<String>,
 }
 
-/// Why what was asked about does not happen.
+/// Why the operation does not happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub reason: CancelReason,
@@ -78,7 +79,7 @@ pub(crate) struct Refusal {
 }
 
 impl Decision {
-    /// Whether it is called off, silence included.
+    /// Why the operation does not happen, if it does not; `on_no_answer` decides about silence.
     pub(crate) fn refusal(&mut self, on_no_answer: OnNoAnswer) -> Option<Refusal> {
         let is_silent = self.is_silent && on_no_answer == OnNoAnswer::Cancel;
         let silence = is_silent.then_some(Refusal {
@@ -90,7 +91,7 @@ impl Decision {
 }
 
 impl Daemon {
-    /// Who is waited for when this is about to happen to a session.
+    /// The clients and hooks that answer such a question about a session.
     pub(crate) fn answerers(&self, open: &OpenSession, event: BeforeEvent) -> Vec<Answerer> {
         let client = open.answering(event).map(|_| Answerer::Client);
         let hooks = self.hooks.listening(event.name()).into_iter();
@@ -119,8 +120,8 @@ impl OpenSession {
     }
 }
 
-/// Tells everyone, waits for those who answer, and tells how it ended. Fails with `cancelled` if what
-/// was asked about is aborted meanwhile.
+/// Sends the question, waits for the answers, and announces the outcome. Fails with `cancelled` if the operation is
+/// aborted meanwhile.
 pub(crate) async fn put<P: Serialize>(
     asking: Asking<'_>,
     params: impl Fn(Put) -> P,
@@ -234,7 +235,7 @@ enum Failure {
     Refused(Error),
 }
 
-/// What a hook says: an object as in `answer_event`, or nothing.
+/// The answer of a hook: an object as in `answer_event`, or nothing.
 async fn answer_of(
     hook: &Hook,
     message: &[u8],
@@ -268,7 +269,7 @@ pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()>
     Ok(())
 }
 
-/// What counts in place of the answer of a hook that failed.
+/// The answer that counts for a hook that failed.
 fn failed(hook: &Hook, failure: &Failure) -> Given {
     hook.log_failure(failure);
     let answer = wire::EventAnswer {

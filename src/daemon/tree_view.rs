@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub(crate) struct LastView {
     view: Mutex<Option<Arc<View>>>,
-    /// What was found out for the last query.
+    /// The results of the last query.
     found: Mutex<Option<Found>>,
 }
 
-/// What was found out for a query.
+/// The results of a query.
 pub(crate) struct Found {
     /// Of the tree.
     pub(crate) origin: u64,
@@ -57,7 +57,7 @@ impl LastView {
         last.clone()
     }
 
-    /// Gives up what is kept, unless it is in use.
+    /// Drops the view and the results of the query.
     pub(crate) fn forget(&self) {
         *lock(&self.view) = None;
         *lock(&self.found) = None;
@@ -126,7 +126,7 @@ impl LastView {
 /// A query as it was asked.
 pub(crate) type AskedQuery = (Mode, String);
 
-/// Where a view is made.
+/// The daemon and the tree that a view is made for.
 pub(crate) struct ViewRoom<'a> {
     pub(crate) daemon: &'a Daemon,
     /// Of the tree.
@@ -156,7 +156,7 @@ impl Drop for Counted {
     }
 }
 
-/// What decides on the rows of a view.
+/// The options that decide which rows a view has.
 #[derive(PartialEq)]
 pub(crate) struct Asked {
     pub(crate) revision: u64,

@@ -1,7 +1,7 @@
 //! From a frame to its handler, and the answer back (protocol.md §1).
 //!
-//! Runs on the thread that reads: a handler is polled once where it arrived, which keeps the order of
-//! requests, and goes to the runtime only if it has to wait.
+//! Runs on the thread that reads. A request takes its place in the queue of its session here, so that the order of
+//! requests is fixed before a handler waits. A handler runs here until it has to wait, then on the runtime.
 
 use super::call::Call;
 use super::reply::Reply;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// What works while the client does not read: answers and cancels (protocol.md §1).
+/// Methods that work while the client does not read: answers and cancels (protocol.md §1).
 const ALWAYS: [&str; 4] = [
     "answer_event",
     "abort_navigation",
@@ -33,14 +33,14 @@ const ALWAYS: [&str; 4] = [
     "$/cancelRequest",
 ];
 
-/// What is held back while more of the input is here, so that it is written together (storage.md §3).
+/// Methods whose requests wait while more input is here, so that they are written together (session-file.md §3).
 const GATHERED: [&str; 4] = [
     "append_message",
     "append_entries",
     "append_label",
     "set_session_name",
 ];
-/// How much of it, in requests and in bytes.
+/// At most so many such requests wait, and so many bytes of them.
 const MAX_GATHERED: usize = 256;
 const MAX_GATHERED_BYTES: usize = 256 << 10;
 
@@ -55,7 +55,7 @@ pub struct Dispatcher {
 /// Requests that are held back, and what came behind them.
 #[derive(Default)]
 struct Gathered {
-    /// Whether sessions have been told to hold appends back.
+    /// Whether appends wait for more input.
     has_begun: bool,
     requests: Vec<Begun>,
     bytes: usize,
@@ -64,7 +64,7 @@ struct Gathered {
 /// A request whose handler has been polled.
 struct Begun {
     future: Handling,
-    /// What it came to, if it is through.
+    /// The outcome, if the handler has ended.
     done: Option<Done>,
     call: Arc<Call>,
     /// As sent; `None` for a notification.
@@ -176,7 +176,7 @@ impl Dispatcher {
             || self.running.bytes.load(Ordering::Acquire) > self.daemon().config.max_frame_bytes
     }
 
-    /// Carries out what is held back. Due before the thread that reads waits for anything.
+    /// Writes the appends that wait for more input. To be called before the thread that reads waits for anything.
     pub fn settle(&self) {
         let gathered = std::mem::take(&mut *self.gathered());
         if !gathered.has_begun {
