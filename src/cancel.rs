@@ -3,9 +3,10 @@
 //! A cancel and a commit race; whichever comes first decides, once (protocol.md §5).
 
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 const RUNNING: u8 = 0;
@@ -20,7 +21,10 @@ pub struct Cancel(Arc<Shared>);
 struct Shared {
     state: AtomicU8,
     notify: Notify,
+    on_cancel: Mutex<Option<OnCancel>>,
 }
+
+type OnCancel = Box<dyn FnOnce() + Send>;
 
 impl std::fmt::Debug for Cancel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,8 +42,25 @@ impl Cancel {
         let won = self.settle(CANCELLED);
         if won {
             self.0.notify.notify_waiters();
+            self.run_callback();
         }
         won
+    }
+
+    /// Has `callback` run by whoever cancels, or at once if that has happened already. It replaces an earlier
+    /// callback.
+    pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) {
+        *lock(&self.0.on_cancel) = Some(Box::new(callback));
+        if self.is_cancelled() {
+            self.run_callback();
+        }
+    }
+
+    fn run_callback(&self) {
+        let callback = lock(&self.0.on_cancel).take();
+        if let Some(callback) = callback {
+            callback();
+        }
     }
 
     /// Marks the work as done: from now on cancelling has no effect. False if it was cancelled.

@@ -47,7 +47,8 @@
 //! - `ask`: questions to clients, with one outcome each
 //! - `stdio`: frames, and the one queue of all output
 //! - `hooks`: the user's programs that answer and hear events
-//! - `rpc`: the method table, and the way from a frame to a session and back
+//! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
+//! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
 //! - `config`: settings: command line, environment, configuration file
@@ -65,6 +66,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod daemon;
 pub mod durability;
 pub mod entry;
 pub mod error;

@@ -38,7 +38,7 @@ pub fn warn(screen: &mut Screen) -> io::Result<()> {
 /// version is migrated first.
 pub async fn commit(session: &Session) -> Result<()> {
     let cancel = Cancel::new();
-    let turn = session.turn(&cancel).await?;
+    let turn = session.guard(Instant::now(), ())?;
     let (_turn, _changes, committed) = turn.commit(&cancel, |_| Ok(PlannedLines::default())).await;
     let Some(file) = committed?.unsynced else {
         return Ok(());
@@ -54,7 +54,7 @@ pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Resul
     let mut quiet_since = Instant::now();
     let mut writers = BTreeSet::new();
     loop {
-        let mut turn = session.turn(&Cancel::new()).await?;
+        let mut turn = session.guard(Instant::now(), ())?;
         let (is_held, has_arrivals) = (turn.has_predecessor(), turn.has_arrivals());
         let replaced: Vec<_> = turn.predecessors().collect();
         drop(turn);

@@ -1,11 +1,13 @@
-//! Serving: the threads around a [`Server`], and the end (protocol.md §1).
+//! Serving: the threads around a [`Daemon`], and the end (protocol.md §1).
 //!
 //! One thread reads and dispatches, one writes, and a small runtime runs requests that wait. The main thread
 //! waits for the end, so that a reader blocked in `read` does not keep the process alive.
 
 use super::Options;
 use crate::clock::SystemSource;
-use crate::rpc::{Dispatcher, Server};
+use crate::daemon::Daemon;
+use crate::daemon::connection::Connection;
+use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
 use std::fs::File;
@@ -62,14 +64,12 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let max_frame_bytes = config.max_frame_bytes;
     let asked = end.clone();
     let on_shutdown = Box::new(move || report(&asked, EndReason::Asked));
-    let server = Server::new(
-        config,
-        Arc::new(SystemSource),
-        Arc::clone(&outbox),
-        on_shutdown,
-    );
+    let source = Arc::new(SystemSource);
+    let handle = runtime.handle();
+    let daemon = Daemon::new(config, source, handle, on_shutdown);
+    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
     let dispatcher = Arc::new(Dispatcher::new(
-        Arc::clone(&server),
+        Arc::clone(&connection),
         runtime.handle().clone(),
     )?);
 
@@ -89,14 +89,14 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             .spawn(write)?
     };
     let reader = {
-        let (dispatcher, server) = (Arc::clone(&dispatcher), Arc::clone(&server));
+        let (dispatcher, connection) = (Arc::clone(&dispatcher), Arc::clone(&connection));
         let input = unbuffered(std::io::stdin())?;
         move || {
             let reason = read(
                 input,
                 max_frame_bytes,
                 &dispatcher,
-                &server,
+                &connection,
                 shortcut.as_ref(),
             );
             report(&end, reason);
@@ -107,34 +107,34 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .spawn(reader)?;
 
     let reason = ended.recv().unwrap_or(EndReason::InputEnded);
-    server.end();
-    server.asks.end();
+    daemon.end();
+    daemon.end_questions();
     outbox.wake();
     if reason == EndReason::OutputBroken {
         // Nobody reads responses, but acknowledged entries must survive.
-        runtime.block_on(server.flush());
+        runtime.block_on(daemon.flush());
         return Ok(ExitCode::SUCCESS);
     }
     runtime.block_on(async {
         let mut finish = pin!(async {
             dispatcher.drained().await;
-            server.end_turns().await;
-            server.hooks.drained().await;
+            daemon.end_turns().await;
+            daemon.hooks.drained().await;
         });
         tokio::select! {
             () = &mut finish => {}
             () = grace_period(reason, ended) => {
                 // Requests that still run are cancelled and answered.
-                server.cancel_all();
+                connection.cancel_all();
                 let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
             }
         }
-        server.look_a_last_time().await;
-        server.flush().await;
+        daemon.look_a_last_time().await;
+        daemon.flush().await;
     });
     outbox.close();
     let _panicked = writer.join();
-    server.store.settle();
+    daemon.store.settle();
     runtime.shutdown_background();
     Ok(match reason {
         EndReason::BadBlock => ExitCode::FAILURE,
@@ -158,10 +158,10 @@ fn read(
     input: impl Read,
     max_frame_bytes: usize,
     dispatcher: &Dispatcher,
-    server: &Server,
+    connection: &Connection,
     shortcut: Option<&Shortcut>,
 ) -> EndReason {
-    let outbox = &server.outbox;
+    let (daemon, outbox) = (&connection.daemon, &connection.outbox);
     let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
         let outbox = Arc::clone(outbox);
         move |framing| outbox.set_framing(framing)
@@ -170,7 +170,7 @@ fn read(
     loop {
         if !more {
             dispatcher.settle();
-            if server.is_ending() {
+            if daemon.is_ending() {
                 outbox.uncork();
                 return EndReason::Asked;
             }
@@ -179,7 +179,7 @@ fn read(
                 None => outbox.uncork(),
             }
         }
-        let goes_on = || server.asks.is_any_open() || server.is_ending();
+        let goes_on = || daemon.is_asking() || daemon.is_ending();
         if outbox.is_over_limit() {
             dispatcher.settle();
         }

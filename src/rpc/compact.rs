@@ -1,20 +1,21 @@
 //! `prepare_compaction` and `compact` (semantics.md §4): the question, the summary and the write, in
 //! their order. Where the cut is and what is summarized is [`crate::flow::compact`]'s.
 
-use super::append::{commit, expected};
-use super::convert;
-use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
+use super::call::Call;
 use super::read::{self, INLINE_BYTES};
 use super::reply::Reply;
-use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing};
 use crate::cancel::Cancel;
 use crate::context;
+use crate::daemon::commit::commit;
+use crate::daemon::convert;
+use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
 use crate::error::{Error, Result};
 use crate::flow::compact::{self, Compaction, KEEP_RECENT_TOKENS, Plan};
 use crate::id::ExpectedLeaf;
 use crate::json;
-use crate::session::{Activity, Busy, SessionGuard, SessionState, blocking};
+use crate::session::{Activity, Busy, SessionState, blocking};
 use crate::summary::request::{self, SummaryOptions};
 use crate::summary::{ModelName, Subject, SummaryRequest, Usage, frame};
 use crate::wire::notification::{self, CompactionReason};
@@ -28,7 +29,7 @@ pub async fn prepare_compaction(
     params: wire::PrepareCompactionParams,
 ) -> Result<Reply> {
     let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
-    let max_bytes = call.server.client_frame_bytes().saturating_sub(8192) as u64;
+    let max_bytes = call.connection.client_frame_bytes().saturating_sub(8192) as u64;
     let prepared = read::read_again(|| async {
         let (_, turn) = call.fresh(&params).await?;
         let (_, prepared) = prepare(turn, keep, max_bytes).await?;
@@ -57,7 +58,7 @@ pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Rep
         open,
         abort,
         keep: params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS),
-        expected: expected(&params),
+        expected: params.expected_leaf().clone(),
         answer_timeout: params
             .answer_timeout_ms
             .map_or(ANSWER_TIMEOUT, Duration::from_millis),
@@ -187,17 +188,17 @@ impl Prepared {
 
 impl Compactor {
     async fn run(&mut self, mut turn: SessionGuard, busy: Busy) -> Result<Reply> {
-        let server = Arc::clone(&self.call.server);
+        let daemon = Arc::clone(&self.call.daemon);
         // Without `initialize` later requests wait, so that a script means what it says.
-        let busy = match server.client() {
+        let busy = match self.call.connection.client() {
             None => {
-                turn.hold(busy);
+                turn.with().busy = Some(busy);
                 None
             }
             Some(_) => Some(busy),
         };
         let (turn, prepared) = prepare(turn, self.keep, u64::MAX).await?;
-        server.check_summarizable(BeforeEvent::SessionBeforeCompact)?;
+        daemon.check_summarizable(&self.open, BeforeEvent::SessionBeforeCompact)?;
         let held = match &busy {
             None => Some(turn),
             Some(_) => {
@@ -212,7 +213,10 @@ impl Compactor {
         };
         let turn = match held {
             Some(turn) => turn,
-            None => self.open.session.turn(&self.abort).await?,
+            None => {
+                let id = Some(&*self.open.id);
+                self.call.daemon.turn(id, &self.abort).await?.1
+            }
         };
         let compacted = self.commit(turn, &prepared, compaction).await;
         drop(busy);
@@ -221,9 +225,9 @@ impl Compactor {
 
     /// Tells everyone, and waits for those who answer. Overrides change what is wanted.
     async fn ask(&mut self, prepared: &Prepared) -> Result<Asked> {
-        let server = &self.call.server;
+        let daemon = &self.call.daemon;
         let asking = Asking {
-            server,
+            daemon,
             open: &self.open,
             event: BeforeEvent::SessionBeforeCompact,
             navigation_id: None,
@@ -231,7 +235,11 @@ impl Compactor {
             abort: &self.abort,
             takes_summary: true,
         };
-        let max_bytes = server.client_frame_bytes().saturating_sub(8192) as u64;
+        let max_bytes = self
+            .call
+            .connection
+            .client_frame_bytes()
+            .saturating_sub(8192) as u64;
         let decided = question::put(asking, |put| notification::SessionBeforeCompact {
             session_id: put.session_id,
             seq: put.seq,
@@ -312,7 +320,7 @@ impl Compactor {
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
         let writing = Writing {
-            server: &self.call.server,
+            connection: &self.call.connection,
             open: &self.open,
             listener: Listener::Progress {
                 token: self.call.id.as_ref(),
@@ -347,7 +355,7 @@ impl Compactor {
         prepared: &Prepared,
         compaction: Compaction,
     ) -> Result<Reply> {
-        let (source, abort) = (Arc::clone(&self.call.server.source), self.abort.clone());
+        let (source, abort) = (Arc::clone(&self.call.daemon.source), self.abort.clone());
         let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
         let from_hook = compaction.from_hook;
         let plan = move |core: &SessionState| {
@@ -368,8 +376,8 @@ impl Compactor {
         let then = |core: &SessionState, _wrote: bool| -> Result<Option<Vec<u8>>> {
             let entry = core.leaf().map(|leaf| core.entry(leaf)).transpose()?;
             if let Some(entry) = &entry {
-                let server = &self.call.server;
-                server.notify(&self.open, "session_compact", |seq| {
+                let daemon = &self.call.daemon;
+                daemon.notify(&self.open, "session_compact", |seq| {
                     notification::SessionCompact {
                         session_id: self.open.id.to_string(),
                         seq,
@@ -380,7 +388,15 @@ impl Compactor {
             }
             Ok(entry)
         };
-        let (entry, _) = commit(&self.call, &self.open, turn, plan, then).await?;
+        let (entry, _) = commit(
+            &self.call.daemon,
+            &self.call.cancel,
+            &self.open,
+            turn,
+            plan,
+            then,
+        )
+        .await?;
         Reply::of(&wire::CompactResult {
             cancelled: false,
             reason: None,
@@ -391,8 +407,8 @@ impl Compactor {
     }
 
     fn tell_failure(&self, error: &Error) {
-        let server = &self.call.server;
-        server.notify(&self.open, "session_compact_failed", |seq| {
+        let daemon = &self.call.daemon;
+        daemon.notify(&self.open, "session_compact_failed", |seq| {
             notification::SessionCompactFailed {
                 session_id: self.open.id.to_string(),
                 seq,

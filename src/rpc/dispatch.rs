@@ -1,13 +1,15 @@
 //! From a frame to its handler, and the answer back (protocol.md §1).
 //!
-//! Runs on the thread that reads: a handler is polled once where it arrived, which keeps the order of
-//! requests, and goes to the runtime only if it has to wait.
+//! Runs on the thread that reads. A request takes its place in the queue of its session here, so that the order of
+//! requests is fixed before a handler waits. A handler runs here until it has to wait, then on the runtime.
 
-use super::convert;
+use super::call::Call;
 use super::reply::Reply;
 use super::request::{Request, parse};
-use super::server::{Call, Server};
 use super::table::{self, Handling};
+use crate::daemon::Daemon;
+use crate::daemon::connection::Connection;
+use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::lock::lock;
@@ -23,7 +25,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// What works while the client does not read: answers and cancels (protocol.md §1).
+/// Methods that work while the client does not read: answers and cancels (protocol.md §1).
 const ALWAYS: [&str; 4] = [
     "answer_event",
     "abort_navigation",
@@ -31,20 +33,20 @@ const ALWAYS: [&str; 4] = [
     "$/cancelRequest",
 ];
 
-/// What is held back while more of the input is here, so that it is written together (storage.md §3).
+/// Methods whose requests wait while more input is here, so that they are written together (session-file.md §3).
 const GATHERED: [&str; 4] = [
     "append_message",
     "append_entries",
     "append_label",
     "set_session_name",
 ];
-/// How much of it, in requests and in bytes.
+/// At most so many such requests wait, and so many bytes of them.
 const MAX_GATHERED: usize = 256;
 const MAX_GATHERED_BYTES: usize = 256 << 10;
 
 /// Takes frames to handlers.
 pub struct Dispatcher {
-    server: Arc<Server>,
+    connection: Arc<Connection>,
     runtime: Handle,
     running: Arc<Running>,
     gathered: Mutex<Gathered>,
@@ -53,7 +55,7 @@ pub struct Dispatcher {
 /// Requests that are held back, and what came behind them.
 #[derive(Default)]
 struct Gathered {
-    /// Whether sessions have been told to hold appends back.
+    /// Whether appends wait for more input.
     has_begun: bool,
     requests: Vec<Begun>,
     bytes: usize,
@@ -62,7 +64,7 @@ struct Gathered {
 /// A request whose handler has been polled.
 struct Begun {
     future: Handling,
-    /// What it came to, if it is through.
+    /// The outcome, if the handler has ended.
     done: Option<Done>,
     call: Arc<Call>,
     /// As sent; `None` for a notification.
@@ -118,13 +120,17 @@ struct Running {
 }
 
 impl Dispatcher {
-    pub fn new(server: Arc<Server>, runtime: Handle) -> anyhow::Result<Self> {
+    pub fn new(connection: Arc<Connection>, runtime: Handle) -> anyhow::Result<Self> {
         Ok(Self {
-            server,
+            connection,
             runtime,
             running: Arc::default(),
             gathered: Mutex::default(),
         })
+    }
+
+    fn daemon(&self) -> &Daemon {
+        &self.connection.daemon
     }
 
     /// Takes one frame; whatever it is, it is answered exactly once, now or later. What can be done
@@ -138,7 +144,7 @@ impl Dispatcher {
 
     /// Answers a frame that was too long to be read.
     pub fn too_large(&self, id: Option<&[u8]>) {
-        let limit = self.server.config.max_frame_bytes;
+        let limit = self.daemon().config.max_frame_bytes;
         let error = Error::new(
             Kind::RequestTooLarge,
             format!("a frame may have at most {limit} bytes"),
@@ -167,17 +173,17 @@ impl Dispatcher {
 
     fn is_full(&self) -> bool {
         self.running.count.load(Ordering::Acquire) >= MAX_RUNNING
-            || self.running.bytes.load(Ordering::Acquire) > self.server.config.max_frame_bytes
+            || self.running.bytes.load(Ordering::Acquire) > self.daemon().config.max_frame_bytes
     }
 
-    /// Carries out what is held back. Due before the thread that reads waits for anything.
+    /// Writes the appends that wait for more input. To be called before the thread that reads waits for anything.
     pub fn settle(&self) {
         let gathered = std::mem::take(&mut *self.gathered());
         if !gathered.has_begun {
             return;
         }
         let _entered = self.runtime.enter();
-        self.server.stop_gathering();
+        self.connection.daemon.queues.settle();
         for mut begun in gathered.requests {
             let done = begun.done.take().or_else(|| poll_once(&mut begun.future));
             match done {
@@ -232,7 +238,7 @@ impl Dispatcher {
             }
             return;
         };
-        let call = Call::new(Arc::clone(&self.server), id.map(|(id, _)| id));
+        let call = Call::new(&self.connection, id.map(|(id, _)| id), is_gathered);
         let _entered = self.runtime.enter();
         match known.begin(params, Arc::clone(&call)) {
             Some(future) => {
@@ -248,27 +254,26 @@ impl Dispatcher {
         let mut gathered = self.gathered();
         if more && !gathered.has_begun {
             gathered.has_begun = true;
-            self.server.gathering.begin();
         }
         gathered.has_begun
     }
 
     /// What is refused before it reaches a handler.
     fn admit(&self, id: Option<&RequestId>, method: &str) -> Result<()> {
-        if id.is_some_and(|id| self.server.in_flight().contains_key(id)) {
+        if id.is_some_and(|id| self.connection.in_flight().contains_key(id)) {
             return Err(Error::new(
                 Kind::InvalidRequest,
                 "a request with this id is still in flight",
             ));
         }
-        if self.server.is_ending() {
+        if self.daemon().is_ending() {
             return Err(Error::new(
                 Kind::ShuttingDown,
                 "the daemon is shutting down",
             ));
         }
-        let stalled = (self.server.outbox.is_over_limit() || self.is_full())
-            && self.server.asks.is_any_open();
+        let stalled =
+            (self.connection.outbox.is_over_limit() || self.is_full()) && self.daemon().is_asking();
         if stalled && !ALWAYS.contains(&method) {
             return Err(Error::new(
                 Kind::Overloaded,
@@ -324,13 +329,13 @@ impl Dispatcher {
             ..
         } = begun;
         if let Some(id) = &call.id {
-            let mut in_flight = self.server.in_flight();
-            in_flight.insert(id.clone(), Arc::clone(&call));
+            let mut in_flight = self.connection.in_flight();
+            in_flight.insert(id.clone(), call.in_flight());
         }
         self.runtime.spawn(async move {
             let done = AssertUnwindSafe(future).catch_unwind().await.ok();
             if let Some(id) = &call.id {
-                call.server.in_flight().remove(id);
+                call.connection.in_flight().remove(id);
             }
             answer(&call, raw_id.as_deref(), done);
             drop(call);
@@ -339,7 +344,8 @@ impl Dispatcher {
     }
 
     fn refuse(&self, raw_id: &[u8], error: &Error) {
-        self.server.send(error_response(raw_id, error), Class::Keep);
+        self.connection
+            .send(error_response(raw_id, error), Class::Keep);
     }
 }
 
@@ -356,7 +362,7 @@ fn poll_once(future: &mut Handling) -> Option<Done> {
 /// Queues the response, if one is due, then what is to be said after it.
 fn answer(call: &Call, raw_id: Option<&[u8]>, done: Done) {
     if let Some(raw_id) = raw_id {
-        let limit = call.server.client_frame_bytes();
+        let limit = call.connection.client_frame_bytes();
         let failed = || Error::new(Kind::InternalError, "the handler failed");
         let mut response = match done.unwrap_or_else(|| Err(failed())) {
             Ok(Reply::Bytes(result)) if result.len() <= SMALL => success(raw_id, &result),
@@ -377,8 +383,8 @@ fn answer(call: &Call, raw_id: Option<&[u8]>, done: Done) {
         }
         // On one line already, and not to be looked through again: it may be large.
         match response {
-            Reply::Bytes(response) => call.server.outbox.push(response, Class::Keep),
-            Reply::Pieces(pieces) => call.server.outbox.push_pieces(pieces),
+            Reply::Bytes(response) => call.connection.outbox.push(response, Class::Keep),
+            Reply::Pieces(pieces) => call.connection.outbox.push_pieces(pieces),
         }
     }
     let after = std::mem::take(&mut *lock(&call.after));

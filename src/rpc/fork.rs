@@ -1,11 +1,13 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3, storage.md §5).
 
-use super::convert;
-use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
-use super::registry::{Paths, Subject};
+use super::call::Call;
 use super::reply::Reply;
-use super::server::{Call, OpenSession, Server};
 use crate::clock;
+use crate::daemon::Daemon;
+use crate::daemon::convert;
+use crate::daemon::open_session::{OpenSession, guard};
+use crate::daemon::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
+use crate::daemon::queue::Scope;
 use crate::durability::Durability;
 use crate::entry::draft::{Draft, draft};
 use crate::entry::{Kind as EntryKind, Role};
@@ -17,11 +19,12 @@ use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
 use crate::session::fork::Copy;
 use crate::session::sync::UnsyncedFile;
-use crate::session::{Session, SessionGuard, SessionState, blocking};
+use crate::session::{Session, SessionState, blocking};
 use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub async fn get_fork_messages(
     call: Arc<Call>,
@@ -32,7 +35,7 @@ pub async fn get_fork_messages(
 
 async fn fork_messages(call: &Call, params: &wire::GetForkMessagesParams) -> Result<Reply> {
     let (_, turn) = call.fresh(params).await?;
-    let limit = call.server.client_frame_bytes();
+    let limit = call.connection.client_frame_bytes();
     let active: HashSet<Node> = turn.tree.ancestors(turn.leaf()).collect();
     let is_user = |node: &Node| {
         turn.tree.kind(*node) == EntryKind::Message && turn.tree.role(*node) == Role::User
@@ -77,26 +80,25 @@ fn too_large(limit: usize) -> Error {
 }
 
 pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> Result<Reply> {
-    let server = &call.server;
+    let daemon = &call.daemon;
     let scope = params.scope.unwrap_or_default();
     check_scope(&params, scope)?;
     let id = params.session_id.as_deref();
     // Later requests wait for the fork, so that a close behind it finds it done; but nobody waits for
-    // a question, except a script. The ticket always comes before a turn: whoever closes the session
-    // takes both, too.
-    let is_asked = !server.answerers(BeforeEvent::SessionBeforeFork).is_empty();
-    let waits = !is_asked || server.client().is_none();
-    let ticket = waits.then(|| server.enter(id, true));
-    let (open, turn) = match &ticket {
-        Some(ticket) => {
-            ticket.admitted(&call.cancel).await?;
-            let open = server.session_now(id)?;
-            let turn = open.session.turn(&call.cancel).await?;
-            (open, turn)
-        }
-        None => server.turn(id, &call.cancel).await?,
-    };
-    let turn = server.caught_up(&open, turn).await?;
+    // a question, except a script.
+    let is_asked = daemon.queues.find_now(id).is_ok_and(|open| {
+        let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
+        !answerers.is_empty()
+    });
+    let waits = !is_asked || call.connection.client().is_none();
+    call.drop_place();
+    let scope_of_queue = if waits { Scope::Change } else { Scope::Session };
+    let lease = daemon
+        .queues
+        .lease(id, scope_of_queue, &call.cancel)
+        .await?;
+    let (open, turn) = guard(lease, Instant::now())?;
+    let turn = daemon.caught_up(&open, turn).await?;
     open.session.check_not_in_turn()?;
     let entry = match &params.entry_id {
         Some(id) => Some(turn.find(id)?),
@@ -111,7 +113,7 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     // A copy of the whole tree goes on where the source stands, open calls and all.
     let close_calls = scope == wire::ForkScope::Tree || params.close_tool_calls.unwrap_or_default();
     let source = Source::read(&turn, end, entry, close_calls)?;
-    drop(turn);
+    let tenure = waits.then(|| turn.into_with());
     if let Some(Refusal { reason, by }) = ask(&call, &open, &source).await? {
         return Reply::of(&wire::ForkSessionResult {
             session: None,
@@ -123,15 +125,16 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
             durability: wire::Durability::None,
         });
     }
-    let ticket = match ticket {
-        Some(ticket) => ticket,
+    let lease = match tenure {
+        Some(tenure) => tenure.lease,
         None => {
-            let ticket = server.enter(Some(&open.id), true);
-            ticket.admitted(&call.cancel).await?;
-            ticket
+            daemon
+                .queues
+                .lease(Some(&open.id), Scope::Change, &call.cancel)
+                .await?
         }
     };
-    let turn = open.session.turn(&call.cancel).await?;
+    let (open, turn) = guard(lease, Instant::now())?;
     // Again, since the tree may have been read anew meanwhile.
     let entry = source
         .entry_id
@@ -146,41 +149,47 @@ pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> R
     let durability = open.session.syncer.durability();
     let id = clock::new_session_id();
     // Whoever names the fork as soon as it is told of waits until it can be found.
-    let subject = Subject::Session(id.clone());
-    let forks_ticket = server.registry.enter(subject, Paths::None, true);
-    let (opened, written) = {
-        let server = Arc::clone(server);
+    let forks_lease = daemon
+        .queues
+        .lease(Some(id.as_str()), Scope::CreateFresh, &call.cancel)
+        .await?;
+    let writes_at_once = call.connection.writes_files_at_once();
+    let (opened, written, tenure) = {
+        let daemon = Arc::clone(daemon);
         blocking(move || {
             if scope == wire::ForkScope::Tree {
-                return copied_whole(&server, turn, source.header(&server, id.as_str()));
+                let header = source.header(&daemon, id.as_str());
+                let (opened, written) = copied_whole(&daemon, writes_at_once, &turn, header)?;
+                return Ok((opened, written, turn.into_with()));
             }
-            let copy = Copy::prepare(&turn, end, &source.open_calls, &*server.source)?;
-            drop(turn);
-            let header = source.header(&server, id.as_str());
+            let copy = Copy::prepare(&turn, end, &source.open_calls, &*daemon.source)?;
+            let tenure = turn.into_with();
+            let header = source.header(&daemon, id.as_str());
             let synced = durability == Durability::Always;
-            copied(&server, &copy, header, (ephemeral, synced))
+            let (opened, written) =
+                copied(&daemon, writes_at_once, &copy, header, (ephemeral, synced))?;
+            Ok((opened, written, tenure))
         })
         .await?
     };
-    let forked = OpenSession::new(Session::new(opened, false, durability));
-    let turn = forked.session.turn(&call.cancel).await?;
+    let forked = OpenSession::new(Session::new(opened, false, durability), &call.connection);
+    let turn = forked.session.guard(Instant::now(), forks_lease)?;
     let new_session_id = forked.id.to_string();
-    server.notify(&open, "session_fork", |seq| notification::SessionFork {
+    daemon.notify(&open, "session_fork", |seq| notification::SessionFork {
         session_id: open.id.to_string(),
         seq,
-        new_session_id,
-        entry_id: entry_id.unwrap_or_default(),
+        new_session_id: new_session_id.clone(),
+        entry_id: entry_id.clone().unwrap_or_default(),
     });
-    let session = convert::session(&forked, &turn);
-    drop(turn);
-    Server::insert_after(&call, &forked, ());
+    let session = convert::session(&forked, &call.connection, &turn);
+    call.open_after(&forked, turn.into_with());
     let is_written = written.is_some();
     if let Some(written) = written {
-        let (server, forked) = (Arc::clone(server), Arc::clone(&forked));
-        call.after(move || finish(&server, &forked, written));
+        let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
+        call.after(move || finish(&daemon, &forked, written));
     }
     // A close behind it finds what has to be synced.
-    call.after(move || drop((ticket, forks_ticket)));
+    call.after(move || drop(tenure));
     Reply::of(&wire::ForkSessionResult {
         session: Some(session),
         editor_text: draft.as_ref().map(|draft| draft.text.clone()),
@@ -222,11 +231,11 @@ fn check_scope(params: &wire::ForkSessionParams, scope: wire::ForkScope) -> Resu
 }
 
 /// What nobody waits for.
-fn finish(server: &Arc<Server>, forked: &Arc<OpenSession>, written: Written) {
-    server.store.tidy(written.folder);
+fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: Written) {
+    daemon.store.tidy(written.folder);
     if let Some(unsynced) = written.unsynced {
-        let (server, open) = (Arc::clone(server), Arc::clone(forked));
-        let late = move || server.durability_lost(&open);
+        let (daemon, open) = (Arc::clone(daemon), Arc::clone(forked));
+        let late = move || daemon.durability_lost(&open);
         forked.session.syncer.after_making(unsynced, late);
     }
 }
@@ -270,8 +279,8 @@ impl Source {
         })
     }
 
-    fn header(&self, server: &Server, id: &str) -> log::header::Header {
-        let now = server.source.now_ms();
+    fn header(&self, daemon: &Daemon, id: &str) -> log::header::Header {
+        let now = daemon.source.now_ms();
         log::header::Header::new(id, now, &self.cwd, Some(&self.parent_session))
     }
 }
@@ -279,7 +288,7 @@ impl Source {
 /// Asks the clients and the hooks, which may refuse.
 async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Option<Refusal>> {
     let asking = Asking {
-        server: &call.server,
+        daemon: &call.daemon,
         open,
         event: BeforeEvent::SessionBeforeFork,
         navigation_id: None,
@@ -310,24 +319,24 @@ struct Written {
 
 /// Copies all lines of the session, synced. Without any the new session has no file yet.
 fn copied_whole(
-    server: &Server,
-    turn: SessionGuard,
+    daemon: &Daemon,
+    writes_at_once: bool,
+    turn: &SessionState,
     header: log::header::Header,
 ) -> Result<(OpenedLog, Option<Written>)> {
     let (from, to) = (turn.tree.file_leaf(), turn.leaf());
     let record = (from != to).then(|| {
-        let mut minter = IdAllocator::new(&turn.tree, &*server.source);
+        let mut minter = IdAllocator::new(&turn.tree, &*daemon.source);
         leaf::record_from(&mut minter, &turn.tree, from, to, Cause::SetLeaf)
     });
     let whole = SessionLines::prepare(&turn.log, &turn.tree, record)?;
     let is_ephemeral = turn.log.location().is_none();
-    drop(turn);
     if is_ephemeral {
         return Ok((whole.into_memory(header)?, None));
     }
-    let location = server.store.place(&header)?;
+    let location = daemon.store.place(&header)?;
     let log = Log::create(location.clone(), header);
-    if whole.is_empty() && !server.writes_files_at_once() {
+    if whole.is_empty() && !writes_at_once {
         let opened = OpenedLog {
             log,
             tree: Tree::new(),
@@ -344,7 +353,8 @@ fn copied_whole(
 /// Copies what was prepared, synced if so wanted. Without a file there is nothing left to do. An empty
 /// fork is written as a new session is.
 fn copied(
-    server: &Server,
+    daemon: &Daemon,
+    writes_at_once: bool,
     copy: &Copy,
     header: log::header::Header,
     (ephemeral, synced): (bool, bool),
@@ -352,9 +362,9 @@ fn copied(
     if ephemeral {
         return Ok((copy.to_memory(header)?, None));
     }
-    let location = server.store.place(&header)?;
+    let location = daemon.store.place(&header)?;
     let log = Log::create(location.clone(), header);
-    if copy.is_empty() && !server.writes_files_at_once() {
+    if copy.is_empty() && !writes_at_once {
         let opened = OpenedLog {
             log,
             tree: Tree::new(),

@@ -1,8 +1,10 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
-use super::convert;
+use super::call::Call;
 use super::reply::Reply;
-use super::server::{Call, Client, MAX_ANSWER};
+use crate::daemon::MAX_ANSWER;
+use crate::daemon::connection::Client;
+use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::os::process;
 use crate::schema;
@@ -10,9 +12,9 @@ use crate::wire;
 use std::sync::Arc;
 
 pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Result<Reply> {
-    let server = &call.server;
+    let daemon = &call.daemon;
     let capabilities = params.capabilities;
-    let own_limit = server.config.max_frame_bytes as u64;
+    let own_limit = daemon.config.max_frame_bytes as u64;
     let client = Client {
         name: params.client_info.map(|info| info.name),
         answers: capabilities.answers,
@@ -21,24 +23,24 @@ pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Resu
         progress: capabilities.progress,
         max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
     };
-    if !server.introduce(client) {
+    if !call.connection.introduce(client) {
         return Err(Error::new(
             Kind::InvalidRequest,
             "the connection is initialized already",
         ));
     }
     if let Some(id) = params.process_id {
-        let server = Arc::clone(server);
-        process::on_death(id, move || (server.on_shutdown)());
+        let daemon = Arc::clone(daemon);
+        process::on_death(id, move || (daemon.on_shutdown)());
     }
-    let config = &server.config;
+    let config = &daemon.config;
     Reply::of(&wire::InitializeResult {
         protocol_version: schema::PROTOCOL_VERSION,
         server_info: wire::ServerInfo {
             name: "treelined".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-        instance_id: server.instance_id.clone(),
+        instance_id: daemon.instance_id.clone(),
         schema_hash: schema::schema_hash(),
         capabilities: wire::ServerCapabilities {
             summarizer: config.summarizer.as_ref().map(|s| s.name().to_owned()),
@@ -53,7 +55,7 @@ pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Resu
 
 pub async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply> {
     // The reader ends with what is already in its hands.
-    call.server.end();
+    call.daemon.end();
     Reply::of(&wire::ShutdownResult {})
 }
 
@@ -75,8 +77,6 @@ pub async fn lsp_cancel_request(
 
 /// An unknown id is ignored: the answer may be on its way.
 fn cancel(call: &Call, id: &wire::RequestId) -> Result<Reply> {
-    if let Some(waiting) = call.server.in_flight().get(id) {
-        waiting.cancel.cancel();
-    }
+    call.connection.cancel(id);
     Reply::of(&wire::CancelRequestResult {})
 }

@@ -1,10 +1,10 @@
 //! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
 //! are the catalogue's.
 
-use super::convert;
+use super::call::Call;
 use super::reply::{Reply, page_bytes};
-use super::server::Call;
 use crate::budget::SHOWN_ROW_BYTES;
+use crate::daemon::convert;
 use crate::error::{Error, Result};
 use crate::session::blocking;
 use crate::store::catalogue::Row;
@@ -23,20 +23,18 @@ const LONGEST_ESCAPE: usize = 6;
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) -> Result<Reply> {
-    let registry = &call.server.registry;
     // What was appended before is in the list, unless another process's lock or a slow opening keeps
     // it waiting.
     let earlier = async {
-        registry.earlier_left().await;
-        for open in call.server.open_sessions() {
-            let _taken = open.session.turn(&call.cancel).await;
-        }
+        call.daemon.queues.earlier_ended().await;
     };
     let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
-    call.cancel.guard(registry.earlier_changes_left()).await?;
-    let server = Arc::clone(&call.server);
-    let fits = page_bytes(server.client_frame_bytes());
-    blocking(move || page(server.store.list()?, &params, fits)).await
+    call.cancel
+        .guard(call.daemon.queues.changes_ended())
+        .await?;
+    let daemon = Arc::clone(&call.daemon);
+    let fits = page_bytes(call.connection.client_frame_bytes());
+    blocking(move || page(daemon.store.list()?, &params, fits)).await
 }
 
 /// A page of the trash.

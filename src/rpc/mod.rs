@@ -1,35 +1,24 @@
-//! JSON-RPC: the method table, and everything between a frame and a session (protocol.md).
+//! JSON-RPC: the method table, and everything between a frame and the daemon (protocol.md).
 //!
-//! In reading order: [`server`] is what one process serves; [`request`] reads a frame; [`dispatch`] takes
-//! it to its handler and the answer back; [`table`] finds the handler of a method; [`registry`]
-//! is the order in which sessions are opened, closed and looked for; [`lane`] is where appends wait for
-//! each other; [`notify`] is what clients are told unasked; [`follow`] is what sessions find out unasked;
-//! [`convert`] goes from core to wire. Then a file per method group, each a handler that decodes ids,
-//! takes its session's turn and ends in a plain function over domain types.
+//! In reading order: [`request`] reads a frame; [`dispatch`] takes it to its handler, which [`table`] finds,
+//! and the answer back; [`call`] is a request on its way. Then a file per method group: a handler decodes
+//! ids, works on the session that its request means, and ends in a plain function over domain types.
 
 mod append;
+mod call;
 mod compact;
-mod convert;
 pub mod dispatch;
 mod events;
-mod find;
-mod follow;
 mod fork;
 mod handshake;
-mod lane;
 mod list;
 mod moves;
 mod navigate;
 mod navigator;
-mod notify;
 mod pick;
-mod question;
 mod read;
-mod registry;
 mod reply;
 mod request;
-mod rows;
-pub mod server;
 mod sessions;
 mod summaries;
 mod table;
@@ -37,4 +26,3 @@ mod tree;
 mod turns;
 
 pub use dispatch::Dispatcher;
-pub use server::Server;

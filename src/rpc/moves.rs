@@ -1,12 +1,13 @@
 //! Moves of the leaf without a question: `set_leaf`, `branch`, undo and redo, and the log of all moves
 //! (protocol.md §3, storage.md §4).
 
-use super::append::{commit, expected};
-use super::convert;
-use super::notify::SessionTree;
+use super::call::Call;
 use super::reply::Reply;
-use super::server::{Call, OpenSession};
 use super::summaries;
+use crate::daemon::commit::commit;
+use crate::daemon::convert;
+use crate::daemon::notify::SessionTree;
+use crate::daemon::open_session::{OpenSession, SessionGuard};
 use crate::entry::Kind;
 use crate::error::{self, Error, Result};
 use crate::flow::IdAllocator;
@@ -14,7 +15,7 @@ use crate::flow::PlannedLines;
 use crate::flow::leaf::{self, BranchSummary};
 use crate::flow::validate;
 use crate::id::ExpectedLeaf;
-use crate::session::{SessionGuard, SessionState};
+use crate::session::SessionState;
 use crate::timestamp;
 use crate::tree::{Cause, Move, Node, Position};
 use crate::wire;
@@ -28,7 +29,7 @@ pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Re
         &call,
         &open,
         turn,
-        expected(&params),
+        params.expected_leaf_id.clone(),
         Cause::SetLeaf,
         None,
         find,
@@ -62,7 +63,7 @@ pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply
         &call,
         &open,
         turn,
-        expected(&params),
+        params.expected_leaf_id.clone(),
         Cause::Branch,
         summary,
         find,
@@ -84,7 +85,7 @@ pub async fn undo_navigation(call: Arc<Call>, params: wire::UndoNavigationParams
         &call,
         &open,
         turn,
-        expected(&params),
+        params.expected_leaf_id.clone(),
         Cause::Undo,
         None,
         find,
@@ -104,7 +105,7 @@ pub async fn redo_navigation(call: Arc<Call>, params: wire::RedoNavigationParams
         &call,
         &open,
         turn,
-        expected(&params),
+        params.expected_leaf_id.clone(),
         Cause::Redo,
         None,
         find,
@@ -163,7 +164,7 @@ async fn go(
     find: impl FnOnce(&SessionState) -> Result<Option<Node>> + Send + 'static,
 ) -> Result<Moved> {
     open.session.check_not_in_turn()?;
-    let source = Arc::clone(&call.server.source);
+    let source = Arc::clone(&call.daemon.source);
     let old_leaf_id = turn.leaf_id().map(str::to_owned);
     let has_summary = summary.is_some();
     let plan = move |core: &SessionState| -> Result<PlannedLines> {
@@ -177,7 +178,7 @@ async fn go(
             None => leaf::plan(&core.tree, &*source, to, cause),
         })
     };
-    let server = Arc::clone(&call.server);
+    let daemon = Arc::clone(&call.daemon);
     let then = |core: &SessionState, wrote: bool| -> Result<Moved> {
         let summary_entry = match core.leaf().filter(|_| has_summary) {
             Some(node) => Some(core.entry(node)?),
@@ -190,7 +191,7 @@ async fn go(
             durability: open.durability(wrote),
         };
         if wrote {
-            server.session_tree(
+            daemon.session_tree(
                 open,
                 SessionTree {
                     old_leaf_id: moved.old_leaf_id.as_deref(),
@@ -205,6 +206,6 @@ async fn go(
         }
         Ok(moved)
     };
-    let (moved, _) = commit(call, open, turn, plan, then).await?;
+    let (moved, _) = commit(&call.daemon, &call.cancel, open, turn, plan, then).await?;
     moved.map_err(|error| Error::new(error::Kind::StorageIo, error.message))
 }

@@ -1,12 +1,12 @@
 //! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): what each asks for,
 //! and how all of them begin. The steps from there on are [`super::navigator`]'s.
 
-use super::append::expected;
+use super::call::Call;
 use super::navigator::{NavigationKind, Navigator, Request, unmoved};
-use super::question::ANSWER_TIMEOUT;
 use super::reply::Reply;
-use super::server::{AskedNavigation, Call};
 use crate::cancel::Cancel;
+use crate::daemon::connection::AskedNavigation;
+use crate::daemon::question::ANSWER_TIMEOUT;
 use crate::error::{Kind, Result};
 use crate::flow::navigate;
 use crate::id::{self, EntryId};
@@ -79,8 +79,8 @@ impl Request {
     /// As far as it is the same for everything that says no more.
     fn new(call: &Call, params: &impl Mutation) -> Self {
         Self {
-            expected: expected(params),
-            navigation_id: id::random_token(&*call.server.source),
+            expected: params.expected_leaf().clone(),
+            navigation_id: id::random_token(&*call.daemon.source),
             wants_summary: false,
             wishes: SummaryOptions::default(),
             label: None,
@@ -124,7 +124,7 @@ async fn begin(
 /// Aborted while it waited for its turn.
 async fn aborted(call: &Arc<Call>, params: &impl Mutation) -> Result<Reply> {
     let (_, turn) = call
-        .server
+        .daemon
         .turn(params.session_id(), &Cancel::new())
         .await?;
     let leaf_id = turn.leaf_id().map(EntryId::new);
@@ -136,13 +136,13 @@ pub async fn abort_navigation(
     call: Arc<Call>,
     params: wire::AbortNavigationParams,
 ) -> Result<Reply> {
-    let open = call.server.session_now(params.session_id.as_deref())?;
+    let open = call.daemon.queues.find_now(params.session_id.as_deref())?;
     let wanted = params.navigation_id.as_deref();
     let is_meant = |id: &str| wanted.is_none_or(|wanted| wanted == id);
     let aborted = match open.session.activity() {
         Some(Activity::Navigation { id, abort }) if is_meant(&id) => abort.cancel(),
         _ => {
-            let waiting = call.server.asked_navigations(&open.id, is_meant);
+            let waiting = call.connection.asked_navigations(&open.id, is_meant);
             // Every one of them, not the first alone.
             waiting.iter().filter(|abort| abort.cancel()).count() > 0
         }

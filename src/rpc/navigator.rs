@@ -1,16 +1,17 @@
 //! A navigation's way through its nine steps (protocol.md §4), with the waiting between them. What the
 //! steps mean is [`crate::flow::navigate`]'s, and who asks for one [`super::navigate`]'s.
 
-use super::append::commit;
-use super::convert;
-use super::notify::SessionTree;
-use super::question::{self, Asking};
+use super::call::Call;
 use super::read;
 use super::reply::Reply;
-use super::server::{Call, OpenSession};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
 use crate::context::Edits;
+use crate::daemon::commit::commit;
+use crate::daemon::convert;
+use crate::daemon::notify::SessionTree;
+use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::question::{self, Asking};
 use crate::entry::Kind as EntryKind;
 use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
@@ -19,7 +20,7 @@ use crate::flow::navigate::{self, Navigation, Plan};
 use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
-use crate::session::{Activity, Busy, SessionGuard, SessionState};
+use crate::session::{Activity, Busy, SessionState};
 use crate::summary::files::FileCollector;
 use crate::summary::request::{self, Material, SummaryOptions};
 use crate::summary::{FileLists, ModelName, Subject, SummaryRequest, Usage, frame};
@@ -177,9 +178,9 @@ impl Navigator {
             abort: abort.clone(),
         })?;
         // Without `initialize` later requests wait, so that a script means what it says.
-        let busy = match self.call.server.client() {
+        let busy = match self.call.connection.client() {
             None => {
-                turn.hold(busy);
+                turn.with().busy = Some(busy);
                 None
             }
             Some(_) => Some(busy),
@@ -197,8 +198,8 @@ impl Navigator {
             }
         };
         if self.request.wants_summary && !self.request.dry_run {
-            let server = &self.call.server;
-            server.check_summarizable(BeforeEvent::SessionBeforeTree)?;
+            let daemon = &self.call.daemon;
+            daemon.check_summarizable(&self.open, BeforeEvent::SessionBeforeTree)?;
         }
         let (turn, mut preparation) = self.prepare(turn, plan).await?;
         if self.request.dry_run {
@@ -231,7 +232,7 @@ impl Navigator {
         let Some(label) = label else {
             return unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
         };
-        let (source, abort) = (Arc::clone(&self.call.server.source), abort.clone());
+        let (source, abort) = (Arc::clone(&self.call.daemon.source), abort.clone());
         let expected = self.request.expected.clone();
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
@@ -251,7 +252,16 @@ impl Navigator {
                 ..nowhere(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
-        match commit(&self.call, &self.open, turn, write, then).await {
+        match commit(
+            &self.call.daemon,
+            &self.call.cancel,
+            &self.open,
+            turn,
+            write,
+            then,
+        )
+        .await
+        {
             Ok((navigation, _)) => Reply::of(&navigation?),
             Err(error) if error.kind == Kind::Cancelled => {
                 unmoved(NavigationReason::Aborted, true, &leaf_id, &leaf_id)
@@ -292,7 +302,10 @@ impl Navigator {
         }
         let turn = match held {
             Some(turn) => Ok(turn),
-            None => self.open.session.turn(abort).await,
+            None => {
+                let again = self.call.daemon.turn(Some(&self.open.id), abort).await;
+                again.map(|(_, turn)| turn)
+            }
         };
         let turn = match turn {
             Ok(turn) => turn,
@@ -322,7 +335,7 @@ impl Navigator {
         let limit = self.bodies_limit();
         let wants_summary = self.request.wants_summary && plan.worth_summarizing;
         let summarizes =
-            wants_summary && !self.request.dry_run && self.call.server.config.summarizer.is_some();
+            wants_summary && !self.request.dry_run && self.call.daemon.config.summarizer.is_some();
         // A summarizer's goal is looked for on the whole path.
         let walks = summarizes && turn.tree.node_count() > read::INLINE_ENTRIES;
         let size = match walks {
@@ -338,7 +351,11 @@ impl Navigator {
 
     /// The most that the entries of a before event, or of a dry run, may have together, in bytes.
     fn bodies_limit(&self) -> u64 {
-        let frame = self.call.server.client_frame_bytes().saturating_sub(8192) as u64;
+        let frame = self
+            .call
+            .connection
+            .client_frame_bytes()
+            .saturating_sub(8192) as u64;
         if self.request.wants_summary || self.request.dry_run {
             frame
         } else {
@@ -382,7 +399,7 @@ impl Navigator {
     ) -> std::result::Result<Option<BranchSummary>, Refusal> {
         let request = &self.request;
         let asking = Asking {
-            server: &self.call.server,
+            daemon: &self.call.daemon,
             open: &self.open,
             event: BeforeEvent::SessionBeforeTree,
             navigation_id: Some(&request.navigation_id),
@@ -418,7 +435,7 @@ impl Navigator {
     /// Step 7: the configured summarizer.
     async fn summarize(&self, prepared: &Preparation, abort: &Cancel) -> Result<BranchSummary> {
         let writing = Writing {
-            server: &self.call.server,
+            connection: &self.call.connection,
             open: &self.open,
             listener: Listener::Deltas {
                 navigation_id: &self.request.navigation_id,
@@ -454,7 +471,7 @@ impl Navigator {
         reason: Option<NavigationReason>,
         abort: &Cancel,
     ) -> Result<wire::NavigateTreeResult> {
-        let source = Arc::clone(&self.call.server.source);
+        let source = Arc::clone(&self.call.daemon.source);
         let (plan, label) = (prepared.plan.clone(), self.request.label.clone());
         let from_hook = summary.as_ref().is_some_and(|summary| summary.from_hook);
         let has_summary = summary.is_some();
@@ -495,19 +512,15 @@ impl Navigator {
             };
             // A merge only appends.
             if prepared.plan.merges.is_none() {
-                self.call.server.session_tree(&self.open, moved);
+                self.call.daemon.session_tree(&self.open, moved);
             }
             let draft = prepared.draft.as_ref();
-            let images = draft
-                .map(|draft| &draft.images)
-                .filter(|images| !images.is_empty());
             Ok(wire::Navigation {
                 cancelled: false,
                 reason,
                 by: None,
                 editor_text: draft.map(|draft| draft.text.clone()),
-                editor_images: images
-                    .map(|images| images.iter().map(|image| convert::raw(image)).collect()),
+                editor_images: draft.and_then(editor_images),
                 old_leaf_id: old_leaf_id.clone(),
                 new_leaf_id,
                 summary_entry: summary_entry.as_deref().map(convert::raw),
@@ -516,9 +529,23 @@ impl Navigator {
                 durability: self.open.durability(wrote),
             })
         };
-        let (navigation, _) = commit(&self.call, &self.open, turn, write, then).await?;
+        let (navigation, _) = commit(
+            &self.call.daemon,
+            &self.call.cancel,
+            &self.open,
+            turn,
+            write,
+            then,
+        )
+        .await?;
         Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation?)))
     }
+}
+
+/// The images of a draft, if it has any.
+fn editor_images(draft: &Draft) -> Option<Vec<wire::Raw>> {
+    let images = draft.images.iter().map(|image| convert::raw(image));
+    (!draft.images.is_empty()).then(|| images.collect())
 }
 
 /// What ends a navigation while its question is open.

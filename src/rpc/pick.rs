@@ -1,9 +1,9 @@
 //! `cherry_pick` (semantics.md §5). What may be copied, and how, is [`crate::flow::pick`]'s.
 
-use super::append::{commit, expected};
-use super::convert;
+use super::call::Call;
 use super::reply::Reply;
-use super::server::Call;
+use crate::daemon::commit::commit;
+use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::flow::pick::{self, Picked};
 use crate::session::SessionState;
@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
-    let (source, expected) = (Arc::clone(&call.server.source), expected(&params));
+    let (source, expected) = (
+        Arc::clone(&call.daemon.source),
+        params.expected_leaf_id.clone(),
+    );
     let plan = move |core: &SessionState| {
         core.check_expected_leaf(&expected)?;
         let read = |id: String| {
@@ -22,7 +25,7 @@ pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Res
         let picked = params.entry_ids.into_iter().map(read);
         pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
     };
-    let (_, entry_ids) = commit(&call, &open, turn, plan, |_, _| {}).await?;
+    let (_, entry_ids) = commit(&call.daemon, &call.cancel, &open, turn, plan, |_, _| {}).await?;
     let last = entry_ids.last().cloned();
     Reply::of(&wire::CherryPickResult {
         leaf_id: last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?,

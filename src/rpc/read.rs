@@ -3,18 +3,19 @@
 //! A turn is held to find out what to read; bodies are read without it, and on a thread of their own
 //! where there are many.
 
-use super::convert::{self, push_array, push_id_member, push_number_member};
+use super::call::Call;
 use super::reply::{Reply, page_bytes};
-use super::rows::RowReader;
-use super::server::Call;
 use crate::context::{self, Context, Kept, Step};
+use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
+use crate::daemon::open_session::SessionGuard;
+use crate::daemon::rows::RowReader;
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
-use crate::session::{SessionGuard, SessionState, blocking};
+use crate::session::{SessionState, blocking};
 use crate::stats::Stats;
 use crate::timestamp;
 use crate::tree::branches;
@@ -38,12 +39,12 @@ pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Re
     check_fits(
         &turn,
         turn.leaf().as_slice(),
-        call.server.client_frame_bytes(),
+        call.connection.client_frame_bytes(),
     )?;
     let entry = turn.leaf().map(|leaf| turn.entry(leaf)).transpose()?;
     Reply::of(&wire::GetLeafResult {
         leaf_id: turn.leaf_id().map(str::to_owned),
-        seq: open.seq(),
+        seq: open.seq(&call.connection),
         entry: entry.as_deref().map(convert::raw),
     })
 }
@@ -51,7 +52,7 @@ pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Re
 pub async fn get_entry(call: Arc<Call>, params: wire::GetEntryParams) -> Result<Reply> {
     let (_, turn) = call.fresh(&params).await?;
     let node = turn.find(&params.entry_id)?;
-    check_fits(&turn, &[node], call.server.client_frame_bytes())?;
+    check_fits(&turn, &[node], call.connection.client_frame_bytes())?;
     Reply::of(&wire::GetEntryResult {
         entry: convert::raw(&turn.entry(node)?),
         flags: turn.tree.flags(node).names().map(str::to_owned).collect(),
@@ -86,7 +87,7 @@ pub async fn get_children(call: Arc<Call>, params: wire::GetChildrenParams) -> R
         let (_, turn) = call.fresh(&params).await?;
         let parent = turn.find_position(params.entry_id.as_deref())?;
         let children = turn.tree.children(parent);
-        entries_reply(turn, children, call.server.client_frame_bytes()).await
+        entries_reply(turn, children, call.connection.client_frame_bytes()).await
     })
     .await
 }
@@ -99,7 +100,7 @@ pub async fn get_path(call: Arc<Call>, params: wire::GetPathParams) -> Result<Re
             None => turn.leaf(),
         };
         let path = turn.tree.path(end);
-        entries_reply(turn, path, call.server.client_frame_bytes()).await
+        entries_reply(turn, path, call.connection.client_frame_bytes()).await
     })
     .await
 }
@@ -185,13 +186,13 @@ async fn entries(call: &Call, params: &wire::GetEntriesParams) -> Result<Reply> 
     let limit = params
         .limit
         .map_or(usize::MAX, |limit| (limit as usize).max(1));
-    let fits = page_bytes(call.server.client_frame_bytes());
+    let fits = page_bytes(call.connection.client_frame_bytes());
     let max_bytes = params
         .max_bytes
         .map_or(fits, |max| (max as usize).min(fits));
     let (nodes, more) = page(&turn, since, limit, max_bytes as u64);
     let leaf_id = turn.leaf_id().map(str::to_owned);
-    let (seq, size) = (open.seq(), size_of(&turn, &nodes));
+    let (seq, size) = (open.seq(&call.connection), size_of(&turn, &nodes));
     let ids: Vec<String> = nodes
         .iter()
         .map(|node| turn.tree.id(*node).to_owned())
@@ -275,7 +276,7 @@ pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Res
 
 async fn context_at(call: &Call, params: &wire::GetContextParams) -> Result<Reply> {
     let (_, turn) = call.fresh(params).await?;
-    let max_bytes = call.server.client_frame_bytes();
+    let max_bytes = call.connection.client_frame_bytes();
     let leaf = match &params.leaf_id {
         wire::GivenPosition::Leaf => turn.leaf(),
         wire::GivenPosition::Empty => None,
@@ -466,7 +467,7 @@ pub async fn list_branches(call: Arc<Call>, params: wire::ListBranchesParams) ->
 
 async fn branch_rows(call: &Call, params: &wire::ListBranchesParams) -> Result<Reply> {
     let (_, turn) = call.fresh(params).await?;
-    let limit = call.server.client_frame_bytes();
+    let limit = call.connection.client_frame_bytes();
     let long = turn.tree.node_count() > INLINE_ENTRIES;
     let list = move || {
         let found = branches::list(&turn.tree);

@@ -1,6 +1,6 @@
 //! The result of a handler, ready to be put into its response.
 
-use super::convert;
+use crate::daemon::convert;
 use crate::error::Result;
 use serde::Serialize;
 

@@ -1,7 +1,9 @@
 //! Having a summary written, and telling how it comes along (semantics.md §3).
 
-use super::server::{OpenSession, Server};
 use crate::cancel::Cancel;
+use crate::daemon::Daemon;
+use crate::daemon::connection::Connection;
+use crate::daemon::open_session::OpenSession;
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::id::EntryId;
@@ -15,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 /// Who writes a summary, and who hears of it.
 pub(super) struct Writing<'a> {
-    pub server: &'a Server,
+    pub connection: &'a Connection,
     pub open: &'a OpenSession,
     pub listener: Listener<'a>,
     /// The conversation's own.
@@ -34,7 +36,7 @@ pub(super) enum Listener<'a> {
     },
 }
 
-impl Server {
+impl Daemon {
     pub(super) fn summarizer(&self) -> Result<&Summarizer> {
         self.config.summarizer.as_ref().ok_or_else(|| {
             Error::new(
@@ -45,8 +47,8 @@ impl Server {
     }
 
     /// `summarizerUnavailable` where nobody could give a summary.
-    pub(super) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
-        if self.answerers(event).is_empty() {
+    pub(super) fn check_summarizable(&self, open: &OpenSession, event: BeforeEvent) -> Result<()> {
+        if self.answerers(open, event).is_empty() {
             self.summarizer()?;
         }
         Ok(())
@@ -60,7 +62,7 @@ impl Writing<'_> {
         &self,
         request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
     ) -> Result<(Arc<SummaryRequest>, Summary)> {
-        let summarizer = self.server.summarizer()?.clone();
+        let summarizer = self.connection.daemon.summarizer()?.clone();
         let work = async {
             let (summarizer, request) = blocking(move || {
                 let request = request(&summarizer);
@@ -135,20 +137,22 @@ impl<'a> Teller<'a> {
     }
 
     fn tell(&self, told: &mut Told, delta: &str) {
-        let Writing { server, open, .. } = self.writing;
+        let Writing {
+            connection, open, ..
+        } = self.writing;
         let more = delta.chars().count() as u64;
         match self.writing.listener {
             Listener::Deltas { navigation_id } => {
                 told.characters += more;
-                if !server.summary_delta(open, navigation_id, told.pieces, delta) {
+                if !connection.summary_delta(&open.id, navigation_id, told.pieces, delta) {
                     let token = RequestId::Text(navigation_id.to_owned());
-                    server.progress(&token, told.characters);
+                    connection.progress(&token, told.characters);
                 }
             }
             Listener::Progress { token, written } => {
                 let characters = written.fetch_add(more, Ordering::Relaxed) + more;
                 if let Some(token) = token {
-                    server.progress(token, characters);
+                    connection.progress(token, characters);
                 }
             }
         }

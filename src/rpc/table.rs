@@ -1,16 +1,18 @@
 //! From the name of a method to its handler, after the table in `wire::methods`.
 
+use super::append::NewAppend;
+use super::call::Call;
 use super::reply::Reply;
-use super::server::Call;
 use super::{
     append, compact, events, fork, handshake, list, moves, navigate, pick, read, sessions, tree,
     turns,
 };
+use crate::daemon::append::submit;
 use crate::error::Result;
 use crate::wire::methods::{Scope, scope, with_methods};
-use crate::wire::{self, decode};
-use serde::de::DeserializeOwned;
+use crate::wire::{self, Mutation, OnSession, decode};
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -50,22 +52,95 @@ macro_rules! find_method {
                 $($($name => Method {
                     name: $name,
                     scope: scope!($scope $(($access))?),
-                    begin: |params, call| begin::<wire::$params, _>(params, call, $run),
+                    begin: begin!($scope $(($access))? $params $run),
                 },)+)+
                 _ => return None,
             })
         }
     };
 }
+/// How a handler begins: what it may do depends on the scope that its row declares.
+macro_rules! begin {
+    (session(append) $params:ident $run:path) => {
+        |params, call| AppendHandler::<wire::$params, _>::begin($run, decode(params), call)
+    };
+    (session($access:ident) $params:ident $run:path) => {
+        |params, call| in_session::<wire::$params, _>(decode(params), call, $run)
+    };
+    ($scope:ident $params:ident $run:path) => {
+        |params, call| begin::<wire::$params, _>(decode(params), call, $run)
+    };
+}
 with_methods!(find_method);
 
-fn begin<P, F>(params: Option<&str>, call: Arc<Call>, handler: fn(Arc<Call>, P) -> F) -> Handling
+/// Begins a handler outside the queues.
+fn begin<P, F>(params: Result<P>, call: Arc<Call>, handler: fn(Arc<Call>, P) -> F) -> Handling
 where
-    P: DeserializeOwned,
     F: Future<Output = Result<Reply>> + Send + 'static,
 {
-    match decode(params) {
+    match params {
         Ok(params) => Box::pin(handler(call, params)),
         Err(error) => Box::pin(std::future::ready(Err(error))),
+    }
+}
+
+/// Begins a handler whose request has its place in the queue of its session from now on, whenever the handler
+/// gets there.
+fn in_session<P, F>(params: Result<P>, call: Arc<Call>, handler: fn(Arc<Call>, P) -> F) -> Handling
+where
+    P: OnSession,
+    F: Future<Output = Result<Reply>> + Send + 'static,
+{
+    if let Ok(params) = &params {
+        call.take_place(params.session_id());
+    }
+    begin(params, call, handler)
+}
+
+/// A handler of scope `session(append)`: either a function that says which entries are appended, or one that
+/// works on the session alone.
+trait AppendHandler<P, Form> {
+    fn begin(self, params: Result<P>, call: Arc<Call>) -> Handling;
+}
+
+/// The form `fn(&P) -> Result<NewAppend>`.
+struct InGroup;
+
+/// The form `async fn(Arc<Call>, P) -> Result<Reply>`.
+struct Alone<F>(PhantomData<F>);
+
+impl<P, H> AppendHandler<P, InGroup> for H
+where
+    P: Mutation,
+    H: FnOnce(&P) -> Result<NewAppend>,
+{
+    fn begin(self, params: Result<P>, call: Arc<Call>) -> Handling {
+        let new = params.and_then(|params| Ok((self(&params)?, params)));
+        let (NewAppend { entries, reply }, params) = match new {
+            Ok(new) => new,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let expected = params.expected_leaf().clone();
+        let (daemon, cancel, holds) = (&call.daemon, &call.cancel, call.holds);
+        let id = params.session_id();
+        let appended = submit(daemon, id, expected, cancel, entries, holds);
+        Box::pin(async move { reply(appended.await?) })
+    }
+}
+
+impl<P, F, H> AppendHandler<P, Alone<F>> for H
+where
+    P: OnSession,
+    F: Future<Output = Result<Reply>> + Send + 'static,
+    H: FnOnce(Arc<Call>, P) -> F,
+{
+    fn begin(self, params: Result<P>, call: Arc<Call>) -> Handling {
+        match params {
+            Ok(params) => {
+                call.take_place(params.session_id());
+                Box::pin(self(call, params))
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 }

@@ -1,20 +1,19 @@
 //! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
 
-use super::convert::{push_id_member, push_number_member};
-use super::find::{self, Known};
+use super::call::Call;
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::reply::Reply;
-use super::rows::{RowReader, ToExtract};
-use super::server::{Call, OpenSession, Server};
-use crate::budget::VIEW_BYTES;
+use crate::daemon::convert::{push_id_member, push_number_member};
+use crate::daemon::find;
+use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::rows::{RowReader, ToExtract};
+use crate::daemon::tree_view::{Asked, View, ViewRoom};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
-use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
 use crate::search::{Mode, Query};
-use crate::session::{SessionGuard, SessionState, blocking};
-use crate::tree::Tree;
+use crate::session::{SessionState, blocking};
 use crate::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
     Visible, nested,
@@ -23,182 +22,12 @@ use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What a response has besides its rows, in bytes.
 const ENVELOPE_BYTES: usize = 4096;
 /// Rows of a page that is written on the thread that reads requests, if the view stands.
 const INLINE_ROWS: usize = 512;
-
-/// The view that was last asked for, kept for the pages that follow: what a page costs then does
-/// not grow with the tree.
-#[derive(Default)]
-pub struct LastView {
-    view: Mutex<Option<Arc<View>>>,
-    /// What was found out for the last query.
-    found: Mutex<Option<Found>>,
-}
-
-/// What was found out for a query.
-struct Found {
-    /// Of the tree.
-    origin: u64,
-    query: AskedQuery,
-    known: Known,
-}
-
-impl LastView {
-    fn get(&self, asked: &Asked) -> Option<Arc<View>> {
-        let last = lock(&self.view);
-        last.as_ref().filter(|view| view.asked == *asked).cloned()
-    }
-
-    /// The view that was asked for before the last entries were appended, with these in it; `None` if it
-    /// is easier made anew.
-    fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
-        let mut last = lock(&self.view);
-        let view = Arc::get_mut(last.as_mut()?)?;
-        let is_plain = asked.query.is_none() && asked.folding == Folding::default();
-        let is_same = view.origin == tree.origin()
-            && view.asked.scope == asked.scope
-            && view.asked.query == asked.query
-            && view.asked.folding == asked.folding;
-        let extended = is_plain
-            && is_same
-            && view.outline.extend(tree, asked.scope)
-            && view.visible.extend(&view.outline);
-        if !extended {
-            *last = None;
-            return None;
-        }
-        view.asked.revision = asked.revision;
-        last.clone()
-    }
-
-    /// Gives up what is kept, unless it is in use.
-    pub fn forget(&self) {
-        *lock(&self.view) = None;
-        *lock(&self.found) = None;
-    }
-
-    /// Makes a view, and keeps it if it is within the budget.
-    fn make(
-        &self,
-        room: &ViewRoom<'_>,
-        asked: Asked,
-        outline: Outline,
-        matched: Option<&[bool]>,
-    ) -> Arc<View> {
-        let visible = Visible::new(&outline, matched, &asked.folding);
-        let bytes = outline.bytes() + visible.bytes();
-        self.forget();
-        let counted = room.server.view_bytes.take(bytes).or_else(|| {
-            room.server.forget_views();
-            room.server.view_bytes.take(bytes)
-        });
-        let (origin, is_kept) = (room.origin, counted.is_some());
-        let view = Arc::new(View {
-            asked,
-            origin,
-            outline,
-            visible,
-            _counted: counted,
-        });
-        if is_kept {
-            *lock(&self.view) = Some(Arc::clone(&view));
-        }
-        view
-    }
-
-    /// Which items of an outline the query finds.
-    fn matches(
-        &self,
-        asked: &Asked,
-        origin: u64,
-        query: &Query,
-        in_tree: (&Bodies, &Outline, &Snapshot),
-    ) -> Result<Vec<bool>> {
-        let (bodies, outline, snapshot) = in_tree;
-        let last = lock(&self.found).take();
-        let is_same = |last: &Found| {
-            last.origin == origin
-                && asked
-                    .query
-                    .as_ref()
-                    .is_some_and(|query| *query == last.query)
-        };
-        let mut known = last
-            .filter(is_same)
-            .map(|last| last.known)
-            .unwrap_or_default();
-        let matched = find::matches(bodies, outline, snapshot, query, &mut known)?;
-        *lock(&self.found) = asked.query.clone().map(|query| Found {
-            origin,
-            query,
-            known,
-        });
-        Ok(matched)
-    }
-}
-
-/// A query as it was asked.
-type AskedQuery = (Mode, String);
-
-/// Where a view is made.
-struct ViewRoom<'a> {
-    server: &'a Server,
-    /// Of the tree.
-    origin: u64,
-}
-
-/// The bytes of all views that are kept.
-#[derive(Default)]
-pub struct ViewBytes(Arc<AtomicUsize>);
-
-/// The part of one view in them, until dropped.
-struct Counted {
-    all: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-impl ViewBytes {
-    /// `None` if there is no room for so many.
-    fn take(&self, bytes: usize) -> Option<Counted> {
-        let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
-        let order = Ordering::AcqRel;
-        let taken = self.0.fetch_update(order, Ordering::Acquire, room);
-        taken.ok().map(|_| Counted {
-            all: Arc::clone(&self.0),
-            bytes,
-        })
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
-}
-
-/// What decides on the rows of a view.
-#[derive(PartialEq)]
-struct Asked {
-    revision: u64,
-    scope: Scope,
-    query: Option<AskedQuery>,
-    folding: Folding,
-}
-
-struct View {
-    asked: Asked,
-    /// Of the tree.
-    origin: u64,
-    outline: Outline,
-    visible: Visible,
-    /// `None` if it is not kept.
-    _counted: Option<Counted>,
-}
 
 /// A view to be served.
 struct Wanted {
@@ -216,7 +45,7 @@ pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Re
 async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<Reply> {
     let query = query(params)?;
     let (open, turn) = call.fresh(&**params).await?;
-    let frame_bytes = call.server.client_frame_bytes();
+    let frame_bytes = call.connection.client_frame_bytes();
     let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
     let asked = asked(&turn, params)?;
     let last = &open.last_view;
@@ -225,10 +54,10 @@ async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<
         .or_else(|| last.extended(&turn.tree, &asked));
     let wanted = Wanted { asked, query, view };
     if wanted.is_quick(&turn, params) {
-        return tree(&call.server, &open, turn, wanted, params, fits);
+        return tree(call, &open, turn, wanted, params, fits);
     }
     let (call, params) = (Arc::clone(call), Arc::clone(params));
-    blocking(move || tree(&call.server, &open, turn, wanted, &params, fits)).await
+    blocking(move || tree(&call, &open, turn, wanted, &params, fits)).await
 }
 
 fn query(params: &wire::GetTreeParams) -> Result<Option<Query>> {
@@ -307,20 +136,21 @@ fn asked(turn: &SessionGuard, params: &wire::GetTreeParams) -> Result<Asked> {
 }
 
 fn tree(
-    server: &Server,
+    call: &Call,
     open: &OpenSession,
     turn: SessionGuard,
     wanted: Wanted,
     params: &wire::GetTreeParams,
     fits: usize,
 ) -> Result<Reply> {
+    let daemon = &*call.daemon;
     let Wanted { asked, query, view } = wanted;
     let revision = format!("{:x}-{:x}", open.session.nonce, asked.revision);
     let start = start(&turn, params, Some(&revision))?;
     let head = Head {
         leaf_id: turn.leaf_id().map(str::to_owned),
         revision,
-        seq: open.seq(),
+        seq: open.seq(&call.connection),
     };
     let is_nested = params.format == Some(wire::TreeFormat::Nested);
     let limit = params.limit.map(|limit| (limit as usize).max(1));
@@ -344,10 +174,10 @@ fn tree(
     };
     let bodies = turn.bodies();
     let room = ViewRoom {
-        server,
+        daemon,
         origin: turn.tree.origin(),
     };
-    let extracts = |core: &SessionState, rows: usize| ToExtract::before(rows, core, &server.store);
+    let extracts = |core: &SessionState, rows: usize| ToExtract::before(rows, core, &daemon.store);
     let make = |missing: Option<ToExtract>| {
         if let Some(missing) = missing {
             missing.make(&bodies);

@@ -114,13 +114,13 @@ struct Written {
     ends: Vec<usize>,
 }
 
-impl SessionGuard {
+impl<T: Send + 'static> SessionGuard<T> {
     /// Commits one operation. Comes back with the turn; what changed is told even if it failed.
     pub async fn commit<P>(
         self,
         cancel: &Cancel,
         plan: P,
-    ) -> (Option<SessionGuard>, Changes, Result<CommitOutcome>)
+    ) -> (Option<Self>, Changes, Result<CommitOutcome>)
     where
         P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
     {
@@ -140,7 +140,7 @@ impl SessionGuard {
     }
 
     /// Makes the file of a new session, with nothing but its header in it, synced with its name.
-    pub async fn make_file(mut self) -> Result<SessionGuard> {
+    pub async fn make_file(mut self) -> Result<Self> {
         blocking(move || {
             self.write_header()?;
             Ok(self)
@@ -153,7 +153,7 @@ impl SessionGuard {
     pub async fn carry_out<W: Work>(
         mut self,
         mut work: W,
-    ) -> Result<(SessionGuard, W, Changes, Result<CommitOutcome>)> {
+    ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
         let mut changes = Changes::default();
         let attempt = match work.is_large() {
             true => Ok(Attempt::Later),

@@ -35,7 +35,7 @@ use serde_json::json;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
@@ -59,11 +59,8 @@ pub struct Session {
     pub path: Option<PathBuf>,
     /// Tells revisions of this opening from those of another.
     pub nonce: u32,
-    /// An async lock, since it is handed out first come first served and may be held by a
-    /// navigation that waits (on a connection without `initialize`).
+    /// Never waited for while the session is open: the session's queue orders who holds it.
     core: Arc<tokio::sync::Mutex<SessionState>>,
-    /// How often a turn has been asked for.
-    asked: AtomicU64,
     activity: Mutex<Option<Activity>>,
     /// Told when an activity ends.
     ended: Notify,
@@ -92,23 +89,22 @@ pub struct SessionState {
     contended_since: Option<Instant>,
 }
 
-/// The right to read or change a session, until dropped.
-pub struct SessionGuard {
-    /// What ends with it: before anybody else has a turn, so that nobody finds the session busy still.
-    busy: Option<Busy>,
+/// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
+pub struct SessionGuard<T = ()> {
     core: OwnedMutexGuard<SessionState>,
-    /// When it was asked for.
+    /// When the guard was asked for.
     asked: Instant,
+    with: T,
 }
 
-impl Deref for SessionGuard {
+impl<T> Deref for SessionGuard<T> {
     type Target = SessionState;
     fn deref(&self) -> &SessionState {
         &self.core
     }
 }
 
-impl DerefMut for SessionGuard {
+impl<T> DerefMut for SessionGuard<T> {
     fn deref_mut(&mut self) -> &mut SessionState {
         &mut self.core
     }
@@ -149,7 +145,6 @@ impl Session {
                 predecessors: Vec::new(),
                 contended_since: None,
             })),
-            asked: AtomicU64::new(0),
             activity: Mutex::new(None),
             ended: Notify::new(),
             closed: AtomicBool::new(false),
@@ -161,41 +156,23 @@ impl Session {
         })
     }
 
-    /// Waits for everything asked of this session before, then for nothing else.
-    pub async fn turn(&self, cancel: &Cancel) -> Result<SessionGuard> {
-        self.asked.fetch_add(1, Ordering::AcqRel);
-        cancel.guard(self.next_turn()).await?
-    }
-
-    /// A turn for those whose order among requests is known otherwise or does not matter: it is not
-    /// counted as asked for.
-    pub async fn next_turn(&self) -> Result<SessionGuard> {
-        let turn = self.turn_though_closed().await;
-        if self.is_closed() {
-            return Err(Error::session_not_found(self.id.as_str()));
+    /// The right to read or change the session, for a caller that the session's queue has admitted; `with` is
+    /// what the queue gave it. `asked` is when the caller began to wait.
+    pub fn guard<T>(&self, asked: Instant, with: T) -> Result<SessionGuard<T>> {
+        match Arc::clone(&self.core).try_lock_owned() {
+            Ok(core) => Ok(SessionGuard { core, asked, with }),
+            Err(_) => Err(Error::new(
+                Kind::InternalError,
+                "the session is in use outside its queue",
+            )),
         }
-        Ok(turn)
     }
 
-    /// A turn for what is owed to the file, whoever has closed the session.
-    pub async fn turn_though_closed(&self) -> SessionGuard {
+    /// As [`Self::guard`], for a session that has been closed and has no queue.
+    pub async fn guard_after_close<T>(&self, with: T) -> SessionGuard<T> {
         let asked = Instant::now();
         let core = Arc::clone(&self.core).lock_owned().await;
-        SessionGuard {
-            busy: None,
-            core,
-            asked,
-        }
-    }
-
-    /// How often a turn has been asked for: as long as it is the same, nobody has come between.
-    pub fn turns_asked(&self) -> u64 {
-        self.asked.load(Ordering::Acquire)
-    }
-
-    /// The log and tree, for a thread that may wait.
-    pub fn blocking_core(&self) -> tokio::sync::MutexGuard<'_, SessionState> {
-        self.core.blocking_lock()
+        SessionGuard { core, asked, with }
     }
 
     /// `sessionBusy` during a turn of the client's.
@@ -304,14 +281,18 @@ impl Activity {
     }
 }
 
-impl SessionGuard {
-    /// Lets the activity end with the turn.
-    pub fn hold(&mut self, busy: Busy) {
-        self.busy = Some(busy);
+impl<T: Send + 'static> SessionGuard<T> {
+    pub fn with(&mut self) -> &mut T {
+        &mut self.with
+    }
+
+    /// Gives up the right, but not what came with it.
+    pub fn into_with(self) -> T {
+        self.with
     }
 
     /// Takes in what others have appended.
-    pub async fn refreshed(mut self) -> Result<(SessionGuard, Changes)> {
+    pub async fn refreshed(mut self) -> Result<(Self, Changes)> {
         match self.log.standing()? {
             // The open file still has everything; only appending is impossible.
             Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),

@@ -59,7 +59,7 @@ fn much_that_others_have_appended_is_read_on_another_thread() {
     let path = folder.path().join("s.jsonl");
     let session = session(&path);
     run(async {
-        let turn = session.turn(&Cancel::new()).await.unwrap();
+        let turn = session.guard(Instant::now(), ()).unwrap();
         append(&path, &entries("little", INLINE_BYTES / 2));
         let mut little = Box::pin(turn.refreshed());
         let (turn, changes) = polled(&mut little).expect("read at once").unwrap();
@@ -92,7 +92,7 @@ fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
             ("little", INLINE_BYTES / 2, true),
             ("much", 2 * INLINE_BYTES, false),
         ] {
-            let turn = session.turn(&Cancel::new()).await.unwrap();
+            let turn = session.guard(Instant::now(), ()).unwrap();
             let (path, planned) = (path.clone(), ours(&format!("our{name}")));
             let plan = move |_: &SessionState| {
                 append(&path, &entries(name, bytes));
@@ -122,7 +122,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
     let session = session(&path);
     let line = entries("late", 1).replace(r#""c""#, &format!("{:?}", "x".repeat(9000)));
     run(async {
-        let mut turn = session.turn(&Cancel::new()).await.unwrap();
+        let mut turn = session.guard(Instant::now(), ()).unwrap();
         for piece in line.as_bytes().chunks(1000) {
             assert!(turn.find("late0").is_err());
             append(&path, std::str::from_utf8(piece).unwrap());

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use treelined::clock::{self, SystemSource};
 use treelined::config::Config;
+use treelined::daemon::Daemon;
+use treelined::daemon::connection::Connection;
 use treelined::durability::Durability;
 use treelined::entry::{BadLine, Line, scan};
 use treelined::error::Kind;
@@ -15,7 +17,7 @@ use treelined::log::repair;
 use treelined::log::{self, Log, OpenedLog};
 use treelined::os::file::Location;
 use treelined::os::handle::Access;
-use treelined::rpc::{Dispatcher, Server};
+use treelined::rpc::Dispatcher;
 use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::store::Store;
 use treelined::{id, json, store::listing, terminal};
@@ -179,14 +181,10 @@ pub fn frame(bytes: &[u8], folder: &Path) {
         cwd: "/".to_owned(),
         hooks: Vec::new(),
     };
-    let server = Server::new(
-        config,
-        Arc::new(SystemSource),
-        Arc::clone(&outbox),
-        Box::new(|| {}),
-    );
-    let dispatcher =
-        Dispatcher::new(Arc::clone(&server), runtime.handle().clone()).expect("the table");
+    let source = Arc::new(SystemSource);
+    let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
+    let dispatcher = Dispatcher::new(connection, runtime.handle().clone()).expect("the table");
     let mut frames = FrameReader::new(bytes, 1 << 16);
     loop {
         let (frame, more) = frames.next_and_more().expect("bytes can be read");
@@ -202,8 +200,8 @@ pub fn frame(bytes: &[u8], folder: &Path) {
             Frame::Eof => break,
         }
     }
-    server.end();
-    server.asks.end();
+    daemon.end();
+    daemon.end_questions();
     runtime.block_on(dispatcher.drained());
     outbox.close();
     let mut out = Vec::new();

@@ -15,8 +15,10 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use treelined::clock::SystemSource;
 use treelined::config::Config;
+use treelined::daemon::Daemon;
+use treelined::daemon::connection::Connection;
 use treelined::durability::Durability;
-use treelined::rpc::{Dispatcher, Server};
+use treelined::rpc::Dispatcher;
 use treelined::stdio::Outbox;
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Library, Shape};
@@ -199,13 +201,10 @@ impl Asked {
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
         };
-        let server = Server::new(
-            config,
-            Arc::new(SystemSource),
-            Arc::clone(&outbox),
-            Box::new(|| {}),
-        );
-        let dispatcher = Dispatcher::new(server, runtime.handle().clone())?;
+        let source = Arc::new(SystemSource);
+        let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+        let connection = Connection::new(daemon, Arc::clone(&outbox));
+        let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
         let (sender, answers) = channel();
         let writer = Arc::clone(&outbox);
         std::thread::spawn(move || {

@@ -149,7 +149,7 @@ pub fn in_process(mut arguments: impl Iterator<Item = String>) -> Result<()> {
 
 async fn append_one(session: &Arc<Session>, cancel: &Cancel, message: &str) -> Result<()> {
     let entries = [NewEntry::message(message.as_bytes())?];
-    let turn = session.turn(cancel).await?;
+    let turn = session.guard(Instant::now(), ())?;
     let plan = move |core: &SessionState| {
         append::plan(&core.tree, &SystemSource, &entries, &|node| {
             core.entry(node)

@@ -1,6 +1,7 @@
-//! SessionState ⇄ wire.
+//! Conversions between the session's types and those of `wire`.
 
-use super::server::OpenSession;
+use super::connection::Connection;
+use super::open_session::OpenSession;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::json;
@@ -14,12 +15,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// Stored JSON as a member of a message.
-pub fn raw(json: &[u8]) -> wire::Raw {
+pub(crate) fn raw(json: &[u8]) -> wire::Raw {
     raw_text(String::from_utf8_lossy(json).into_owned())
 }
 
 /// As [`raw`], without a copy.
-pub fn raw_owned(json: Vec<u8>) -> wire::Raw {
+pub(crate) fn raw_owned(json: Vec<u8>) -> wire::Raw {
     match String::from_utf8(json) {
         Ok(text) => raw_text(text),
         Err(error) => raw(error.as_bytes()),
@@ -35,12 +36,12 @@ fn raw_text(text: String) -> wire::Raw {
 }
 
 /// The ids of these.
-pub fn id_list(tree: &Tree, nodes: &[Node]) -> wire::IdList {
+pub(crate) fn id_list(tree: &Tree, nodes: &[Node]) -> wire::IdList {
     nodes.iter().map(|node| tree.id(*node)).collect()
 }
 
 /// A value as JSON on one line.
-pub fn line(value: &impl Serialize) -> Result<Vec<u8>> {
+pub(crate) fn line(value: &impl Serialize) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(value);
     let bytes = bytes.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
     Ok(on_one_line(bytes))
@@ -48,7 +49,7 @@ pub fn line(value: &impl Serialize) -> Result<Vec<u8>> {
 
 /// A message as it may stand on a line of its own: stored JSON can hold line breaks between tokens,
 /// and U+2028 and U+2029 are escaped (protocol.md §1).
-pub fn on_one_line(message: Vec<u8>) -> Vec<u8> {
+pub(crate) fn on_one_line(message: Vec<u8>) -> Vec<u8> {
     // 0xe2 is what the separators begin with.
     if memchr::memchr3(b'\n', b'\r', 0xe2, &message).is_none() {
         return message;
@@ -58,7 +59,7 @@ pub fn on_one_line(message: Vec<u8>) -> Vec<u8> {
     escaped
 }
 
-pub fn durability(durability: Durability) -> wire::Durability {
+pub(crate) fn durability(durability: Durability) -> wire::Durability {
     match durability {
         Durability::None => wire::Durability::None,
         Durability::Os => wire::Durability::Os,
@@ -67,7 +68,7 @@ pub fn durability(durability: Durability) -> wire::Durability {
     }
 }
 
-pub fn policy(policy: wire::DurabilityPolicy) -> Durability {
+pub(crate) fn policy(policy: wire::DurabilityPolicy) -> Durability {
     match policy {
         wire::DurabilityPolicy::Os => Durability::Os,
         wire::DurabilityPolicy::Interval => Durability::Interval,
@@ -75,7 +76,7 @@ pub fn policy(policy: wire::DurabilityPolicy) -> Durability {
     }
 }
 
-pub fn cause(cause: Cause) -> wire::MoveCause {
+pub(crate) fn cause(cause: Cause) -> wire::MoveCause {
     match cause {
         Cause::SetLeaf => wire::MoveCause::SetLeaf,
         Cause::Branch => wire::MoveCause::Branch,
@@ -85,7 +86,11 @@ pub fn cause(cause: Cause) -> wire::MoveCause {
     }
 }
 
-pub fn session(open: &OpenSession, core: &SessionState) -> wire::Session {
+pub(crate) fn session(
+    open: &OpenSession,
+    connection: &Connection,
+    core: &SessionState,
+) -> wire::Session {
     let header = core.log.header();
     wire::Session {
         session_id: open.id.to_string(),
@@ -101,7 +106,7 @@ pub fn session(open: &OpenSession, core: &SessionState) -> wire::Session {
         cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
         name: core.tree.name().map(str::to_owned),
         leaf_id: core.leaf_id().map(str::to_owned),
-        seq: open.seq(),
+        seq: open.seq(connection),
         entry_count: core.tree.entry_count() as u64,
         read_only: open.session.read_only,
         multi_writer: core.log.is_multi_writer(),
@@ -109,7 +114,7 @@ pub fn session(open: &OpenSession, core: &SessionState) -> wire::Session {
     }
 }
 
-pub fn diagnostics(found: &[Diagnostic]) -> Vec<wire::Diagnostic> {
+pub(crate) fn diagnostics(found: &[Diagnostic]) -> Vec<wire::Diagnostic> {
     found.iter().map(diagnostic).collect()
 }
 
@@ -140,7 +145,7 @@ fn diagnostic(found: &Diagnostic) -> wire::Diagnostic {
 }
 
 /// `data = {kind, retryable, retryAfterMs?, details?}` (protocol.md §8).
-pub fn error(error: &Error) -> ErrorObjectOwned {
+pub(crate) fn error(error: &Error) -> ErrorObjectOwned {
     let wire::ErrorObject {
         code,
         message,
@@ -150,7 +155,7 @@ pub fn error(error: &Error) -> ErrorObjectOwned {
 }
 
 /// The same where it is not a response.
-pub fn error_object(error: &Error) -> wire::ErrorObject {
+pub(crate) fn error_object(error: &Error) -> wire::ErrorObject {
     wire::ErrorObject {
         code: error.kind.code(),
         message: error.message.to_string(),
@@ -167,7 +172,7 @@ pub fn error_object(error: &Error) -> wire::ErrorObject {
 }
 
 /// Writes `[…]` of raw JSON values.
-pub fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+pub(crate) fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef<[u8]>>) {
     out.push(b'[');
     for (index, value) in values.into_iter().enumerate() {
         if index > 0 {
@@ -179,7 +184,7 @@ pub fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef
 }
 
 /// Writes `,"name":"text"` or `,"name":null`.
-pub fn push_id_member(out: &mut Vec<u8>, name: &str, id: Option<&str>) {
+pub(crate) fn push_id_member(out: &mut Vec<u8>, name: &str, id: Option<&str>) {
     out.push(b',');
     json::push_string(out, name);
     out.push(b':');
@@ -190,7 +195,7 @@ pub fn push_id_member(out: &mut Vec<u8>, name: &str, id: Option<&str>) {
 }
 
 /// Writes `,"name":number`.
-pub fn push_number_member(out: &mut Vec<u8>, name: &str, number: u64) {
+pub(crate) fn push_number_member(out: &mut Vec<u8>, name: &str, number: u64) {
     out.push(b',');
     json::push_string(out, name);
     out.push(b':');

@@ -1,13 +1,16 @@
-//! Before events: putting a question to everyone, and what the answers come to (protocol.md §5).
+//! Before events: asks clients and hooks whether an operation may happen, and combines their answers
+//! (protocol.md §5).
 //!
 //! Any cancel wins, then the first summary; of the overrides the first of each counts. A hook that
 //! fails, or whose time passes, has answered as its `on_failure` says.
 
-use super::server::{OpenSession, Server};
-use super::{events, notify};
+use super::connection::Connection;
+use super::open_session::OpenSession;
+use super::{Daemon, notify};
 use crate::ask::{Answerer, Digest, Outcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::flow::validate;
 use crate::hooks::{Hook, OnFailure};
 use crate::id::{self, EventId};
 use crate::os::program;
@@ -18,12 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// How long an answer is waited for unless the caller says otherwise.
-pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a question waits for answers unless the caller chooses another time.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A question about to be put.
-pub(super) struct Asking<'a> {
-    pub server: &'a Arc<Server>,
+/// A question to be asked.
+pub(crate) struct Asking<'a> {
+    pub daemon: &'a Arc<Daemon>,
     pub open: &'a OpenSession,
     pub event: BeforeEvent,
     pub navigation_id: Option<&'a str>,
@@ -35,15 +38,15 @@ pub(super) struct Asking<'a> {
 
 /// An answer as it counts.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub(crate) struct Given {
     pub answer: wire::EventAnswer,
     /// It stands in for one that a hook failed to give.
     pub is_failure: bool,
 }
 
-/// What every before event says of itself.
+/// The members that all before events have.
 #[derive(Clone)]
-pub(super) struct Put {
+pub(crate) struct Put {
     pub session_id: String,
     pub seq: u64,
     pub event_id: String,
@@ -51,9 +54,9 @@ pub(super) struct Put {
     pub timeout_ms: u64,
 }
 
-/// What the answers come to.
+/// The decision that follows from the answers.
 #[derive(Debug, Default)]
-pub(super) struct Decision {
+pub(crate) struct Decision {
     /// An answer, or a hook that failed, says that it shall not happen.
     refusal: Option<Refusal>,
     /// Somebody did not answer in time, and nobody's answer decided.
@@ -67,17 +70,17 @@ pub(super) struct Decision {
     pub context: Vec<String>,
 }
 
-/// Why what was asked about does not happen.
+/// Why the operation does not happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     pub reason: CancelReason,
     /// The hook that failed.
     pub by: Option<String>,
 }
 
 impl Decision {
-    /// Whether it is called off, silence included.
-    pub fn refusal(&mut self, on_no_answer: OnNoAnswer) -> Option<Refusal> {
+    /// Why the operation does not happen, if it does not; `on_no_answer` decides about silence.
+    pub(crate) fn refusal(&mut self, on_no_answer: OnNoAnswer) -> Option<Refusal> {
         let is_silent = self.is_silent && on_no_answer == OnNoAnswer::Cancel;
         let silence = is_silent.then_some(Refusal {
             reason: CancelReason::NoAnswer,
@@ -87,22 +90,20 @@ impl Decision {
     }
 }
 
-impl Server {
-    /// Who is waited for when this is about to happen.
-    pub fn answerers(&self, event: BeforeEvent) -> Vec<Answerer> {
-        let client = self.client().is_some_and(|client| match event {
-            BeforeEvent::SessionBeforeTree => client.answers.session_before_tree,
-            BeforeEvent::SessionBeforeFork => client.answers.session_before_fork,
-            BeforeEvent::SessionBeforeCompact => client.answers.session_before_compact,
-        });
+impl Daemon {
+    /// The clients and hooks that answer such a question about a session.
+    pub(crate) fn answerers(&self, open: &OpenSession, event: BeforeEvent) -> Vec<Answerer> {
+        let client = open.answering(event).map(|_| Answerer::Client);
         let hooks = self.hooks.listening(event.name()).into_iter();
-        let client = client.then_some(Answerer::Client).into_iter();
-        client.chain(hooks.map(Answerer::Hook)).collect()
+        client
+            .into_iter()
+            .chain(hooks.map(Answerer::Hook))
+            .collect()
     }
 
-    fn answerer_name(&self, answerer: Answerer) -> Option<String> {
+    fn answerer_name(&self, asking: &Asking<'_>, answerer: Answerer) -> Option<String> {
         match answerer {
-            Answerer::Client => self.client().and_then(|client| client.name.clone()),
+            Answerer::Client => asking.open.answering(asking.event)?.client()?.name.clone(),
             Answerer::Hook(number) => {
                 let hook = self.hooks.hook(number)?;
                 Some(hook.program.name().to_owned())
@@ -111,23 +112,31 @@ impl Server {
     }
 }
 
-/// Tells everyone, waits for those who answer, and tells how it ended. Fails with `cancelled` if what
-/// was asked about is aborted meanwhile.
-pub(super) async fn put<P: Serialize>(
+impl OpenSession {
+    /// The connection whose client answers such questions.
+    fn answering(&self, event: BeforeEvent) -> Option<Arc<Connection>> {
+        let mut connections = self.connections().into_iter();
+        connections.find(|connection| connection.answers(event))
+    }
+}
+
+/// Sends the question, waits for the answers, and announces the outcome. Fails with `cancelled` if the operation is
+/// aborted meanwhile.
+pub(crate) async fn put<P: Serialize>(
     asking: Asking<'_>,
     params: impl Fn(Put) -> P,
 ) -> Result<Decision> {
-    let server = asking.server;
-    let event_id = EventId::new(id::random_token(&*server.source));
-    let answerers = server.answerers(asking.event);
-    let timeout = asking.timeout.min(super::server::MAX_ANSWER);
+    let daemon = asking.daemon;
+    let event_id = EventId::new(id::random_token(&*daemon.source));
+    let answerers = daemon.answerers(asking.open, asking.event);
+    let timeout = asking.timeout.min(super::MAX_ANSWER);
     let is_asked = answerers.contains(&Answerer::Client);
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
     // Recorded before it is sent: the answer may be there at once.
     let question = (!answerers.is_empty()).then(|| {
         let event = asking.event;
         let accepts = Box::new(move |given: &Given| given.answer.check(event));
-        let asks = &server.asks;
+        let asks = &daemon.asks;
         asks.ask(event_id.clone(), answerers, timeout, asking.abort, accepts)
     });
     let said = |seq: u64, timeout_ms: u64| Put {
@@ -137,23 +146,29 @@ pub(super) async fn put<P: Serialize>(
         timeout_ms,
     };
     let waited_ms = timeout.as_millis() as u64;
-    server.notify(asking.open, asking.event.name(), |seq| {
+    daemon.notify(asking.open, asking.event.name(), |seq| {
         params(said(seq, if is_asked { waited_ms } else { 0 }))
     });
     let Some(question) = question else {
         return Ok(Decision::default());
     };
     // A reader that waits for the client to read goes on: the answer has to get in.
-    server.outbox.wake();
+    let connections = asking.open.connections();
+    for connection in &connections {
+        connection.outbox.wake();
+    }
+    let seq = connections
+        .first()
+        .map_or(0, |first| asking.open.seq(first));
     let mut running = JoinSet::new();
     for number in hooks {
-        let Some(hook) = server.hooks.hook(number).cloned() else {
+        let Some(hook) = daemon.hooks.hook(number).cloned() else {
             continue;
         };
         let waited = hook.program.timeout.min(timeout);
-        let params = params(said(asking.open.seq(), waited.as_millis() as u64));
+        let params = params(said(seq, waited.as_millis() as u64));
         let message = notify::message(asking.event.name(), &params).unwrap_or_default();
-        let (server, event_id, event) = (Arc::clone(server), event_id.clone(), asking.event);
+        let (daemon, event_id, event) = (Arc::clone(daemon), event_id.clone(), asking.event);
         running.spawn(async move {
             let given = match answer_of(&hook, &message, event).await {
                 Ok(answer) => Given {
@@ -165,10 +180,10 @@ pub(super) async fn put<P: Serialize>(
             let by = Answerer::Hook(number);
             // Too late is late: the question is over.
             let digest = Digest::of(&given.answer);
-            let _late = server.asks.answer(event_id.as_str(), by, digest, given);
+            let _late = daemon.asks.answer(event_id.as_str(), by, digest, given);
         });
     }
-    let (outcome, by, decided) = match server.asks.outcome(question).await {
+    let (outcome, by, decided) = match daemon.asks.outcome(question).await {
         Outcome::Aborted => (EventOutcome::Aborted, None, Err(Error::cancelled())),
         Outcome::Settled {
             mut answers,
@@ -176,7 +191,7 @@ pub(super) async fn put<P: Serialize>(
         } => {
             let mut in_time = true;
             for by in missing {
-                match by.hook().and_then(|number| server.hooks.hook(number)) {
+                match by.hook().and_then(|number| daemon.hooks.hook(number)) {
                     Some(hook) => {
                         let late = Failure::Program(program::Failure::TimedOut(timeout));
                         answers.push((by, failed(hook, &late)));
@@ -188,13 +203,13 @@ pub(super) async fn put<P: Serialize>(
             if let Some(refusal) = &mut decision.refusal
                 && refusal.reason == CancelReason::HookFailed
             {
-                refusal.by = by.and_then(|by| server.answerer_name(by));
+                refusal.by = by.and_then(|by| daemon.answerer_name(&asking, by));
             }
             (outcome, by, Ok(decision))
         }
     };
-    let by = by.and_then(|by| server.answerer_name(by));
-    server.notify(asking.open, "event_resolved", |seq| {
+    let by = by.and_then(|by| daemon.answerer_name(&asking, by));
+    daemon.notify(asking.open, "event_resolved", |seq| {
         notification::EventResolved {
             session_id: asking.open.id.to_string(),
             seq,
@@ -202,7 +217,7 @@ pub(super) async fn put<P: Serialize>(
             event: asking.event,
             navigation_id: asking.navigation_id.map(str::to_owned),
             outcome,
-            by,
+            by: by.clone(),
         }
     });
     decided
@@ -220,7 +235,7 @@ enum Failure {
     Refused(Error),
 }
 
-/// What a hook says: an object as in `answer_event`, or nothing.
+/// The answer of a hook: an object as in `answer_event`, or nothing.
 async fn answer_of(
     hook: &Hook,
     message: &[u8],
@@ -236,11 +251,25 @@ async fn answer_of(
             column: error.column(),
         })?;
     answer.check(event).map_err(Failure::Refused)?;
-    events::check_stored(&answer, "").map_err(Failure::Refused)?;
+    check_stored(&answer, "").map_err(Failure::Refused)?;
     Ok(answer)
 }
 
-/// What counts in place of the answer of a hook that failed.
+/// Refuses an answer whose members could not stand in an entry: nested too deeply, or of another shape.
+pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
+    let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
+    let summary = answer.summary.as_ref();
+    let summary = summary.map(|given| ("summary", raw(&given.details), raw(&given.usage)));
+    let compaction = answer.compaction.as_ref();
+    let compaction = compaction.map(|given| ("compaction", raw(&given.details), raw(&given.usage)));
+    for (member, details, usage) in summary.into_iter().chain(compaction) {
+        let path = format!("{path}{member}");
+        validate::summary(&path, details.as_deref(), usage.as_deref())?;
+    }
+    Ok(())
+}
+
+/// The answer that counts for a hook that failed.
 fn failed(hook: &Hook, failure: &Failure) -> Given {
     hook.log_failure(failure);
     let answer = wire::EventAnswer {

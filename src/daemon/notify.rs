@@ -1,34 +1,41 @@
-//! What clients are told unasked (protocol.md §5, §7): numbered per session, in order, after it has
-//! been persisted.
+//! Notifications about a session (protocol.md §5, §7): numbered for each connection, in order, and sent only after
+//! what they report has been persisted.
 
+use super::Daemon;
+use super::connection::Connection;
 use super::convert::{diagnostics, push_id_member, push_number_member, raw};
-use super::server::{OpenSession, Server};
+use super::open_session::OpenSession;
 use crate::json;
 use crate::lock::lock;
 use crate::session::{Changes, SessionState};
 use crate::stdio::Class;
 use crate::tree::Node;
+use crate::wire::BeforeEvent;
 use crate::wire::notification::{self, Origin};
-use crate::wire::{BeforeEvent, RequestId};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 
-/// Bodies of others' entries go along while they are together no larger than this, in bytes.
+/// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
 
-/// The numbers of a session's notifications, and those that may not leave yet.
-#[derive(Default)]
-pub struct Notices {
-    /// Of the last one made.
-    pub seq: u64,
-    /// In the order of their numbers; empty unless something is held.
-    waiting: VecDeque<Waiting>,
+/// The notifications of a session, for each connection that has it open.
+pub(crate) struct Notices {
+    listeners: Vec<Listener>,
     holds: u64,
 }
 
+/// A connection that has the session open.
+struct Listener {
+    connection: Arc<Connection>,
+    /// Number of the last notification made.
+    seq: u64,
+    /// Messages that wait for a hold, in the order of their numbers.
+    waiting: VecDeque<Waiting>,
+}
+
 enum Waiting {
-    /// What follows waits until this is let go.
+    /// The messages behind it wait until the hold of this number ends.
     Hold(u64),
     Message {
         message: Vec<u8>,
@@ -36,30 +43,61 @@ enum Waiting {
     },
 }
 
-/// Keeps back the notifications of a session made since, until dropped: what they tell is not on
-/// disk yet (protocol.md §7).
+impl Notices {
+    pub(crate) fn to(connection: &Arc<Connection>) -> Self {
+        let listener = Listener {
+            connection: Arc::clone(connection),
+            seq: 0,
+            waiting: VecDeque::new(),
+        };
+        Self {
+            listeners: vec![listener],
+            holds: 0,
+        }
+    }
+}
+
+/// Keeps back later notifications of a session until dropped, because what they report is not on disk yet
+/// (protocol.md §7).
 #[must_use]
-pub struct Hold {
-    server: Arc<Server>,
+pub(crate) struct Hold {
     open: Arc<OpenSession>,
     number: u64,
 }
 
 impl OpenSession {
-    pub fn hold(self: &Arc<Self>, server: &Arc<Server>) -> Hold {
+    pub(crate) fn hold(self: &Arc<Self>) -> Hold {
         let mut notices = self.notices();
         notices.holds += 1;
         let number = notices.holds;
-        notices.waiting.push_back(Waiting::Hold(number));
+        for listener in &mut notices.listeners {
+            listener.waiting.push_back(Waiting::Hold(number));
+        }
         Hold {
-            server: Arc::clone(server),
             open: Arc::clone(self),
             number,
         }
     }
 
-    pub(super) fn notices(&self) -> MutexGuard<'_, Notices> {
+    fn notices(&self) -> MutexGuard<'_, Notices> {
         lock(&self.notices)
+    }
+
+    /// The number of the last notification of this session that the connection was sent.
+    pub(crate) fn seq(&self, connection: &Connection) -> u64 {
+        let notices = self.notices();
+        let mut listeners = notices.listeners.iter();
+        let listener = listeners.find(|listener| std::ptr::eq(&*listener.connection, connection));
+        listener.map_or(0, |listener| listener.seq)
+    }
+
+    /// The connections that have the session open.
+    pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
+        let notices = self.notices();
+        let listeners = notices.listeners.iter();
+        listeners
+            .map(|listener| Arc::clone(&listener.connection))
+            .collect()
     }
 }
 
@@ -67,17 +105,24 @@ impl Drop for Hold {
     fn drop(&mut self) {
         let mut notices = self.open.notices();
         let is_this = |waiting: &Waiting| matches!(waiting, Waiting::Hold(n) if *n == self.number);
-        notices.waiting.retain(|waiting| !is_this(waiting));
-        while let Some(Waiting::Message { .. }) = notices.waiting.front()
-            && let Some(Waiting::Message { message, class }) = notices.waiting.pop_front()
+        for Listener {
+            connection,
+            waiting,
+            ..
+        } in &mut notices.listeners
         {
-            self.server.send(message, class);
+            waiting.retain(|waiting| !is_this(waiting));
+            while let Some(Waiting::Message { .. }) = waiting.front()
+                && let Some(Waiting::Message { message, class }) = waiting.pop_front()
+            {
+                connection.send(message, class);
+            }
         }
     }
 }
 
 /// The JSON of a notification.
-pub(super) fn message(method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
+pub(crate) fn message(method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
     #[derive(Serialize)]
     struct Message<'a, P> {
         jsonrpc: &'static str,
@@ -98,13 +143,7 @@ pub(super) fn message(method: &str, params: &impl Serialize) -> Option<Vec<u8>> 
     }
 }
 
-impl Server {
-    fn wants(&self, method: &str) -> bool {
-        !self
-            .client()
-            .is_some_and(|client| client.opt_out.iter().any(|name| name == method))
-    }
-
+impl Daemon {
     /// Whether hooks hear of this as of something that has happened. Before events are put to them
     /// as questions.
     fn is_told_to_hooks(&self, method: &str) -> bool {
@@ -112,14 +151,14 @@ impl Server {
         !is_question && !self.hooks.listening(method).is_empty()
     }
 
-    /// Tells of something that happened to a session; `params` get the number.
-    pub fn notify<P: Serialize>(
+    /// Sends a notification about a session to each connection that has it open; `params` get its number there.
+    pub(crate) fn notify<P: Serialize>(
         &self,
         open: &OpenSession,
         method: &str,
-        params: impl FnOnce(u64) -> P,
+        params: impl Fn(u64) -> P,
     ) {
-        let message = |seq| message(method, &params(seq));
+        let message = |seq, _: &Connection| message(method, &params(seq));
         self.notify_as(open, method, |_| Class::Keep, message);
     }
 
@@ -127,79 +166,42 @@ impl Server {
         &self,
         open: &OpenSession,
         method: &str,
-        class: impl FnOnce(u64) -> Class,
-        message: impl FnOnce(u64) -> Option<Vec<u8>>,
+        class: impl Fn(u64) -> Class,
+        message: impl Fn(u64, &Connection) -> Option<Vec<u8>>,
     ) {
-        let (wanted, hooked) = (self.wants(method), self.is_told_to_hooks(method));
-        if !wanted && !hooked {
-            return;
-        }
+        let mut hooked = self.is_told_to_hooks(method);
         // Locked until the message is queued: numbers leave in order.
         let mut notices = open.notices();
-        notices.seq += u64::from(wanted);
-        let seq = notices.seq;
-        let Some(message) = message(seq) else {
-            return;
-        };
-        if hooked {
-            self.hooks.tell(method, &message);
-        }
-        if !wanted {
-            return;
-        }
-        if notices.waiting.is_empty() {
-            self.send(message, class(seq));
-        } else {
+        for listener in &mut notices.listeners {
+            let wanted = listener.connection.wants(method);
+            if !wanted && !hooked {
+                continue;
+            }
+            listener.seq += u64::from(wanted);
+            let seq = listener.seq;
+            let Some(message) = message(seq, &listener.connection) else {
+                continue;
+            };
+            if std::mem::take(&mut hooked) {
+                self.hooks.tell(method, &message);
+            }
+            if !wanted {
+                continue;
+            }
             let class = class(seq);
-            notices
-                .waiting
-                .push_back(Waiting::Message { message, class });
+            if listener.waiting.is_empty() {
+                listener.connection.send(message, class);
+            } else {
+                listener
+                    .waiting
+                    .push_back(Waiting::Message { message, class });
+            }
         }
     }
 
-    /// Queues a message, line breaks and line separators escaped.
-    pub fn send(&self, message: Vec<u8>, class: Class) {
-        self.outbox
-            .push(super::convert::on_one_line(message), class);
-    }
-
-    /// False if the client does not want them.
-    pub fn summary_delta(
-        &self,
-        open: &OpenSession,
-        navigation_id: &str,
-        index: u64,
-        delta: &str,
-    ) -> bool {
-        let declared = self.client().is_some_and(|client| client.summary_deltas);
-        let wanted = declared && self.wants("summary_delta");
-        if wanted {
-            self.outbox
-                .push_delta(&open.id, navigation_id, index, delta);
-        }
-        wanted
-    }
-
-    /// Tells how far long work has come, to clients that want it.
-    pub fn progress(&self, token: &RequestId, progress: u64) {
-        let wanted = self.client().is_some_and(|client| client.progress);
-        if !(wanted && self.wants("progress")) {
-            return;
-        }
-        let told = notification::Progress {
-            token: token.clone(),
-            progress: progress as f64,
-            total: None,
-            message: None,
-        };
-        if let Some(message) = message("progress", &told) {
-            self.send(message, Class::Progress);
-        }
-    }
-
-    /// Tells what an operation changed or found changed: others' entries, then ours, and the session's
-    /// name if it is no longer `name_before`.
-    pub fn announce(
+    /// Announces the changes of an operation: entries of other writers, then our own, and the session's name if it
+    /// differs from `name_before`.
+    pub(crate) fn announce(
         &self,
         open: &OpenSession,
         core: &SessionState,
@@ -211,7 +213,7 @@ impl Server {
 
     /// The same of several operations that were written together, each as if it had been alone;
     /// `ends` says after how many of our entries each was done.
-    pub fn announce_each(
+    pub(crate) fn announce_each(
         &self,
         open: &OpenSession,
         core: &SessionState,
@@ -245,12 +247,11 @@ impl Server {
         }
         let name = core.tree.name();
         if name != name_before {
-            let name = name.map(str::to_owned);
             self.notify(open, "session_info_changed", |seq| {
                 notification::SessionInfoChanged {
                     session_id: open.id.to_string(),
                     seq,
-                    name,
+                    name: name.map(str::to_owned),
                 }
             });
         }
@@ -265,32 +266,45 @@ impl Server {
         nodes: &[Node],
         leaf: Option<Option<Node>>,
     ) {
-        let session: Arc<str> = Arc::clone(&open.id);
-        let class = |seq| Class::Droppable { session, seq };
+        let class = |seq| Class::Droppable {
+            session: Arc::clone(&open.id),
+            seq,
+        };
         let (leaf_id, file_leaf_id) = (
             core.id_of(leaf.unwrap_or(core.leaf())),
             core.id_of(leaf.unwrap_or(core.tree.file_leaf())),
         );
         let ids = nodes.iter().map(|node| core.tree.id(*node));
-        self.notify_as(open, "entries_appended", class, |seq| match origin {
-            Origin::This => Some(own_appended(&open.id, seq, ids, leaf_id, file_leaf_id)),
-            Origin::Other => {
-                let told = notification::EntriesAppended {
-                    session_id: open.id.to_string(),
+        self.notify_as(
+            open,
+            "entries_appended",
+            class,
+            |seq, connection| match origin {
+                Origin::This => Some(own_appended(
+                    &open.id,
                     seq,
-                    origin,
-                    entry_ids: ids.map(str::to_owned).collect(),
-                    leaf_id: leaf_id.map(str::to_owned),
-                    file_leaf_id: file_leaf_id.map(str::to_owned),
-                    entries: bodies(core, nodes, self.client_frame_bytes()),
-                };
-                message("entries_appended", &told)
-            }
-        });
+                    ids.clone(),
+                    leaf_id,
+                    file_leaf_id,
+                )),
+                Origin::Other => {
+                    let told = notification::EntriesAppended {
+                        session_id: open.id.to_string(),
+                        seq,
+                        origin,
+                        entry_ids: ids.clone().map(str::to_owned).collect(),
+                        leaf_id: leaf_id.map(str::to_owned),
+                        file_leaf_id: file_leaf_id.map(str::to_owned),
+                        entries: bodies(core, nodes, connection.client_frame_bytes()),
+                    };
+                    message("entries_appended", &told)
+                }
+            },
+        );
     }
 
-    /// Tells of a move of the leaf.
-    pub fn session_tree(&self, open: &OpenSession, moved: SessionTree<'_>) {
+    /// Announces a move of the leaf.
+    pub(crate) fn session_tree(&self, open: &OpenSession, moved: SessionTree<'_>) {
         self.notify(open, "session_tree", |seq| notification::SessionTree {
             session_id: open.id.to_string(),
             seq,
@@ -333,8 +347,8 @@ fn own_appended<'a>(
     out
 }
 
-/// What `session_tree` tells.
-pub struct SessionTree<'a> {
+/// The params of `session_tree`.
+pub(crate) struct SessionTree<'a> {
     pub old_leaf_id: Option<&'a str>,
     pub new_leaf_id: Option<&'a str>,
     pub cause: crate::wire::MoveCause,

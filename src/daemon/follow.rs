@@ -1,14 +1,16 @@
-//! What sessions find out without being asked: entries that others append, and those that arrive in a
-//! file after it has been replaced (storage.md §2, §3).
+//! Changes by other writers: entries that they append while no client asks, and entries that arrive in a file after
+//! it has been replaced (session-file.md §2, §3).
 
-use super::server::{OpenSession, Server};
+use super::Daemon;
+use super::open_session::{OpenSession, SessionGuard, Tenure};
 use crate::cancel::Cancel;
+use crate::daemon::queue::Scope;
 use crate::error::{Kind, Result};
 use crate::flow::PlannedLines;
-use crate::session::{SessionGuard, SessionState};
+use crate::session::{self, SessionState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// How long changes are gathered before they are looked at.
@@ -19,14 +21,14 @@ const LAST_LOOK: Duration = Duration::from_secs(10);
 /// Between two looks before the process ends.
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
-impl Server {
-    /// Has clients told of what others append while nobody asks.
-    pub fn watch(self: &Arc<Self>, open: &Arc<OpenSession>) {
+impl Daemon {
+    /// Watches the session's file, so that clients are notified when other writers append.
+    pub(crate) fn watch(self: &Arc<Self>, open: &Arc<OpenSession>) {
         let Some(path) = &open.session.path else {
             return;
         };
         let watched = Watched {
-            server: Arc::downgrade(self),
+            daemon: Arc::downgrade(self),
             open: Arc::downgrade(open),
             runtime: Handle::current(),
             is_due: AtomicBool::new(false),
@@ -37,14 +39,14 @@ impl Server {
         Watched::changed(Arc::clone(watched));
     }
 
-    pub fn unwatch(&self, open: &OpenSession) {
+    pub(crate) fn unwatch(&self, open: &OpenSession) {
         if let Some(path) = &open.session.path {
             self.watcher.remove(path);
         }
     }
 
-    /// Takes in what others have appended, and tells of it.
-    pub async fn caught_up(
+    /// Reads the entries that other writers have appended, and announces them.
+    pub(crate) async fn caught_up(
         self: &Arc<Self>,
         open: &Arc<OpenSession>,
         turn: SessionGuard,
@@ -56,35 +58,39 @@ impl Server {
         Ok(turn)
     }
 
-    /// Looks after the session's old file, if it has just been replaced: for a minute, whether or not
-    /// the session stays open.
-    pub fn watch_predecessors(self: &Arc<Self>, open: &Arc<OpenSession>, turn: &mut SessionGuard) {
+    /// Follows the session's old file for a minute after it has been replaced, whether or not the session stays
+    /// open.
+    pub(crate) fn watch_predecessors(
+        self: &Arc<Self>,
+        open: &Arc<OpenSession>,
+        turn: &mut SessionState,
+    ) {
         if !turn.has_predecessor() || !self.begin_following(open) {
             return;
         }
-        let (server, open) = (Arc::clone(self), Arc::clone(open));
+        let (daemon, open) = (Arc::clone(self), Arc::clone(open));
         tokio::spawn(async move {
             let mut pause = FIRST_LOOK;
             loop {
                 tokio::time::sleep(pause).await;
-                if !server.carry_over(&open).await {
+                if !daemon.carry_over(&open).await {
                     break;
                 }
                 pause = (pause * 2).min(LAST_LOOK);
             }
-            server
+            daemon
                 .following()
                 .retain(|known| !Arc::ptr_eq(known, &open));
         });
     }
 
-    /// Carries over what has arrived by now, before the process ends.
-    pub async fn look_a_last_time(self: &Arc<Self>) {
+    /// Copies late entries from replaced files, a last time before the process ends.
+    pub(crate) async fn look_a_last_time(self: &Arc<Self>) {
         let following = std::mem::take(&mut *self.following());
         for open in following {
             // Until lines that others are writing meanwhile have ended.
             while self.carry_over(&open).await
-                && open.session.turn_though_closed().await.has_arrivals()
+                && self.turn_though_closed(&open).await.has_arrivals()
             {
                 tokio::time::sleep(LAST_PAUSE).await;
             }
@@ -94,7 +100,31 @@ impl Server {
         }
     }
 
-    /// False if somebody does already.
+    /// The session's guard, also after the session has been closed.
+    async fn turn_though_closed(
+        &self,
+        open: &Arc<OpenSession>,
+    ) -> session::SessionGuard<Option<Tenure>> {
+        loop {
+            let asked = Instant::now();
+            let lease = self
+                .queues
+                .lease(Some(&open.id), Scope::Session, &Cancel::new())
+                .await;
+            let lease = lease
+                .ok()
+                .filter(|lease| lease.open().is_some_and(|now| Arc::ptr_eq(now, open)));
+            let Some(lease) = lease else {
+                return open.session.guard_after_close(None).await;
+            };
+            let tenure = Some(Tenure { busy: None, lease });
+            if let Ok(guard) = open.session.guard(asked, tenure) {
+                return guard;
+            }
+        }
+    }
+
+    /// False if the old file is followed already.
     fn begin_following(&self, open: &Arc<OpenSession>) -> bool {
         let mut following = self.following();
         let is_new = !following.iter().any(|known| Arc::ptr_eq(known, open));
@@ -104,9 +134,9 @@ impl Server {
         is_new
     }
 
-    /// Carries over what has arrived; false once nothing more is expected.
+    /// Copies late entries from replaced files; false once no more are expected.
     async fn carry_over(self: &Arc<Self>, open: &Arc<OpenSession>) -> bool {
-        let mut turn = open.session.turn_though_closed().await;
+        let mut turn = self.turn_though_closed(open).await;
         if !turn.has_arrivals() {
             return turn.has_predecessor();
         }
@@ -125,8 +155,8 @@ impl Server {
         match committed {
             Ok(committed) => {
                 if let Some(file) = committed.unsynced {
-                    let (server, late) = (Arc::clone(self), Arc::clone(open));
-                    let late = move || server.durability_lost(&late);
+                    let (daemon, late) = (Arc::clone(self), Arc::clone(open));
+                    let late = move || daemon.durability_lost(&late);
                     let syncer = &open.session.syncer;
                     let synced = syncer.after_write(syncer.durability(), file, late);
                     if synced.await.is_err() {
@@ -145,11 +175,11 @@ impl Server {
 }
 
 /// An open session as the watcher knows it.
-pub struct Watched {
-    server: Weak<Server>,
+pub(crate) struct Watched {
+    daemon: Weak<Daemon>,
     open: Weak<OpenSession>,
     runtime: Handle,
-    /// Whether it will be looked at anyway.
+    /// Whether a look is scheduled already.
     is_due: AtomicBool,
 }
 
@@ -167,12 +197,13 @@ impl Watched {
     }
 
     async fn look(&self) {
-        let (Some(server), Some(open)) = (self.server.upgrade(), self.open.upgrade()) else {
+        let (Some(daemon), Some(open)) = (self.daemon.upgrade(), self.open.upgrade()) else {
             return;
         };
-        if let Ok(turn) = open.session.next_turn().await {
+        let turn = daemon.turn(Some(&open.id), &Cancel::new()).await;
+        if let Ok((open, turn)) = turn {
             // What is wrong with the file, the next call is told.
-            let _unreadable = server.caught_up(&open, turn).await;
+            let _unreadable = daemon.caught_up(&open, turn).await;
         }
     }
 }

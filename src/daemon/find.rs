@@ -18,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 
 /// What is known of a session's entries and one query; three bits for each entry.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     tested: Bits,
     /// The entry's own text holds all of it.
     matched: Bits,
@@ -57,7 +57,7 @@ struct Asked {
 }
 
 /// For each item whether the query finds it; only those the filter keeps are looked at.
-pub(super) fn matches(
+pub(crate) fn matches(
     bodies: &Bodies,
     outline: &Outline,
     snapshot: &Snapshot,
@@ -124,7 +124,7 @@ pub(super) fn matches(
 }
 
 /// Where a row's entry holds what is looked for, which was found in it.
-pub(super) fn excerpt(
+pub(crate) fn excerpt(
     reader: &mut RowReader<'_>,
     query: &Query,
     entry: &Entry<'_>,

@@ -18,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 const MANY: usize = 4096;
 
 /// Reads what rows show, best asked in file order.
-pub(super) struct RowReader<'b> {
+pub(crate) struct RowReader<'b> {
     bodies: body::BodyReader<'b>,
     extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
@@ -143,7 +143,7 @@ fn read(
 }
 
 /// Entries whose extracts are to be made: all of a file.
-pub(super) struct ToExtract {
+pub(crate) struct ToExtract {
     entries: Vec<(FilePlace, Subject)>,
     /// Where the last of them ends, in bytes, its line break counted.
     end: u64,

@@ -1,51 +1,36 @@
-//! The append lane of a session (storage.md §3): appends that wait together are written together, in one
-//! write and with one sync, each checked as if those before it had been written already.
-//!
-//! Appends come this way; what needs the turn for itself (a move, a summary, a fork) takes it, and the
-//! order in which all of them were asked for is kept.
+//! Group commit (session-file.md §3): appends that follow each other in a session's queue are written together, in
+//! one write and with one sync. Each is checked as if those before it had been written already.
 
-use super::append::Appended;
+use super::Daemon;
+use super::commit::Appended;
 use super::convert;
-use super::server::{Call, OpenSession, Server};
+use super::open_session::{Lease, OpenSession, SessionGuard, guard};
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, ExpectedLeaf, Source};
-use crate::lock::lock;
 use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
 use crate::session::sync::RepeatedEntries;
-use crate::session::{Changes, SessionGuard, SessionState};
-use futures_util::FutureExt;
+use crate::session::{Changes, SessionState};
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
+use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::thread::{self, ThreadId};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Once this much is to be written, what follows goes into the next write, in bytes.
+/// A write takes no further appends once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
 
-/// More than this is not written on the thread that reads requests, in bytes. As much as is gathered.
+/// Larger batches, in bytes, are not written on the thread that reads requests.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
-/// The appends of a session that have not begun.
-#[derive(Default)]
-pub struct Lane(Mutex<VecDeque<Group>>);
-
-/// Appends between which nothing else was asked for. Each group takes one turn, in their order.
-struct Group {
-    requests: Vec<Request>,
-    /// [`crate::session::Session::turns_asked`] when the group was begun.
-    turns_asked: u64,
-}
-
-/// Appends of one request: one operation.
-struct Request {
+/// The entries that one request appends: one operation.
+pub(crate) struct Append {
+    daemon: Arc<Daemon>,
     entries: Vec<NewEntry>,
     expected: ExpectedLeaf,
     cancel: Cancel,
@@ -53,106 +38,35 @@ struct Request {
     answer: oneshot::Sender<Result<Appended>>,
 }
 
-/// Sessions with groups that have not asked for their turn, since more may be on its way.
-#[derive(Default)]
-pub struct Gathering(Mutex<Option<Held>>);
-
-struct Held {
-    /// The thread that reads. What asks from another one has waited, and behind it others may follow
-    /// that ask for the turn at once.
-    reader: ThreadId,
-    sessions: Vec<Arc<OpenSession>>,
-}
-
-/// Appends entries as one operation, after all that was asked of the session before.
-pub(super) async fn append(
-    call: &Call,
+/// Appends entries as one operation, after all that was asked of the session before. The place in the session's
+/// queue is taken by this call; if `holds`, the append waits for others until the queues are settled.
+pub(crate) fn submit(
+    daemon: &Arc<Daemon>,
     session_id: Option<&str>,
     expected: ExpectedLeaf,
+    cancel: &Cancel,
     entries: Vec<NewEntry>,
-) -> Result<Appended> {
-    let server = &call.server;
-    let (open, ahead) = server.find_in_order(session_id, &call.cancel).await?;
-    open.session.check_writable()?;
+    holds: bool,
+) -> impl Future<Output = Result<Appended>> + Send + use<> {
     let (answer, answered) = oneshot::channel();
-    let request = Request {
+    let append = Append {
+        daemon: Arc::clone(daemon),
         entries,
         expected,
-        cancel: call.cancel.clone(),
+        cancel: cancel.clone(),
         asked: Instant::now(),
         answer,
     };
-    if open.lane.join(request, open.session.turns_asked()) && !server.gathering.hold(&open) {
-        start(server, &open);
-    }
-    drop(ahead);
-    match call.cancel.guard(answered).await? {
-        Ok(appended) => appended,
-        Err(_) => Err(Error::new(
-            Kind::InternalError,
-            "the append was not carried out",
-        )),
+    daemon.queues.append(session_id, cancel, append, holds);
+    async {
+        answered.await.unwrap_or_else(|_| {
+            let why = "the append was not carried out";
+            Err(Error::new(Kind::InternalError, why))
+        })
     }
 }
 
-impl Lane {
-    /// Joins the last group unless something else was asked for since; true if that made a new one.
-    fn join(&self, request: Request, turns_asked: u64) -> bool {
-        let mut groups = lock(&self.0);
-        if let Some(last) = groups.back_mut()
-            && last.turns_asked == turns_asked
-        {
-            last.requests.push(request);
-            return false;
-        }
-        groups.push_back(Group {
-            requests: vec![request],
-            turns_asked,
-        });
-        true
-    }
-}
-
-impl Gathering {
-    /// Has appends that begin on this thread wait until [`Server::stop_gathering`].
-    pub fn begin(&self) {
-        lock(&self.0).get_or_insert_with(|| Held {
-            reader: thread::current().id(),
-            sessions: Vec::new(),
-        });
-    }
-
-    /// Whether the session's group is started later.
-    fn hold(&self, open: &Arc<OpenSession>) -> bool {
-        match &mut *lock(&self.0) {
-            Some(held) if held.reader == thread::current().id() => {
-                held.sessions.push(Arc::clone(open));
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Server {
-    /// Begins what was gathered.
-    pub fn stop_gathering(self: &Arc<Self>) {
-        let held = lock(&self.gathering.0).take();
-        for open in held.into_iter().flat_map(|held| held.sessions) {
-            start(self, &open);
-        }
-    }
-}
-
-/// Asks for the turn of the session's next group, and carries it out on this thread if nothing has to
-/// be waited for.
-fn start(server: &Arc<Server>, open: &Arc<OpenSession>) {
-    let run = run(Arc::clone(server), Arc::clone(open));
-    // Those whose append is lost in a panic are told by their channel.
-    at_once_or_later(AssertUnwindSafe(run).catch_unwind().map(drop));
-}
-
-/// Polls once here, and leaves the rest to the runtime.
+/// Runs work on this thread until it has to wait, then on the runtime.
 fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
     let mut context = Context::from_waker(Waker::noop());
@@ -161,23 +75,29 @@ fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
-    let turn = open.session.next_turn().await;
-    let Some(group) = lock(&open.lane.0).pop_front() else {
+/// Writes adjacent appends, on this thread unless the file's lock or a sync has to be waited for.
+pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
+    at_once_or_later(async {
+        let found = guard(lease, Instant::now());
+        let found = found.and_then(|found| found.0.session.check_writable().map(|()| found));
+        match found {
+            Ok((open, turn)) => write_all(open, turn, appends).await,
+            Err(error) => {
+                for append in appends {
+                    append.answer(Err(error.clone()));
+                }
+            }
+        }
+    });
+}
+
+async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecDeque<Append>) {
+    let Some(daemon) = waiting.front().map(|append| Arc::clone(&append.daemon)) else {
         return;
     };
-    let mut turn = match turn {
-        Ok(turn) => turn,
-        Err(error) => {
-            for request in group.requests {
-                request.answer(Err(error.clone()));
-            }
-            return;
-        }
-    };
     let mut batch = Batch {
-        source: Arc::clone(&server.source),
-        waiting: group.requests.into(),
+        source: Arc::clone(&daemon.source),
+        waiting,
         planned: Vec::new(),
     };
     loop {
@@ -200,7 +120,7 @@ async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
         }
         let written = batch.written(committed);
         let finish = tell(
-            &server,
+            &daemon,
             &open,
             &mut turn,
             changes,
@@ -215,9 +135,9 @@ async fn run(server: Arc<Server>, open: Arc<OpenSession>) {
     }
 }
 
-/// Tells of what was written. What comes back syncs it by the session's policy, then answers.
+/// Announces a write. The returned future makes it durable by the session's policy, then answers its requests.
 fn tell(
-    server: &Arc<Server>,
+    daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
     turn: &mut SessionGuard,
     changes: Changes,
@@ -227,14 +147,14 @@ fn tell(
     let wrote = !changes.own.is_empty();
     // What is told from here on is told once it is on disk: persist, then notify.
     let durability = open.session.syncer.durability();
-    let held = (wrote && durability == Durability::Always).then(|| open.hold(server));
-    server.announce_each(open, turn, changes, &written.ends, name_before);
-    server.watch_predecessors(open, turn);
-    let (server, open) = (Arc::clone(server), Arc::clone(open));
+    let held = (wrote && durability == Durability::Always).then(|| open.hold());
+    daemon.announce_each(open, turn, changes, &written.ends, name_before);
+    daemon.watch_predecessors(open, turn);
+    let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
     async move {
         let late = {
-            let (server, open) = (Arc::clone(&server), Arc::clone(&open));
-            move || server.durability_lost(&open)
+            let (daemon, open) = (Arc::clone(&daemon), Arc::clone(&open));
+            move || daemon.durability_lost(&open)
         };
         let synced = match written.unsynced {
             Some(file) => {
@@ -248,7 +168,7 @@ fn tell(
         drop(held);
         if synced.is_err() && !written.outcomes.iter().any(|(_, done, _)| done.wrote()) {
             // What was carried over from a file that had been replaced.
-            server.durability_lost(&open);
+            daemon.durability_lost(&open);
         }
         let (repeated, first): (Vec<_>, Vec<_>) = written
             .outcomes
@@ -261,8 +181,8 @@ fn tell(
         // What has been sent again waits for its sync as it did the first time.
         for (request, done, repeated) in repeated {
             let late = {
-                let (server, open) = (Arc::clone(&server), Arc::clone(&open));
-                move || server.durability_lost(&open)
+                let (daemon, open) = (Arc::clone(&daemon), Arc::clone(&open));
+                move || daemon.durability_lost(&open)
             };
             let synced = match (repeated, &synced) {
                 (_, Err(error)) if done.wrote() => Err(error.clone()),
@@ -287,8 +207,8 @@ fn appended(done: Outcome, durability: Durability, synced: Result<()>) -> Result
     }
 }
 
-impl Request {
-    fn answer(self, answer: Result<Appended>) {
+impl Append {
+    pub(crate) fn answer(self, answer: Result<Appended>) {
         // Who was cancelled meanwhile is gone.
         let _gone = self.answer.send(answer);
     }
@@ -326,15 +246,15 @@ impl Request {
     }
 }
 
-/// Appends on their way into the file together.
+/// Appends that are written together.
 struct Batch {
     source: Arc<dyn Source>,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<Append>,
     /// Of the first that wait.
     planned: Vec<Result<Part>>,
 }
 
-/// What one operation has in a batch.
+/// The part that one operation has in a batch.
 struct Part {
     entry_ids: Vec<EntryId>,
     /// Those that are in the file already.
@@ -419,9 +339,9 @@ impl Work for Batch {
     }
 }
 
-/// What became of the appends of one write.
+/// The outcomes of the appends of one write.
 struct Written {
-    outcomes: Vec<(Request, Outcome, Option<RepeatedEntries>)>,
+    outcomes: Vec<(Append, Outcome, Option<RepeatedEntries>)>,
     /// After how many of the written lines those that are whole end.
     ends: Vec<usize>,
     unsynced: Option<Arc<std::fs::File>>,
@@ -441,7 +361,7 @@ impl Outcome {
 }
 
 impl Batch {
-    /// Takes out those that `committed` has settled.
+    /// Removes the appends that `committed` has decided, with their outcomes.
     fn written(&mut self, committed: Result<CommitOutcome>) -> Written {
         let planned = std::mem::take(&mut self.planned);
         let (whole, failure, unsynced) = match committed {

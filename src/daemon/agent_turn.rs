@@ -1,0 +1,167 @@
+//! The turn of a session's client, and the messages that wait for its end (semantics.md §5).
+//!
+//! Messages that are sent during a turn wait in memory and are appended when the turn ends. If the append fails, the
+//! turn has ended all the same, and the messages wait for the next `end_turn` or go before the next message.
+
+use super::Daemon;
+use super::commit::{Appended, append};
+use super::open_session::{OpenSession, SessionGuard};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::flow::append::NewEntry;
+use crate::id::{EntryId, ExpectedLeaf};
+use crate::lock::lock;
+use crate::session::Busy;
+use crate::wire::notification;
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard};
+
+/// The turn of a session's client.
+#[derive(Default)]
+pub(crate) struct ClientTurn {
+    pub(crate) running: Option<Busy>,
+    /// Messages that wait for the end of the turn, oldest first. None of it requests a turn: the client that
+    /// ends one decides about the next.
+    queue: Vec<NewEntry>,
+    /// Places in the queue by id.
+    places: HashMap<EntryId, usize>,
+    /// Of the queue.
+    bytes: usize,
+}
+
+/// The messages that wait for the end of a turn may have this many bytes.
+const MAX_QUEUED: usize = 64 << 20;
+
+impl OpenSession {
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.client_turn().running.is_some()
+    }
+
+    pub(crate) fn client_turn(&self) -> MutexGuard<'_, ClientTurn> {
+        lock(&self.turn)
+    }
+}
+
+impl Daemon {
+    /// Ends the turns of a client that has gone: what was queued is appended.
+    pub async fn end_turns(self: &Arc<Self>) {
+        for open in self.open_sessions() {
+            let cancel = Cancel::new();
+            let Ok((open, turn)) = self.turn(Some(&open.id), &cancel).await else {
+                continue;
+            };
+            if let Err(error) = end(self, &cancel, &open, turn).await {
+                tracing::error!(kind = error.kind.name(), "queued messages are lost");
+            }
+        }
+    }
+}
+
+impl ClientTurn {
+    /// Queues a message; the same one once. Another one with its id is `duplicateEntryId`.
+    pub(crate) fn enqueue(&mut self, entry: NewEntry) -> Result<()> {
+        let place = entry.id.as_ref().and_then(|id| self.places.get(id));
+        match place.and_then(|place| self.queue.get(*place)) {
+            Some(queued) if queued.members == entry.members => return Ok(()),
+            Some(_) => {
+                return Err(Error::new(
+                    Kind::DuplicateEntryId,
+                    "another message that waits has this id",
+                ));
+            }
+            None => {}
+        }
+        if self.bytes + entry.members.len() > MAX_QUEUED {
+            return Err(Error::new(
+                Kind::Overloaded,
+                format!(
+                    "the messages that wait for the end of the turn may have {MAX_QUEUED} bytes: \
+                     call end_turn first"
+                ),
+            ));
+        }
+        self.push(entry);
+        Ok(())
+    }
+
+    fn push(&mut self, entry: NewEntry) {
+        self.bytes += entry.members.len();
+        if let Some(id) = &entry.id {
+            self.places.insert(id.clone(), self.queue.len());
+        }
+        self.queue.push(entry);
+    }
+
+    /// Takes the messages that wait. One whose id has been used meanwhile loses its id.
+    pub(crate) fn take(&mut self, turn: &SessionGuard) -> Vec<NewEntry> {
+        self.places.clear();
+        self.bytes = 0;
+        let mut queue = std::mem::take(&mut self.queue);
+        for queued in &mut queue {
+            let id = queued.id.as_ref();
+            if id.is_some_and(|id| turn.tree.find_any(id.as_str()).is_some()) {
+                queued.id = None;
+            }
+        }
+        queue
+    }
+
+    /// Puts messages back before those that have arrived since.
+    fn put_back(&mut self, first: impl Iterator<Item = NewEntry>) {
+        let since = std::mem::take(&mut self.queue);
+        self.places.clear();
+        self.bytes = 0;
+        for entry in first.chain(since) {
+            self.push(entry);
+        }
+    }
+}
+
+pub(crate) async fn end(
+    daemon: &Arc<Daemon>,
+    cancel: &Cancel,
+    open: &Arc<OpenSession>,
+    turn: SessionGuard,
+) -> Result<()> {
+    let queue = {
+        let mut state = open.client_turn();
+        state.running = None;
+        state.take(&turn)
+    };
+    if !queue.is_empty() {
+        flush(daemon, cancel, open, turn, queue, None, ExpectedLeaf::Any).await?;
+    }
+    Ok(())
+}
+
+/// Appends what waited, then `last`, as one operation. On failure what has not been written waits
+/// again.
+pub(crate) async fn flush(
+    daemon: &Arc<Daemon>,
+    cancel: &Cancel,
+    open: &Arc<OpenSession>,
+    turn: SessionGuard,
+    queue: Vec<NewEntry>,
+    last: Option<NewEntry>,
+    expected: ExpectedLeaf,
+) -> Result<Appended> {
+    let entries = queue.iter().chain(&last).cloned().collect();
+    match append(daemon, cancel, open, turn, expected, entries).await {
+        Ok(appended) => Ok(appended),
+        Err(error) => {
+            let details = error.details.as_ref();
+            let written = details.and_then(|details| details.get("writtenIds")?.as_array());
+            let written = written.map_or(0, Vec::len);
+            open.client_turn().put_back(queue.into_iter().skip(written));
+            Err(error)
+        }
+    }
+}
+
+pub(crate) fn request_turn(daemon: &Daemon, open: &OpenSession, entry_id: &str) {
+    daemon.notify(open, "turn_requested", |seq| notification::TurnRequested {
+        session_id: open.id.to_string(),
+        seq,
+        entry_id: entry_id.to_owned(),
+    });
+}

@@ -1,0 +1,157 @@
+//! What the daemon shares between its connections: the open sessions, and the order of the requests about them.
+//!
+//! [`queue`] orders requests, one queue per session. [`open_session`] is an open session, [`connection`] a client
+//! with its output. [`append`] writes the appends that are together in a queue, [`commit`] any other operation; [`notify`] says what is sent
+//! unasked, [`follow`] finds out what others write, [`question`] asks clients and hooks, and [`convert`] makes
+//! what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was last asked for,
+//! [`find`] and [`rows`] read what it shows.
+
+pub(crate) mod agent_turn;
+pub(crate) mod append;
+pub(crate) mod commit;
+pub mod connection;
+pub(crate) mod convert;
+pub(crate) mod find;
+pub(crate) mod follow;
+pub(crate) mod notify;
+pub(crate) mod open_session;
+pub(crate) mod question;
+pub mod queue;
+pub(crate) mod rows;
+pub(crate) mod tree_view;
+
+use self::follow::Watched;
+use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
+use self::question::Given;
+use self::queue::{Queues, Scope};
+use crate::ask::Asks;
+use crate::cancel::Cancel;
+use crate::config::Config;
+use crate::error::Result;
+use crate::hooks::Hooks;
+use crate::id::{self, Source};
+use crate::lock::lock;
+use crate::store::Store;
+use crate::store::watch::Watcher;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
+pub const MAX_ANSWER: Duration = Duration::from_secs(600);
+
+/// What all connections share.
+pub struct Daemon {
+    pub config: Config,
+    pub store: Store,
+    pub source: Arc<dyn Source>,
+    pub(crate) asks: Asks<Given>,
+    pub hooks: Hooks,
+    pub instance_id: String,
+    /// The open sessions, and the order of the requests about them.
+    pub(crate) queues: Arc<Queues<OpenSessions>>,
+    pub(crate) watcher: Watcher<Watched>,
+    /// Bytes of the views that the open sessions keep.
+    pub(crate) view_bytes: Arc<AtomicUsize>,
+    /// Sessions whose file was replaced and whose old file is looked after, open or not.
+    following: Mutex<Vec<Arc<OpenSession>>>,
+    ending: AtomicBool,
+    pub on_shutdown: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Daemon {
+    /// A daemon without connections. Jobs that cannot run where they are submitted run on `runtime`.
+    pub fn new(
+        config: Config,
+        source: Arc<dyn Source>,
+        runtime: &Handle,
+        on_shutdown: Box<dyn Fn() + Send + Sync>,
+    ) -> Arc<Self> {
+        let runtime = runtime.clone();
+        let spawn = Box::new(move |job: Box<dyn FnOnce() + Send>| {
+            runtime.spawn(async { job() });
+        });
+        Arc::new(Self {
+            store: Store::new(config.session_dir.clone()),
+            hooks: Hooks::new(config.hooks.clone()),
+            instance_id: id::random_token(&*source),
+            config,
+            source,
+            asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
+            queues: Queues::new(spawn),
+            watcher: Watcher::new(),
+            view_bytes: Arc::default(),
+            following: Mutex::default(),
+            ending: AtomicBool::new(false),
+            on_shutdown,
+        })
+    }
+
+    /// The session a request means, and the right to work on it once everything asked before is done. The
+    /// place in the session's queue is taken by this call.
+    pub(crate) fn turn(
+        &self,
+        id: Option<&str>,
+        cancel: &Cancel,
+    ) -> impl Future<Output = Result<(Arc<OpenSession>, SessionGuard)>> + Send + use<> {
+        let asked = Instant::now();
+        let lease = self.queues.lease(id, Scope::Session, cancel);
+        async move { guard(lease.await?, asked) }
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<OpenSession>> {
+        self.queues.find(id)
+    }
+
+    /// Closes a session. Later requests do not find it.
+    pub(crate) fn remove(&self, open: &OpenSession, turn: &mut SessionGuard) {
+        open.session.close();
+        self.unwatch(open);
+        turn.with().lease.set_open(None);
+    }
+
+    pub(crate) fn open_sessions(&self) -> Vec<Arc<OpenSession>> {
+        self.queues.all_open()
+    }
+
+    /// Gives up the views of all sessions.
+    pub(crate) fn forget_views(&self) {
+        for open in self.open_sessions() {
+            open.last_view.forget();
+        }
+    }
+
+    fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {
+        lock(&self.following)
+    }
+
+    /// Makes durable what `interval` has not synced yet.
+    pub async fn flush(&self) {
+        for open in self.open_sessions() {
+            if let Err(error) = open.session.syncer.flush().await {
+                tracing::error!(%error, "the last entries may not be on disk");
+            }
+        }
+    }
+
+    /// No question stays open.
+    pub fn end_questions(&self) {
+        self.asks.end();
+    }
+
+    /// Whether a client or a hook is being asked.
+    pub fn is_asking(&self) -> bool {
+        self.asks.is_any_open()
+    }
+
+    /// No more requests are taken.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,94 @@
+//! An open session, as the daemon and its connections see it.
+
+use super::agent_turn::ClientTurn;
+use super::append::Append;
+use super::convert;
+use super::notify::Notices;
+use super::queue::{self, Sessions};
+use super::tree_view::LastView;
+use super::{connection::Connection, follow::Watched};
+use crate::durability::Durability;
+use crate::error::{Error, Result};
+use crate::session::{self, Busy, Session};
+use crate::stats::PrefixStats;
+use crate::wire;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+/// An open session.
+pub(crate) struct OpenSession {
+    pub(crate) session: Arc<Session>,
+    /// What the connections that have it open are told. Locked while a notification is queued, so that they
+    /// leave in the order of their numbers.
+    pub(crate) notices: Mutex<Notices>,
+    /// The session's id, shared with what is queued.
+    pub(crate) id: Arc<str>,
+    /// Changed by jobs of the session's queue, except at the end of the connection.
+    pub(crate) turn: Mutex<ClientTurn>,
+    pub(crate) watched: OnceLock<Arc<Watched>>,
+    pub(crate) last_view: LastView,
+    pub(crate) last_count: Mutex<PrefixStats>,
+}
+
+impl OpenSession {
+    /// A session that is open for one connection.
+    pub(crate) fn new(session: Arc<Session>, connection: &Arc<Connection>) -> Arc<Self> {
+        Arc::new(Self {
+            id: session.id.shared(),
+            notices: Mutex::new(Notices::to(connection)),
+            turn: Mutex::default(),
+            watched: OnceLock::new(),
+            last_view: LastView::default(),
+            last_count: Mutex::default(),
+            session,
+        })
+    }
+
+    /// How durable an operation is: not at all if it wrote nothing.
+    pub(crate) fn durability(&self, wrote: bool) -> wire::Durability {
+        convert::durability(if wrote {
+            self.session.syncer.durability()
+        } else {
+            Durability::None
+        })
+    }
+}
+
+/// The open sessions of a daemon, as its queues know them.
+pub(crate) struct OpenSessions;
+
+impl Sessions for OpenSessions {
+    type Open = OpenSession;
+    type Append = Append;
+
+    fn write(lease: Lease, appends: VecDeque<Append>) {
+        super::append::write(lease, appends);
+    }
+
+    fn refuse(append: Append, error: Error) {
+        append.answer(Err(error));
+    }
+}
+
+pub(crate) type Lease = queue::Lease<OpenSessions>;
+pub(crate) type Place = queue::Place<OpenSessions>;
+
+/// The right to read or change an open session, and its place at the head of the session's queue.
+pub(crate) type SessionGuard = session::SessionGuard<Tenure>;
+
+/// What ends with a [`SessionGuard`]: the activity first, so that the next job does not find the session busy.
+pub(crate) struct Tenure {
+    pub(crate) busy: Option<Busy>,
+    pub(crate) lease: Lease,
+}
+
+/// The session that a lease is for. `sessionNotFound` if it is not open.
+pub(crate) fn guard(lease: Lease, asked: Instant) -> Result<(Arc<OpenSession>, SessionGuard)> {
+    let Some(open) = lease.open().map(Arc::clone) else {
+        return Err(Error::session_not_found(lease.id()));
+    };
+    let tenure = Tenure { busy: None, lease };
+    let guard = open.session.guard(asked, tenure)?;
+    Ok((open, guard))
+}

@@ -1,0 +1,133 @@
+//! What a job holds: its place in the queue, then the lease of its session.
+
+use super::state::{Job, Ready, Waiting, WaitsFor};
+use super::{Queues, Scope, Sessions};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::lock::lock;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// The right to work on a session, until dropped.
+#[must_use]
+pub struct Lease<Q: Sessions> {
+    pub(super) queues: Arc<Queues<Q>>,
+    pub(super) id: Arc<str>,
+    /// `None` if the session is not open.
+    pub(super) open: Option<Arc<Q::Open>>,
+}
+
+/// A place in a queue: the lease, once it is this job's turn. Dropping it gives up the place.
+#[must_use]
+pub struct Place<Q: Sessions> {
+    pub(super) receiver: oneshot::Receiver<Result<Lease<Q>>>,
+    /// When the place was taken.
+    pub asked: Instant,
+}
+
+impl<Q: Sessions> Future for Place<Q> {
+    type Output = Result<Lease<Q>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let lease = Pin::new(&mut self.receiver).poll(context);
+        // A sender that is gone has been dropped with its job, at the end of the process.
+        lease.map(|lease| lease.unwrap_or_else(|_| Err(Error::cancelled())))
+    }
+}
+
+/// A request for the session of a file whose header has not been read.
+#[must_use]
+pub struct Unnamed<Q: Sessions> {
+    pub(super) queues: Arc<Queues<Q>>,
+    pub(super) number: u64,
+    pub(super) cancel: Cancel,
+}
+
+impl<Q: Sessions> Lease<Q> {
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// The session, if it is open.
+    pub fn open(&self) -> Option<&Arc<Q::Open>> {
+        self.open.as_ref()
+    }
+
+    /// Opens the session, or closes it with `None`. Later jobs find it so.
+    pub fn set_open(&mut self, open: Option<Arc<Q::Open>>) {
+        self.open.clone_from(&open);
+        if let Some(queue) = lock(&self.queues.state).queues.get_mut(&self.id) {
+            queue.open = open;
+        }
+    }
+}
+
+impl<Q: Sessions> Drop for Lease<Q> {
+    fn drop(&mut self) {
+        self.queues.release(&self.id);
+    }
+}
+
+impl<Q: Sessions> Unnamed<Q> {
+    /// Lets other sessions be opened meanwhile, since the header takes long to find.
+    pub fn header_is_late(&self) {
+        let mut state = lock(&self.queues.state);
+        if !state.headers.remove(&self.number) {
+            return;
+        }
+        state.late_headers.insert(self.number);
+        let ready = state.unblocked(&self.queues);
+        drop(state);
+        self.queues.start(ready);
+    }
+
+    /// The lease of the file's session, in the place that this request has by its arrival.
+    pub fn lease(self, id: &str) -> Place<Q> {
+        let asked = Instant::now();
+        let (sender, receiver) = oneshot::channel();
+        let mut state = lock(&self.queues.state);
+        state.headers.remove(&self.number);
+        state.late_headers.remove(&self.number);
+        let id: Arc<str> = Arc::from(id);
+        let run = move |lease| {
+            let _gone = sender.send(lease);
+        };
+        state.insert(
+            &id,
+            Waiting {
+                number: self.number,
+                scope: Scope::Open,
+                waits_for: WaitsFor::Headers,
+                job: Job::Run(Box::new(run)),
+            },
+        );
+        let ready = state.unblocked(&self.queues);
+        drop(state);
+        ready.into_iter().for_each(Ready::begin);
+        let (queues, number) = (Arc::downgrade(&self.queues), self.number);
+        self.cancel.on_cancel(move || {
+            if let Some(queues) = queues.upgrade() {
+                queues.withdraw(Some(&id), number);
+            }
+        });
+        Place { receiver, asked }
+    }
+}
+
+impl<Q: Sessions> Drop for Unnamed<Q> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.queues.state);
+        if !state.headers.remove(&self.number) && !state.late_headers.remove(&self.number) {
+            return;
+        }
+        state.registry.remove(&self.number);
+        let ready = state.unblocked(&self.queues);
+        drop(state);
+        self.queues.notify();
+        self.queues.start(ready);
+    }
+}

@@ -1,0 +1,449 @@
+//! One queue per session: requests about a session take effect in the order of their arrival (protocol.md §1),
+//! and no request waits for another session.
+//!
+//! A job runs while it holds the [`Lease`] of its session; the next job of the session begins when the lease is
+//! dropped, also by a panic. A job whose queue is empty runs on the thread that submits it, any other on the
+//! runtime. Adjacent appends at the head of a queue are one job: one write and one sync. A job that waits for
+//! a question drops its lease and submits itself again.
+//!
+//! A request that names no session, or a file whose header has not been read, may concern any session. It keeps
+//! its number while later requests that may concern the same session wait, and gets its place in the queue of
+//! its session by that number.
+
+mod lease;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use lease::{Lease, Place, Unnamed};
+
+use self::state::{Job, Ready, Running, State, Waiting, WaitsFor};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::lock::lock;
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tokio::sync::{Notify, oneshot};
+
+/// What the queues hold.
+pub trait Sessions: Sized + Send + Sync + 'static {
+    /// An open session.
+    type Open: Send + Sync + 'static;
+    /// One append that waits to be written.
+    type Append: Send + 'static;
+
+    /// Writes appends that followed each other in the queue.
+    fn write(lease: Lease<Self>, appends: VecDeque<Self::Append>);
+
+    /// Answers an append that is not carried out.
+    fn refuse(append: Self::Append, error: Error);
+}
+
+/// What a job does to the set of open sessions and of session files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing: it works on an open session, and fails with `sessionNotFound` if the session is not open.
+    Session,
+    /// Opens a session.
+    Open,
+    /// Creates a session with an id that a client may have chosen.
+    Create,
+    /// Creates a session with an id that no other request can name yet.
+    CreateFresh,
+    /// Closes, deletes, restores or copies a session.
+    Change,
+}
+
+/// Starts a job on another thread.
+pub type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
+
+/// The queues of all sessions.
+pub struct Queues<Q: Sessions> {
+    state: Mutex<State<Q>>,
+    spawn: Spawn,
+    /// How many wait in [`Self::until`].
+    observers: AtomicUsize,
+    /// Notified when a job ends, if somebody observes.
+    ended: Notify,
+}
+
+impl<Q: Sessions> Queues<Q> {
+    pub fn new(spawn: Spawn) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                next: 0,
+                queues: HashMap::new(),
+                only: BTreeMap::new(),
+                headers: BTreeSet::new(),
+                late_headers: BTreeSet::new(),
+                registry: BTreeSet::new(),
+                held: Vec::new(),
+            }),
+            spawn,
+            observers: AtomicUsize::new(0),
+            ended: Notify::new(),
+        })
+    }
+
+    /// Runs `job` with the session's lease, after everything submitted for the session before; without an
+    /// id with that of the only open session. The job gets an error if it is cancelled while it waits or
+    /// if there is no such session.
+    pub fn run(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        scope: Scope,
+        cancel: &Cancel,
+        job: impl FnOnce(Result<Lease<Q>>) + Send + 'static,
+    ) {
+        let mut state = lock(&self.state);
+        let number = state.take_number(scope);
+        let found = state.place(id, scope);
+        let id = match found {
+            Ok(Some(id)) => id,
+            Ok(None) => {
+                return self.wait(state, None, number, scope, cancel, Job::Run(Box::new(job)));
+            }
+            Err(error) => {
+                state.registry.remove(&number);
+                drop(state);
+                return job(Err(error));
+            }
+        };
+        let waits_for = state.waits_for(&id, scope);
+        if !state.is_idle(&id) || state.is_blocked(number, waits_for) {
+            return self.wait(
+                state,
+                Some((id, waits_for)),
+                number,
+                scope,
+                cancel,
+                Job::Run(Box::new(job)),
+            );
+        }
+        let lease = state.lease(self, &id, number, scope);
+        state.forget_unused(&id);
+        drop(state);
+        run_here(|| job(lease));
+    }
+
+    /// As [`Self::run`]; the lease comes to the place that this call takes in the queue.
+    pub fn lease(self: &Arc<Self>, id: Option<&str>, scope: Scope, cancel: &Cancel) -> Place<Q> {
+        let asked = Instant::now();
+        let (sender, receiver) = oneshot::channel();
+        self.run(id, scope, cancel, move |lease| {
+            // A receiver that has been dropped drops the lease.
+            let _gone = sender.send(lease);
+        });
+        Place { receiver, asked }
+    }
+
+    /// Writes an append in its place among the jobs of its session. If `holds`, it waits for more appends
+    /// until [`Self::settle`] or until another job is submitted.
+    pub fn append(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        cancel: &Cancel,
+        append: Q::Append,
+        holds: bool,
+    ) {
+        let scope = Scope::Session;
+        let mut state = lock(&self.state);
+        let number = state.take_number(scope);
+        let id = match state.place(id, scope) {
+            Ok(Some(id)) => id,
+            Ok(None) => return self.wait(state, None, number, scope, cancel, Job::Append(append)),
+            Err(error) => {
+                drop(state);
+                return Q::refuse(append, error);
+            }
+        };
+        let waits_for = state.waits_for(&id, scope);
+        let is_free = state.is_idle(&id) && !state.is_blocked(number, waits_for);
+        if is_free && !holds {
+            let lease = state.lease(self, &id, number, scope);
+            drop(state);
+            return match lease {
+                Ok(lease) => run_here(|| Q::write(lease, VecDeque::from([append]))),
+                Err(error) => Q::refuse(append, error),
+            };
+        }
+        let is_held = state.queues.get_mut(&id).is_some_and(|queue| {
+            queue.is_held |= is_free;
+            queue.is_held
+        });
+        if is_free {
+            state.held.push(Arc::clone(&id));
+        }
+        if is_held {
+            let job = Job::Append(append);
+            return state.insert(
+                &id,
+                Waiting {
+                    number,
+                    scope,
+                    waits_for,
+                    job,
+                },
+            );
+        }
+        self.wait(
+            state,
+            Some((id, waits_for)),
+            number,
+            scope,
+            cancel,
+            Job::Append(append),
+        );
+    }
+
+    /// Writes the appends that wait for more, on this thread.
+    pub fn settle(self: &Arc<Self>) {
+        let mut state = lock(&self.state);
+        if state.held.is_empty() {
+            return;
+        }
+        for id in std::mem::take(&mut state.held) {
+            if let Some(queue) = state.queues.get_mut(&id) {
+                queue.is_held = false;
+            }
+            let ready = state.next_jobs(self, &id);
+            drop(state);
+            ready.into_iter().for_each(Ready::begin);
+            state = lock(&self.state);
+        }
+    }
+
+    /// Takes a number for the session of a file, which is known once the file's header has been read.
+    pub fn unnamed(self: &Arc<Self>, cancel: &Cancel) -> Unnamed<Q> {
+        let mut state = lock(&self.state);
+        let number = state.take_number(Scope::Open);
+        state.headers.insert(number);
+        Unnamed {
+            queues: Arc::clone(self),
+            number,
+            cancel: cancel.clone(),
+        }
+    }
+
+    /// The open session with this id, whatever waits in its queue.
+    pub fn find(&self, id: &str) -> Option<Arc<Q::Open>> {
+        lock(&self.state).queues.get(id)?.open.clone()
+    }
+
+    /// The open session that a request means, whatever waits in its queue: without an id the only one.
+    pub fn find_now(&self, id: Option<&str>) -> Result<Arc<Q::Open>> {
+        let state = lock(&self.state);
+        let only;
+        let id = match id {
+            Some(id) => id,
+            None => {
+                only = state.only_open()?;
+                &only
+            }
+        };
+        let open = state.queues.get(id).and_then(|queue| queue.open.clone());
+        open.ok_or_else(|| Error::session_not_found(id))
+    }
+
+    pub fn all_open(&self) -> Vec<Arc<Q::Open>> {
+        let state = lock(&self.state);
+        state
+            .queues
+            .values()
+            .filter_map(|queue| queue.open.clone())
+            .collect()
+    }
+
+    /// Waits until every job submitted before this call has ended.
+    pub async fn earlier_ended(&self) {
+        let now = lock(&self.state).next;
+        let is_earlier = |number: u64| number < now;
+        self.until(|state| {
+            let unplaced = state
+                .only
+                .keys()
+                .chain(&state.headers)
+                .chain(&state.late_headers);
+            !unplaced.copied().any(is_earlier)
+                && !state.queues.values().any(|queue| {
+                    let running = queue.running.as_ref().map(|running| running.number);
+                    let first = queue.waiting.front().map(|waiting| waiting.number);
+                    running.into_iter().chain(first).any(is_earlier)
+                })
+        })
+        .await;
+    }
+
+    /// Waits until the jobs have ended that run now and change a list of all sessions.
+    pub async fn changes_ended(&self) {
+        let now = lock(&self.state).next;
+        let is_change = |running: &Running| {
+            running.number < now && !matches!(running.scope, Scope::Session | Scope::Open)
+        };
+        self.until(|state| {
+            let mut running = state
+                .queues
+                .values()
+                .filter_map(|queue| queue.running.as_ref());
+            !running.any(is_change)
+        })
+        .await;
+    }
+
+    async fn until(&self, holds: impl Fn(&State<Q>) -> bool) {
+        let _observing = Observing::new(&self.observers);
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if holds(&lock(&self.state)) {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Keeps a job until its turn, or until it is cancelled.
+    fn wait(
+        self: &Arc<Self>,
+        mut state: std::sync::MutexGuard<'_, State<Q>>,
+        place: Option<(Arc<str>, WaitsFor)>,
+        number: u64,
+        scope: Scope,
+        cancel: &Cancel,
+        job: Job<Q>,
+    ) {
+        let mut ready = Vec::new();
+        let id = match place {
+            Some((id, waits_for)) => {
+                state.insert(
+                    &id,
+                    Waiting {
+                        number,
+                        scope,
+                        waits_for,
+                        job,
+                    },
+                );
+                // A job releases the appends that are held before it.
+                if let Some(queue) = state.queues.get_mut(&id)
+                    && std::mem::take(&mut queue.is_held)
+                {
+                    ready = state.next_jobs(self, &id);
+                }
+                Some(id)
+            }
+            None => {
+                let waits_for = WaitsFor::LateHeaders;
+                state.only.insert(
+                    number,
+                    Waiting {
+                        number,
+                        scope,
+                        waits_for,
+                        job,
+                    },
+                );
+                None
+            }
+        };
+        drop(state);
+        self.start(ready);
+        let queues = Arc::downgrade(self);
+        cancel.on_cancel(move || {
+            if let Some(queues) = queues.upgrade() {
+                queues.withdraw(id.as_deref(), number);
+            }
+        });
+    }
+
+    /// Answers a job with `cancelled` if it still waits.
+    fn withdraw(self: &Arc<Self>, id: Option<&str>, number: u64) {
+        let mut state = lock(&self.state);
+        let mut found = state.only.remove(&number);
+        // Without an id it may have got its place in a queue since.
+        let ids: Vec<Arc<str>> = match (&found, id) {
+            (Some(_), _) => Vec::new(),
+            (None, Some(id)) => vec![Arc::from(id)],
+            (None, None) => state.queues.keys().cloned().collect(),
+        };
+        for id in ids {
+            let Some(queue) = state.queues.get_mut(&id) else {
+                continue;
+            };
+            if let Ok(at) = queue
+                .waiting
+                .binary_search_by_key(&number, |waiting| waiting.number)
+            {
+                found = queue.waiting.remove(at);
+                state.forget_unused(&id);
+            }
+        }
+        let Some(waiting) = found else {
+            return;
+        };
+        state.registry.remove(&number);
+        let ready = state.unblocked(self);
+        drop(state);
+        self.notify();
+        waiting.fail(Error::cancelled()).begin();
+        self.start(ready);
+    }
+
+    /// Gives the session to its next job.
+    fn release(self: &Arc<Self>, id: &Arc<str>) {
+        let mut state = lock(&self.state);
+        let Some(running) = state
+            .queues
+            .get_mut(id)
+            .and_then(|queue| queue.running.take())
+        else {
+            return;
+        };
+        let is_registry = running.scope != Scope::Session && state.registry.remove(&running.number);
+        let ready = match is_registry {
+            true => state.unblocked(self),
+            false => state.next_jobs(self, id),
+        };
+        state.forget_unused(id);
+        drop(state);
+        self.notify();
+        self.start(ready);
+    }
+
+    fn start(&self, ready: impl IntoIterator<Item = Ready<Q>>) {
+        for ready in ready {
+            (self.spawn)(Box::new(|| ready.begin()));
+        }
+    }
+
+    fn notify(&self) {
+        if self.observers.load(Ordering::Acquire) > 0 {
+            self.ended.notify_waiters();
+        }
+    }
+}
+
+/// Runs a job. One that panics has dropped its lease and its answer by the time this returns.
+fn run_here(job: impl FnOnce()) {
+    let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(job));
+}
+
+struct Observing<'a>(&'a AtomicUsize);
+
+impl<'a> Observing<'a> {
+    fn new(observers: &'a AtomicUsize) -> Self {
+        observers.fetch_add(1, Ordering::AcqRel);
+        Self(observers)
+    }
+}
+
+impl Drop for Observing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

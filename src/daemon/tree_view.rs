@@ -1,0 +1,176 @@
+//! The view of a session's tree that was last asked for, kept for the pages that follow.
+
+use super::Daemon;
+use super::find::{self, Known};
+use crate::budget::VIEW_BYTES;
+use crate::error::Result;
+use crate::lock::lock;
+use crate::log::body::Bodies;
+use crate::search::{Mode, Query};
+use crate::tree::Tree;
+use crate::view::{Folding, Outline, Scope, Snapshot, Visible};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// The view that was last asked for, kept for the pages that follow: what a page costs then does
+/// not grow with the tree.
+#[derive(Default)]
+pub(crate) struct LastView {
+    view: Mutex<Option<Arc<View>>>,
+    /// The results of the last query.
+    found: Mutex<Option<Found>>,
+}
+
+/// The results of a query.
+pub(crate) struct Found {
+    /// Of the tree.
+    pub(crate) origin: u64,
+    pub(crate) query: AskedQuery,
+    known: Known,
+}
+
+impl LastView {
+    pub(crate) fn get(&self, asked: &Asked) -> Option<Arc<View>> {
+        let last = lock(&self.view);
+        last.as_ref().filter(|view| view.asked == *asked).cloned()
+    }
+
+    /// The view that was asked for before the last entries were appended, with these in it; `None` if it
+    /// is easier made anew.
+    pub(crate) fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
+        let mut last = lock(&self.view);
+        let view = Arc::get_mut(last.as_mut()?)?;
+        let is_plain = asked.query.is_none() && asked.folding == Folding::default();
+        let is_same = view.origin == tree.origin()
+            && view.asked.scope == asked.scope
+            && view.asked.query == asked.query
+            && view.asked.folding == asked.folding;
+        let extended = is_plain
+            && is_same
+            && view.outline.extend(tree, asked.scope)
+            && view.visible.extend(&view.outline);
+        if !extended {
+            *last = None;
+            return None;
+        }
+        view.asked.revision = asked.revision;
+        last.clone()
+    }
+
+    /// Drops the view and the results of the query.
+    pub(crate) fn forget(&self) {
+        *lock(&self.view) = None;
+        *lock(&self.found) = None;
+    }
+
+    /// Makes a view, and keeps it if it is within the budget.
+    pub(crate) fn make(
+        &self,
+        room: &ViewRoom<'_>,
+        asked: Asked,
+        outline: Outline,
+        matched: Option<&[bool]>,
+    ) -> Arc<View> {
+        let visible = Visible::new(&outline, matched, &asked.folding);
+        let bytes = outline.bytes() + visible.bytes();
+        self.forget();
+        let counted = take_bytes(&room.daemon.view_bytes, bytes).or_else(|| {
+            room.daemon.forget_views();
+            take_bytes(&room.daemon.view_bytes, bytes)
+        });
+        let (origin, is_kept) = (room.origin, counted.is_some());
+        let view = Arc::new(View {
+            asked,
+            origin,
+            outline,
+            visible,
+            _counted: counted,
+        });
+        if is_kept {
+            *lock(&self.view) = Some(Arc::clone(&view));
+        }
+        view
+    }
+
+    /// Which items of an outline the query finds.
+    pub(crate) fn matches(
+        &self,
+        asked: &Asked,
+        origin: u64,
+        query: &Query,
+        in_tree: (&Bodies, &Outline, &Snapshot),
+    ) -> Result<Vec<bool>> {
+        let (bodies, outline, snapshot) = in_tree;
+        let last = lock(&self.found).take();
+        let is_same = |last: &Found| {
+            last.origin == origin
+                && asked
+                    .query
+                    .as_ref()
+                    .is_some_and(|query| *query == last.query)
+        };
+        let mut known = last
+            .filter(is_same)
+            .map(|last| last.known)
+            .unwrap_or_default();
+        let matched = find::matches(bodies, outline, snapshot, query, &mut known)?;
+        *lock(&self.found) = asked.query.clone().map(|query| Found {
+            origin,
+            query,
+            known,
+        });
+        Ok(matched)
+    }
+}
+
+/// A query as it was asked.
+pub(crate) type AskedQuery = (Mode, String);
+
+/// The daemon and the tree that a view is made for.
+pub(crate) struct ViewRoom<'a> {
+    pub(crate) daemon: &'a Daemon,
+    /// Of the tree.
+    pub(crate) origin: u64,
+}
+
+/// The bytes of one view among those of all views that are kept, until dropped.
+pub(crate) struct Counted {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+/// `None` if all views may not have so many bytes more.
+pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<Counted> {
+    let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
+    let order = Ordering::AcqRel;
+    let taken = all.fetch_update(order, Ordering::Acquire, room);
+    taken.ok().map(|_| Counted {
+        all: Arc::clone(all),
+        bytes,
+    })
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+/// The options that decide which rows a view has.
+#[derive(PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) revision: u64,
+    pub(crate) scope: Scope,
+    pub(crate) query: Option<AskedQuery>,
+    pub(crate) folding: Folding,
+}
+
+pub(crate) struct View {
+    pub(crate) asked: Asked,
+    /// Of the tree.
+    pub(crate) origin: u64,
+    pub(crate) outline: Outline,
+    pub(crate) visible: Visible,
+    /// `None` if it is not kept.
+    _counted: Option<Counted>,
+}
