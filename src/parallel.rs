@@ -102,7 +102,8 @@ pub fn map_in_order<S, T: Send, B>(
     })
 }
 
-/// As [`map_in_order`], for `range` in chunks of at most `size`. Fails with the first failure in order. A range of one chunk stays on this thread.
+/// As [`map_in_order`], for `range` in chunks of at most `size`. Fails with the first failure in order. A range of
+/// one chunk stays on this thread.
 pub fn in_order<T: Send>(
     range: Range<usize>,
     size: usize,
