@@ -110,7 +110,7 @@ pub enum Command {
     Migrate(migrate::Migrate),
     /// List deleted sessions, or restore one
     Restore(restore::Restore),
-    /// Write the schemas, the method list, the OpenRPC document and the reference of this daemon
+    /// Write the JSON Schemas, the method list and the OpenRPC document of this daemon
     Schema(documents::Schema),
     /// Print a completion script
     Completions(documents::Completions),
