@@ -110,7 +110,7 @@ pub enum Command {
     Migrate(migrate::Migrate),
     /// List deleted sessions, or bring one back
     Restore(restore::Restore),
-    /// Write the JSON Schema, method list and OpenRPC document of this daemon
+    /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
     Schema(documents::Schema),
     /// Print a completion script
     Completions(documents::Completions),

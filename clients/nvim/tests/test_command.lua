@@ -48,7 +48,7 @@ return {
         ['Treelined undo'] = 'this buffer is not a tree',
         ['Treelined send'] = 'this buffer is not a prompt',
         ['Treelined name x'] = 'neither a tree nor a prompt',
-        ['Treelined filter odd'] = 'there is no filter "odd"; there are default, no%-tools',
+        ['Treelined filter odd'] = 'there is no filter "odd"; the filters are default, no%-tools',
       }) do
         child:lua('notes = {}')
         child:command(command)

@@ -269,7 +269,7 @@ return {
       child:type('N')
       child:gives(LINE, '•  user       says u2')
       child:command('Treelined search nowhere')
-      child:gives('notes', { 'treelined: nothing has "nowhere"' })
+      child:gives('notes', { 'treelined: nothing matches "nowhere"' })
     end,
   },
   {
