@@ -1,7 +1,21 @@
-//! Plain fields of the cache files: little-endian numbers, counted bytes, and reading them back from bytes
-//! that may be anything.
+//! The encoding of fields in cache files: little-endian numbers and counted bytes. Reading accepts any bytes.
 
-/// Writes what [`Cursor`] reads.
+use std::slice::SliceIndex;
+
+/// A file offset or length as an index. A value that is too large saturates: no buffer reaches that far, so every
+/// later `get` fails.
+pub(crate) fn index(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+/// The part of `bytes` in `span`, which a parser found in the same bytes.
+pub(crate) fn part<I: SliceIndex<[u8], Output = [u8]>>(bytes: &[u8], span: I) -> &[u8] {
+    let part = bytes.get(span);
+    debug_assert!(part.is_some(), "the span is of other bytes");
+    part.unwrap_or_default()
+}
+
+/// Encodes fields, to be decoded by [`Cursor`].
 #[derive(Default)]
 pub struct Fields(pub Vec<u8>);
 
@@ -36,7 +50,7 @@ impl Fields {
     }
 }
 
-/// Reads fields one after the other; `None` where there is no such field.
+/// Decodes fields in order; each gives `None` if the bytes hold no such field.
 pub struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -71,7 +85,7 @@ impl<'a> Cursor<'a> {
     pub fn i64(&mut self) -> Option<i64> {
         self.array().map(i64::from_le_bytes)
     }
-    /// How many of something follow, each of at least one byte.
+    /// The number of items that follow, each of at least one byte.
     pub fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.u64()?).ok()?;
         (count <= self.0.len()).then_some(count)
@@ -83,7 +97,7 @@ impl<'a> Cursor<'a> {
     pub fn text(&mut self) -> Option<&'a str> {
         str::from_utf8(self.bytes()?).ok()
     }
-    /// The outer `None` is that of all fields.
+    /// The outer `None` means invalid bytes, the inner one an absent value.
     pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         match self.u8()? {
             0 => Some(None),

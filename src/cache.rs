@@ -1,26 +1,48 @@
-//! What is kept on disk only to be quick: found wrong, stale or missing, it is made again.
+//! Files kept on disk only for speed: one that is wrong, stale or missing is made again.
 //!
-//! Owns the folder `.cache` of the session directory and what all files in it have in common: a name
-//! for their format, a length and a checksum, written atomically, private, and believed only if nobody
-//! else can have written them. What stands in them is for others to say and to check.
+//! Owns the folder `.cache` of the session directory and the one layout of the files in it. A file is blocks of
+//! bytes, then a table with the length and checksum of each block and a summary, then a footer with the format's
+//! name and the table's length and checksum. Files are written atomically, are private, and are used only if
+//! nobody else can have written them. Their users define what blocks and summary hold, and check it.
 
-use crate::bytes::Cursor;
-use crate::os::file::{Folder, Location, is_private};
+use crate::bytes::{Cursor, Fields};
+use crate::os::file::{Folder, Identity, Location, Status, is_private};
 use crate::os::handle::Access;
 use crate::os::temporary::{self, Temporary};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// The folder, in the session directory; hidden, so that no list of sessions looks into it.
 const FOLDER: &str = ".cache";
-/// Bytes read or written at a time.
-const CHUNK: usize = 1 << 20;
-/// Of format, length and checksum, which stand before what a file holds, or behind it.
-const HEAD: usize = 16 + 8 + 8;
+/// Bytes of the footer: format, length and checksum of the table.
+const FOOTER: usize = 16 + 8 + 8;
+/// Bytes that [`Block::pass`] hands on at a time: few enough to stay in the processor's cache while they are
+/// read, summed and used.
+const PASS: usize = 256 << 10;
+
+/// Names the format of a file. It changes with anything that changes in the file's blocks or summary.
+pub type Format = [u8; 16];
+
+/// A kind of files of which each session file has one.
+#[derive(Debug)]
+pub struct FileKind {
+    pub format: &'static Format,
+    /// How the names of these files end, and of no others: [`Cache::prune`] removes by it.
+    pub ending: &'static str,
+    /// Files kept in one session directory.
+    pub most: usize,
+}
+
+impl FileKind {
+    /// The name of the file that belongs to this session file.
+    pub fn name_for(&self, Identity { device, inode }: Identity) -> String {
+        format!("{device:x}-{inode:x}{}", self.ending)
+    }
+}
 
 /// The cache of one session directory.
 #[derive(Clone)]
@@ -29,7 +51,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Of this session directory. Nothing is made before something is written.
+    /// The cache in this session directory. The folder is made with the first file.
     pub fn of(root: Arc<Folder>) -> Self {
         Self { root }
     }
@@ -38,125 +60,105 @@ impl Cache {
         self.root.subfolder(OsStr::new(FOLDER))
     }
 
-    /// Reads a file with `read`, which says what it holds; `None` if it is not there, not of this
-    /// format, damaged, or somebody else's. Whatever `read` makes is thrown away unless the checksum
-    /// is right in the end; until then it must take any bytes without failing.
-    pub fn read<T>(
-        &self,
-        name: &str,
-        format: &[u8; 16],
-        read: impl FnOnce(&mut Contents) -> Option<T>,
-    ) -> Option<T> {
-        let mut file = self.private(name)?;
-        let mut head = [0; HEAD];
-        file.read_exact(&mut head).ok()?;
-        let mut fields = Cursor::new(&head);
+    /// Opens a file and checks its table; `None` if it is missing, has another format, is damaged, or may have
+    /// been written by another user. Each block is checked when it is read.
+    pub fn open(&self, name: &str, format: &Format) -> Option<CacheFile> {
+        let file = self.private(name)?;
+        let table_end = file.metadata().ok()?.len().checked_sub(FOOTER as u64)?;
+        let mut footer = [0; FOOTER];
+        file.read_exact_at(&mut footer, table_end).ok()?;
+        let mut fields = Cursor::new(&footer);
         if fields.take(16)? != format {
             return None;
         }
-        let (len, checksum) = (fields.u64()?, fields.u64()?);
-        if file.metadata().ok()?.len() != HEAD as u64 + len {
+        let (table_len, checksum) = (fields.u64()?, fields.u64()?);
+        let table_start = table_end.checked_sub(table_len)?;
+        let mut table = vec![0; usize::try_from(table_len).ok()?];
+        file.read_exact_at(&mut table, table_start).ok()?;
+        if xxh3_64(&table) != checksum {
             return None;
         }
-        let mut contents = Contents {
+        let mut fields = Cursor::new(&table);
+        let mut offset = 0_u64;
+        let blocks = fields.list(|fields| {
+            let block = Block {
+                offset,
+                len: fields.u64()?,
+                checksum: fields.u64()?,
+            };
+            offset = offset.checked_add(block.len)?;
+            Some(block)
+        })?;
+        let summary = fields.bytes()?.to_vec();
+        let is_whole = offset == table_start && fields.is_at_end();
+        is_whole.then_some(CacheFile {
             file,
-            left: len,
-            hash: Xxh3Default::new(),
-        };
-        let made = read(&mut contents)?;
-        let is_whole = contents.left == 0 && contents.hash.digest() == checksum;
-        is_whole.then_some(made)
-    }
-
-    /// Replaces a file, or makes it. What is in `parts` follows each other.
-    pub fn write(&self, name: &str, format: &[u8; 16], parts: &[&[u8]]) -> io::Result<()> {
-        let mut hash = Xxh3Default::new();
-        let mut len = 0;
-        for part in parts {
-            hash.update(part);
-            len += part.len() as u64;
-        }
-        let mut head = format.to_vec();
-        head.extend_from_slice(&len.to_le_bytes());
-        head.extend_from_slice(&hash.digest().to_le_bytes());
-        let at = self.place(name)?;
-        let temporary = Temporary::for_name(&at.folder, &at.name)?;
-        let mut file = &**temporary.file();
-        file.write_all(&head)?;
-        for part in parts {
-            file.write_all(part)?;
-        }
-        // Not synced: a file that a crash leaves half written has the wrong checksum.
-        temporary.name(&at)
-    }
-
-    /// Where a file is to be; the folder is made.
-    fn place(&self, name: &str) -> io::Result<Location> {
-        Ok(Location {
-            folder: Arc::new(self.root.subfolder_or_create(OsStr::new(FOLDER))?),
-            name: name.into(),
+            summary,
+            blocks,
         })
     }
 
-    /// A file that is there and this user's alone.
+    /// Replaces a file, or makes it.
+    pub fn write(
+        &self,
+        name: &str,
+        format: &Format,
+        summary: &[u8],
+        blocks: &[&[u8]],
+    ) -> io::Result<()> {
+        let mut writer = self.writer(name)?;
+        for block in blocks {
+            writer.push(block)?;
+        }
+        writer.finish(format, summary).map(drop)
+    }
+
+    /// Begins a file that is written block by block.
+    pub fn writer(&self, name: &str) -> io::Result<CacheWriter> {
+        let location = Location {
+            folder: Arc::new(self.root.subfolder_or_create(OsStr::new(FOLDER))?),
+            name: name.into(),
+        };
+        Ok(CacheWriter {
+            temporary: Temporary::for_name(&location.folder, &location.name)?,
+            location,
+            blocks: Vec::new(),
+        })
+    }
+
+    /// Opens a file that only this user can have written.
     fn private(&self, name: &str) -> Option<File> {
         let folder = self.folder().ok()?;
         let file = folder.file(OsStr::new(name), Access::Read).ok()?;
         if !is_private(&file).ok()? {
-            tracing::warn!(name, "a cache file is not this user's alone: ignored");
+            tracing::warn!(name, "a cache file that others can write to is ignored");
             return None;
         }
         Some(file)
     }
 
-    /// Opens a file made of a [`Draft`]; with what was said of it, which is checked. What stands before
-    /// that is not.
-    pub fn open(&self, name: &str, format: &[u8; 16]) -> Option<(File, Vec<u8>)> {
-        let file = self.private(name)?;
-        let len = file.metadata().ok()?.len();
-        let mut tail = [0; HEAD];
-        let end = len.checked_sub(HEAD as u64)?;
-        file.read_exact_at(&mut tail, end).ok()?;
-        let mut fields = Cursor::new(&tail);
-        if fields.take(16)? != format {
-            return None;
-        }
-        let (summary_len, checksum) = (fields.u64()?, fields.u64()?);
-        let start = end.checked_sub(summary_len)?;
-        let mut summary = vec![0; usize::try_from(summary_len).ok()?];
-        file.read_exact_at(&mut summary, start).ok()?;
-        (xxh3_64(&summary) == checksum).then_some((file, summary))
-    }
-
-    /// Begins a file that is written bit by bit.
-    pub fn draft(&self, name: &str) -> io::Result<Draft> {
-        let at = self.place(name)?;
-        let temporary = Temporary::for_name(&at.folder, &at.name)?;
-        Ok(Draft { at, temporary })
-    }
-
-    /// Removes a file, if it is there.
-    pub fn remove(&self, name: &str) {
+    /// Removes the file that belongs to this session file, if there is one.
+    pub fn remove(&self, kind: &FileKind, identity: Identity) {
+        let name = kind.name_for(identity);
         let _absent = self
             .folder()
-            .and_then(|folder| folder.remove(OsStr::new(name)));
+            .and_then(|folder| folder.remove(OsStr::new(&name)));
     }
 
-    /// Keeps the `most` youngest of the files whose names end so, and removes what others have left
-    /// unfinished.
-    pub fn prune(&self, ending: &str, most: usize) -> io::Result<()> {
+    /// Keeps the youngest files of this kind, and removes what killed processes have left unfinished.
+    pub fn prune(&self, kind: &FileKind) -> io::Result<()> {
         let mut kept = Vec::new();
         let folder = self.folder()?;
         temporary::remove_abandoned(&folder)?;
         for (name, _) in folder.list()? {
-            if name.as_encoded_bytes().ends_with(ending.as_bytes())
+            if name.as_encoded_bytes().ends_with(kind.ending.as_bytes())
                 && let Ok(status) = folder.status(&name)
             {
                 kept.push((status.modified, name));
             }
         }
         kept.sort_unstable();
-        let surplus = kept.len().saturating_sub(most);
+        let surplus = kept.len().saturating_sub(kind.most);
         for (_, name) in kept.iter().take(surplus) {
             folder.remove(name)?;
         }
@@ -164,81 +166,225 @@ impl Cache {
     }
 }
 
-/// A file that is not there before it is finished; dropped before that, it leaves nothing.
-pub struct Draft {
-    at: Location,
-    temporary: Temporary,
+/// An open cache file.
+pub struct CacheFile {
+    pub file: File,
+    pub summary: Vec<u8>,
+    pub blocks: Vec<Block>,
 }
 
-impl Draft {
-    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (&**self.temporary.file()).write_all(bytes)
-    }
-
-    /// Replaces what has had the name. `summary` says what stands where.
-    pub fn finish(mut self, format: &[u8; 16], summary: &[u8]) -> io::Result<()> {
-        self.push(summary)?;
-        let mut tail = format.to_vec();
-        tail.extend_from_slice(&(summary.len() as u64).to_le_bytes());
-        tail.extend_from_slice(&xxh3_64(summary).to_le_bytes());
-        self.push(&tail)?;
-        self.temporary.name(&self.at)
-    }
+/// The place of a block in its file, and its checksum.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    offset: u64,
+    /// Bytes.
+    pub len: u64,
+    checksum: u64,
 }
 
-/// What a cache file holds, read from its start.
-pub struct Contents {
-    file: File,
-    /// Bytes not read yet.
-    left: u64,
-    hash: Xxh3Default,
-}
-
-impl Contents {
-    /// Bytes not read yet.
-    pub fn left(&self) -> u64 {
-        self.left
+impl Block {
+    /// The bytes of the block; `None` if they are damaged.
+    pub fn read(&self, file: &File) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.len).ok()?];
+        file.read_exact_at(&mut bytes, self.offset).ok()?;
+        (xxh3_64(&bytes) == self.checksum).then_some(bytes)
     }
 
-    /// The next bytes; never more than there are.
-    pub fn take(&mut self, len: u64) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(len).ok().filter(|_| len <= self.left)?];
-        for chunk in bytes.chunks_mut(CHUNK) {
-            self.fill(chunk)?;
-        }
-        Some(bytes)
-    }
-
-    /// Hands the next `len` bytes to `each`, at most about a MiB at a time and always whole records of
-    /// `record` bytes.
+    /// Hands the bytes of the block to `each`, some whole records of `record` bytes at a time. The checksum is known
+    /// only at the end: `each` must accept any bytes, and the caller must drop what it made where this gives
+    /// `None`.
     pub fn pass(
-        &mut self,
-        len: u64,
+        &self,
+        file: &File,
         record: usize,
         mut each: impl FnMut(&[u8]) -> Option<()>,
     ) -> Option<()> {
-        if len > self.left || !len.is_multiple_of(record as u64) {
+        if !self.len.is_multiple_of(record as u64) {
             return None;
         }
-        // Small enough to stay in the processor's cache between being read, summed and used.
-        let mut buffer = vec![0; (256 << 10) / record * record];
-        let mut left = len;
-        while left > 0 {
-            let now = buffer
-                .len()
-                .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let mut hash = Xxh3Default::new();
+        let mut buffer = vec![0; PASS / record * record];
+        let (mut offset, end) = (self.offset, self.offset + self.len);
+        while offset < end {
+            let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+            let now = buffer.len().min(left);
             let chunk = buffer.get_mut(..now)?;
-            self.fill(chunk)?;
+            file.read_exact_at(chunk, offset).ok()?;
+            hash.update(chunk);
             each(chunk)?;
-            left -= now as u64;
+            offset += now as u64;
         }
-        Some(())
+        (hash.digest() == self.checksum).then_some(())
+    }
+}
+
+/// A cache file being written. It gets its name when it is finished; dropped before that, it leaves nothing.
+pub struct CacheWriter {
+    location: Location,
+    temporary: Temporary,
+    blocks: Vec<Block>,
+}
+
+impl CacheWriter {
+    /// Appends a block.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let last = self.blocks.last();
+        self.blocks.push(Block {
+            offset: last.map_or(0, |last| last.offset + last.len),
+            len: bytes.len() as u64,
+            checksum: xxh3_64(bytes),
+        });
+        self.append(bytes)
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) -> Option<()> {
-        self.file.read_exact(bytes).ok()?;
-        self.hash.update(bytes);
-        self.left -= bytes.len() as u64;
-        Some(())
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        (&**self.temporary.file()).write_all(bytes)
+    }
+
+    /// Gives the file its name, in place of an older one. It is not synced: a crash that leaves it half written leaves
+    /// a wrong checksum.
+    pub fn finish(self, format: &Format, summary: &[u8]) -> io::Result<Vec<Block>> {
+        let mut table = Fields::default();
+        table.count(self.blocks.len());
+        for block in &self.blocks {
+            table.u64(block.len);
+            table.u64(block.checksum);
+        }
+        table.bytes(summary);
+        let Fields(mut end) = table;
+        let (len, checksum) = (end.len() as u64, xxh3_64(&end));
+        end.extend_from_slice(format);
+        end.extend_from_slice(&len.to_le_bytes());
+        end.extend_from_slice(&checksum.to_le_bytes());
+        self.append(&end)?;
+        self.temporary.name(&self.location)?;
+        Ok(self.blocks)
+    }
+}
+
+/// The fields of a file's status.
+pub fn put_status(out: &mut Fields, status: Status) {
+    out.u64(status.identity.device);
+    out.u64(status.identity.inode);
+    out.u64(status.size);
+    for (seconds, nanoseconds) in [status.modified, status.changed] {
+        out.i64(seconds);
+        out.i64(nanoseconds);
+    }
+}
+
+pub fn get_status(fields: &mut Cursor<'_>) -> Option<Status> {
+    Some(Status {
+        identity: Identity {
+            device: fields.u64()?,
+            inode: fields.u64()?,
+        },
+        size: fields.u64()?,
+        modified: (fields.i64()?, fields.i64()?),
+        changed: (fields.i64()?, fields.i64()?),
+    })
+}
+
+/// Makes all checksums of a file right after its bytes were changed, as far as its table can still be read.
+#[cfg(test)]
+pub(crate) fn forge_checksums(file: &mut [u8]) {
+    let footer = file.len() - FOOTER;
+    let table_len = u64::from_le_bytes(file[footer + 16..footer + 24].try_into().unwrap());
+    let start = footer - usize::try_from(table_len).unwrap();
+    let count = Cursor::new(&file[start..footer]).count().unwrap_or(0);
+    let mut offset = 0_usize;
+    for number in 0..count {
+        let at = start + 8 + 16 * number;
+        let Some(len) = file.get(at..at + 8) else {
+            break;
+        };
+        let len = u64::from_le_bytes(len.try_into().unwrap());
+        let end = usize::try_from(len)
+            .ok()
+            .and_then(|len| offset.checked_add(len));
+        let Some(block) = end.and_then(|end| file.get(offset..end)) else {
+            break;
+        };
+        let sum = xxh3_64(block).to_le_bytes();
+        offset += block.len();
+        if at + 16 > footer {
+            break;
+        }
+        file[at + 8..at + 16].copy_from_slice(&sum);
+    }
+    let sum = xxh3_64(&file[start..footer]).to_le_bytes();
+    file[footer + 24..].copy_from_slice(&sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const FORMAT: &Format = b"treelined test 1";
+
+    fn cache() -> (tempfile::TempDir, Cache) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::of(Arc::new(Folder::open_to_stay(folder.path()).unwrap()));
+        (folder, cache)
+    }
+
+    /// All bytes of a file; `None` if any of them is damaged.
+    fn contents(cache: &Cache, format: &Format) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
+        let CacheFile {
+            file,
+            summary,
+            blocks,
+        } = cache.open("name", format)?;
+        let read = blocks.iter().map(|block| block.read(&file));
+        Some((summary, read.collect::<Option<_>>()?))
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written_or_not_at_all() {
+        let (folder, cache) = cache();
+        assert!(contents(&cache, FORMAT).is_none());
+        let blocks: [&[u8]; 4] = [b"one", b"", b"three", &[7; 300]];
+        cache.write("name", FORMAT, b"summary", &blocks).unwrap();
+        let expected = (b"summary".to_vec(), blocks.map(<[u8]>::to_vec).to_vec());
+        assert_eq!(contents(&cache, FORMAT), Some(expected));
+        assert!(contents(&cache, b"treelined test 2").is_none());
+        let path = folder.path().join(FOLDER).join("name");
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << (at % 8);
+            fs::write(&path, &flipped).unwrap();
+            assert!(contents(&cache, FORMAT).is_none(), "byte {at}");
+            fs::write(&path, &whole[..at]).unwrap();
+            assert!(contents(&cache, FORMAT).is_none(), "length {at}");
+        }
+        fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+        assert!(contents(&cache, FORMAT).is_none());
+    }
+
+    #[test]
+    fn a_block_is_passed_on_in_whole_records() {
+        let (_folder, cache) = cache();
+        let bytes: Vec<u8> = (0..3 * PASS).map(|at| (at / 12 % 251) as u8).collect();
+        cache
+            .write("name", FORMAT, b"", &[b"before", &bytes])
+            .unwrap();
+        let opened = cache.open("name", FORMAT).unwrap();
+        let block = opened.blocks[1];
+        let mut passed = Vec::new();
+        let all = block.pass(&opened.file, 12, |records| {
+            assert_eq!(records.len() % 12, 0);
+            passed.extend_from_slice(records);
+            Some(())
+        });
+        assert!(all.is_some() && passed == bytes);
+        assert!(block.pass(&opened.file, 12, |_| None).is_none());
+        assert!(block.pass(&opened.file, 7, |_| Some(())).is_none());
+        let other = Block {
+            checksum: block.checksum ^ 1,
+            ..block
+        };
+        assert!(other.pass(&opened.file, 12, |_| Some(())).is_none());
     }
 }

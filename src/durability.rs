@@ -1,15 +1,15 @@
-//! How much of a failure an answered append survives (storage.md §3).
+//! The failures that an answered append survives (session-file.md §3).
 
-/// What an answered append survives.
+/// The failures that an answered append survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Nothing: an ephemeral session.
+    /// None: an ephemeral session.
     None,
-    /// The death of the process.
+    /// A crash of the process.
     Os,
-    /// That of the machine, after at most 50 ms.
+    /// A crash of the machine, at least 50 ms after the answer.
     Interval,
-    /// That of the machine.
+    /// A crash of the machine.
     Always,
 }
 

@@ -1,6 +1,6 @@
-//! Programs of the user's that answer before events and hear of what has happened (semantics.md §3).
-//! Owns who listens to what, and the order in which a program hears: one event at a
-//! time, as they came. What an answer means is `rpc`'s.
+//! Programs of the user's that answer before events and receive later ones (semantics.md §3). Owns the
+//! subscriptions and the order in which a program gets events: one at a time, as they came. `rpc` interprets
+//! the answers.
 
 use crate::budget::HOOK_QUEUE_BYTES;
 use crate::lock::lock;
@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Events that wait for one program; more are dropped.
+/// Most events that wait for one program; more are dropped.
 const MAX_WAITING: usize = 1024;
-/// How long the process waits at its end for events that nobody has heard yet.
+/// How long the process waits at its end for undelivered events.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
 
-/// One program and the events it listens to.
+/// One program and its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// Names of notifications.
@@ -28,10 +28,10 @@ pub struct Hook {
     pub named_in: PathBuf,
 }
 
-/// What a before event is taken to be answered with by a hook that fails.
+/// The answer to a before event if the hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// A guard that is missing does not open the gate.
+    /// Cancels: a guard that is missing must not open the gate.
     #[default]
     Cancel,
     Proceed,
@@ -40,32 +40,32 @@ pub enum OnFailure {
 /// The configured hooks, in the order of the configuration.
 #[derive(Default)]
 pub struct Hooks {
-    hooks: Vec<Arc<Running>>,
+    hooks: Vec<Arc<HookQueue>>,
 }
 
-struct Running {
+struct HookQueue {
     hook: Hook,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueuedEvents>,
     idle: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueuedEvents {
     events: VecDeque<Arc<[u8]>>,
-    /// Of the events, in bytes.
+    /// Total size of the events in bytes.
     bytes: usize,
-    /// Events it has missed.
+    /// Events dropped so far.
     dropped: u64,
-    /// The process ends: nothing more is heard.
+    /// Whether the process ends: nothing more is delivered.
     is_over: bool,
-    /// A task takes events out.
+    /// Whether a task delivers events.
     is_served: bool,
 }
 
 impl Hooks {
     pub fn new(hooks: Vec<Hook>) -> Self {
         let running = hooks.into_iter().map(|hook| {
-            Arc::new(Running {
+            Arc::new(HookQueue {
                 hook,
                 waiting: Mutex::default(),
                 idle: Notify::new(),
@@ -76,9 +76,10 @@ impl Hooks {
         }
     }
 
-    /// Numbers of the hooks that listen to this event.
+    /// The numbers of the hooks subscribed to this event.
     pub fn listening(&self, event: &str) -> Vec<usize> {
-        let listens = |running: &Arc<Running>| running.hook.events.iter().any(|name| name == event);
+        let listens =
+            |running: &Arc<HookQueue>| running.hook.events.iter().any(|name| name == event);
         let hooks = self.hooks.iter().enumerate();
         hooks
             .filter(|(_, running)| listens(running))
@@ -90,9 +91,8 @@ impl Hooks {
         self.hooks.get(number).map(|running| &running.hook)
     }
 
-    /// Queues an event for those who listen to it; their output is not looked at. An event that is over
-    /// the budget of a slow hook is dropped for that one, and the log says so. Before events do not come
-    /// here: they are never dropped.
+    /// Queues an event for its subscribers, whose output is ignored. Events over the budget of a slow hook are
+    /// dropped for it, which is logged. Before events do not pass here: they are never dropped.
     pub fn tell(&self, event: &str, message: &[u8]) {
         let mut shared: Option<Arc<[u8]>> = None;
         for number in self.listening(event) {
@@ -129,8 +129,8 @@ impl Hooks {
         }
     }
 
-    /// Waits until every event has been heard, but not for long: the rest is dropped, and the log says
-    /// so. A program that runs by then has its own time to end.
+    /// Waits a limited time until every event is delivered; drops the rest, which is logged. A program that
+    /// runs by then has its own time limit.
     pub async fn drained(&self) {
         if tokio::time::timeout(LAST_EVENTS, self.all_heard())
             .await
@@ -169,7 +169,7 @@ impl Hooks {
 }
 
 impl Hook {
-    /// Runs the program with one event on its stdin, as a line, and gives its stdout.
+    /// Runs the program with one event on its stdin, as a line, and returns its stdout.
     pub async fn run(&self, message: &[u8]) -> Result<Vec<u8>, Failure> {
         let line = [message, b"\n"].concat();
         self.program.run(&line, &|_| {}).await
@@ -181,13 +181,13 @@ impl Hook {
     }
 }
 
-impl Running {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl HookQueue {
+    fn waiting(&self) -> MutexGuard<'_, QueuedEvents> {
         lock(&self.waiting)
     }
 }
 
-async fn serve(running: Arc<Running>) {
+async fn serve(running: Arc<HookQueue>) {
     loop {
         let event = {
             let mut waiting = running.waiting();

@@ -1,6 +1,6 @@
-//! Identifiers, and the seam to clock and randomness they are made from (storage.md §1).
+//! Identifiers, and the source of time and randomness from which they are made (session-file.md §1).
 //!
-//! Strings become ids at the edges and stay ids inside; what an id may look like is decided here.
+//! Strings from outside become ids on arrival; this module decides which ids are valid.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ macro_rules! id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
-            /// The shared text, for places that keep it for long.
+            /// The shared text, for owners that keep it long.
             pub fn shared(&self) -> Arc<str> {
                 Arc::clone(&self.0)
             }
@@ -75,7 +75,7 @@ pub const MAX_ID_BYTES: usize = 128;
 pub const PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
 
 /// Whether `text` is an id a client may choose: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`, at
-/// most 128 bytes (storage.md §1).
+/// most 128 bytes (session-file.md §1).
 pub fn is_valid(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
@@ -89,7 +89,7 @@ pub fn is_valid(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
-/// The seam to clock and randomness.
+/// A source of time and randomness, replaceable in tests.
 pub trait Source: Send + Sync {
     /// Unix time in milliseconds.
     fn now_ms(&self) -> i64;

@@ -129,6 +129,20 @@ pub fn in_order<T: Send>(
     done.break_value().unwrap_or(Ok(()))
 }
 
+/// Does `other` on another thread while this one does `here`; one after the other where no thread can be started.
+pub fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
+    thread::scope(|scope| {
+        let helper = thread::Builder::new().name("parallel".to_owned());
+        let helper = helper.spawn_scoped(scope, &other).ok();
+        let here = here();
+        match helper.map(thread::ScopedJoinHandle::join) {
+            Some(Ok(other)) => (here, other),
+            Some(Err(panic)) => resume_unwind(panic),
+            None => (here, other()),
+        }
+    })
+}
+
 /// The numbers under way and the results that wait.
 struct Queue<T> {
     count: usize,
@@ -164,7 +178,7 @@ impl<T> Default for Slots<T> {
     }
 }
 
-/// What the caller does next.
+/// The caller's next step.
 enum Turn<T> {
     Take(Done<T>),
     Work(usize),
@@ -466,6 +480,13 @@ mod tests {
         assert_eq!(collect(103, 25, none), ((3..33).collect(), true));
         assert_eq!(collect(103, none, 25), ((3..23).collect(), false));
         assert_eq!(collect(103, 13, 25), ((3..23).collect(), true));
+    }
+
+    #[test]
+    fn two_jobs_run_side_by_side() {
+        let (sender, receiver) = mpsc::channel();
+        let both = join(|| receiver.recv().unwrap() + 1, || sender.send(1).is_ok());
+        assert_eq!(both, (2, true));
     }
 
     #[test]

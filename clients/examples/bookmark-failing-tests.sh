@@ -1,25 +1,24 @@
 #!/bin/sh
-# Labels every failed test run of a session, so that it stands out in every view of the tree and
-# `labeled-only` lists them. Running it again labels only what is new.
+# Labels every failed test run of a session, so that every view of the tree shows it and the filter
+# `labeled-only` lists it. A second run labels only new failures.
 #
 #   bookmark-failing-tests.sh SESSION_ID
 #
 # Needs treelined and jq. A test run is a shell command that starts a test runner, called by the
-# assistant as a tool or by the user; a search for tests, a commit about them or a file that names them
-# is none. It has failed if its output says so, or if the exit code can only be its own. The leaf stays
-# where it stood.
+# assistant as a tool or by the user, but not a search for tests or a commit about them. It has failed
+# if its output says so, or if the exit code can only come from it. The leaf stays where it is.
 set -eu
 
 session=${1:?usage: bookmark-failing-tests.sh SESSION_ID}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Sends the requests in a file to a daemon of their own; fails with the first error.
+# Sends the requests in a file to a new daemon; fails with the first error.
 ask() {
     treelined <"$1" | jq -c 'select(has("id")) | if .error then error(.error.message) else . end'
 }
 
-# A request by method and params, the session among them.
+# Prints a request for the session.
 request() {
     jq -nc --arg session "$session" --arg id "$1" --arg method "$2" --argjson params "$3" \
         '{jsonrpc: "2.0", $id, $method, params: ($params + {sessionId: $session})}'

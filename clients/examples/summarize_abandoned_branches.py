@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Leaves a summary of every abandoned branch, in every session of a directory.
+"""Summarizes every abandoned branch in every session of a directory.
 
     summarize_abandoned_branches.py [--cwd DIR] [--summarizer outline]
 
-What was tried on a branch is lost to the model once the conversation goes on elsewhere. This goes
-to the tip of each branch that is not the current one and comes back with a summary, which then
-stands at the end of the current branch, where the model sees it. Branches that have a summary are
-left alone, so it can run every night. Sessions in which somebody waits for an answer are left
-alone, too. Needs the package `treelined` and a daemon of that name.
+The model does not see abandoned branches. This script goes to the tip of each of them and comes
+back with a summary, which is appended to the current branch, where the model sees it. It skips
+branches that have a summary, so it can run every night, and sessions that wait for an answer.
+It needs the package `treelined` and the daemon `treelined`.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Go through the sessions; the exit code tells whether all of them could be done."""
+    """Summarize all sessions; the exit code is 1 if one of them failed."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     arguments.add_argument("--cwd", default=os.getcwd(), help="the directory")  # noqa: PTH109
-    arguments.add_argument("--summarizer", default="outline", help="who writes the summaries")
+    arguments.add_argument("--summarizer", default="outline", help="the summarizer")
     given = arguments.parse_args()
     failed = False
     with Client(summarizer=given.summarizer) as client:

@@ -1,4 +1,4 @@
-"""The examples do what they say, against the real daemon."""
+"""The examples with the real daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAEMON = shutil.which(os.environ.get("TREELINED_BIN", "treelined"))
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """Put the daemon to test on the PATH, and the sessions into a folder of the test."""
+    """Put the daemon on the PATH, and the sessions into a temporary folder."""
     assert DAEMON is not None
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "treelined").symlink_to(Path(DAEMON).resolve())
@@ -36,7 +36,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def client(env: dict[str, str]) -> Iterator[Client]:
-    """Give a client for the same sessions."""
+    """Return a client for the same sessions."""
     with Client(env=env, command=str(DAEMON)) as client:
         yield client
 
@@ -128,9 +128,9 @@ def test_failed_test_runs_are_bookmarked_once(env: dict[str, str], client: Clien
 CARGO_FAILED = "running 3 tests\ntest result: FAILED. 2 passed; 1 failed; 0 ignored"
 CARGO_PASSED = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 0 ignored"
 
-# Command, whether the call failed, its output, and what is bookmarked.
+# Command, whether the call failed, its output, and the expected label.
 RUNS: list[tuple[str, bool, str, str | None]] = [
-    # What only speaks of tests.
+    # Commands that only mention tests.
     ("grep -rn test src", True, "", None),
     ("grep -rn 'cargo test' . && ls", True, "", None),
     ('git commit -m "cargo test && npm test"', True, "nothing to commit", None),
@@ -153,14 +153,14 @@ RUNS: list[tuple[str, bool, str, str | None]] = [
     ("python3 -m pytest tests/", True, "", "python3 -m pytest tests/"),
     ("./gradlew :app:test", True, "", "./gradlew :app:test"),
     ("./run_tests.sh --fast", True, "", "./run_tests.sh --fast"),
-    # The exit code is not the run's own: the output tells.
+    # The exit code comes from another command, so the output decides.
     ("cargo test 2>&1 | tail -5", False, CARGO_FAILED, "cargo test"),
     ("cargo test | grep nothing", True, "", None),
     ("cargo test; grep -n x y", True, CARGO_PASSED, None),
     ("cargo test && grep -n x y", True, CARGO_PASSED, None),
     ("cargo test || true", False, CARGO_FAILED, "cargo test"),
     ("pytest -q | tail -1", False, "5 passed in 0.1s", None),
-    # It has not run, or has not failed.
+    # The tests did not run, or did not fail.
     ("pytest", True, "sh: pytest: command not found", None),
     ("cargo test", True, "Command aborted", None),
     ("npm test", False, "a test says: 1 failed", None),
@@ -182,7 +182,7 @@ def test_only_test_runs_that_failed_are_bookmarked(env: dict[str, str], client: 
     assert run(env, HERE / "bookmark-failing-tests.sh", session) == expected
 
 
-def test_bookmarking_tells_what_went_wrong(env: dict[str, str]) -> None:
+def test_bookmarking_reports_errors(env: dict[str, str]) -> None:
     script = HERE / "bookmark-failing-tests.sh"
     ran = subprocess.run([script, "nowhere"], env=env, capture_output=True, text=True, check=False)
     assert ran.returncode != 0
@@ -259,7 +259,7 @@ def test_navigation_is_vetoed_while_the_build_runs(
         done.touch()
         assert heard() == "the build has ended with 0"
         say("a1")
-        assert heard() == "a1: the conversation stands at a1"
+        assert heard() == "a1: the leaf is a1"
         say("nothing")
         assert heard().startswith("nothing: navigate_tree: ")
         running.stdin.close()
@@ -269,7 +269,7 @@ def test_navigation_is_vetoed_while_the_build_runs(
     assert client.get_leaf()["leafId"] == "a1"
 
 
-def test_the_shortest_one_lists_sessions(env: dict[str, str], client: Client) -> None:
+def test_the_shortest_example_lists_sessions(env: dict[str, str], client: Client) -> None:
     client.create_session()
     append(client, u1=text("user", "a first message"), a1=text("assistant", "an answer"))
     found = re.search(r"```sh\n(.*?)```", (HERE / "README.md").read_text(), re.DOTALL)

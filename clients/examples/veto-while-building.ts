@@ -1,11 +1,10 @@
 #!/usr/bin/env bun
-// Nobody moves the conversation while a build runs: what the build sees on disk belongs to the place
-// where the conversation stands.
+// Cancels navigations while a build runs, because the files that it builds belong to the current leaf.
 //
 //   veto-while-building.ts SESSION_ID -- COMMAND...
 //
-// Starts the build, and reads ids of entries from stdin, one a line, as an editor would send them:
-// each is gone to, or vetoed while the build runs. Runs in Bun, or compiled in Node.
+// Starts the build, and reads ids of entries from stdin, one per line, as an editor would send them. It
+// navigates to each; while the build runs, the navigation is cancelled. Runs in Bun, or compiled in Node.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -36,7 +35,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     const moved = await client.navigateTree({ sessionId, targetId: line.trim(), summarize: false });
     if (moved.reason === 'cancelledByClient') console.log(`${line}: the build is running`);
-    else console.log(`${line}: the conversation stands at ${moved.newLeafId ?? 'its beginning'}`);
+    else console.log(`${line}: the leaf is ${moved.newLeafId ?? 'before the first entry'}`);
   } catch (error) {
     if (!(error instanceof TreelinedError)) throw error;
     console.log(`${line}: ${error.message}`);

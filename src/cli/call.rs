@@ -1,6 +1,6 @@
-//! `treelined call`: makes one call; prints its result to stdout, or its error object to stderr.
+//! `treelined call`: makes one call; prints its result on stdout, or its error object on stderr.
 
-use super::daemon::{Daemon, Raw, Refused};
+use super::daemon::{Daemon, ErrorResponse, Raw};
 use super::pretty::pretty;
 use super::{Options, SessionName};
 use crate::terminal;
@@ -10,13 +10,13 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct CallArgs {
-    /// The method, for instance list_sessions; README.md and `call rpc.discover` list all methods
+pub struct Call {
+    /// The method, e.g. list_sessions; README.md and `call rpc.discover` list all methods
     method: String,
-    /// Its params as a JSON object; `-` reads them from stdin
+    /// The params as a JSON object; `-` reads them from stdin
     #[arg(value_name = "JSON", default_value = "{}", value_parser = json)]
     params: String,
-    /// Open this session first, and call the method on it
+    /// Open this session first; the call is then about it
     #[arg(long, value_name = "FILE|SESSION-ID")]
     open: Option<SessionName>,
     /// Print the result on several lines
@@ -24,7 +24,7 @@ pub struct CallArgs {
     pretty: bool,
 }
 
-/// Checks the JSON before a daemon is started: other text would break the line of the request.
+/// Checks JSON before a daemon is started: invalid JSON could break the line of the request.
 fn json(text: &str) -> Result<String, &'static str> {
     if text == "-" || crate::json::value_span(text.as_bytes()).is_ok() {
         return Ok(text.to_owned());
@@ -32,7 +32,7 @@ fn json(text: &str) -> Result<String, &'static str> {
     Err("not JSON")
 }
 
-pub fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode> {
+pub fn run(options: &Options, call: &Call) -> anyhow::Result<ExitCode> {
     let params = match call.params.as_str() {
         "-" => params_from_stdin()?,
         given => given.to_owned(),
@@ -51,7 +51,7 @@ pub fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            let Refused(object) = error.downcast()?;
+            let ErrorResponse(object) = error.downcast()?;
             let mut stderr = std::io::stderr().lock();
             writeln!(stderr, "{}", terminal::json(object.get()))?;
             Ok(ExitCode::FAILURE)
@@ -66,7 +66,7 @@ fn params_from_stdin() -> anyhow::Result<String> {
     json(&text).map_err(|why| anyhow::anyhow!("the params on stdin: {why}"))
 }
 
-fn ask(daemon: &mut Daemon, call: &CallArgs, params: &str) -> anyhow::Result<Raw> {
+fn ask(daemon: &mut Daemon, call: &Call, params: &str) -> anyhow::Result<Raw> {
     if let Some(session) = &call.open {
         daemon.call("open_session", &session.to_open("write"))?;
     }

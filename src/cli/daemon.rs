@@ -1,6 +1,7 @@
-//! A daemon of our own, spoken to as any client does: `treelined serve` over pipes.
+//! A child daemon: `treelined serve` over pipes.
 //!
-//! Owns the child process and the pairing of requests with responses. What is asked, and what is done
+//! Owns the child process and matches responses to requests. The commands choose the requests and handle
+//! notifications.
 //! with notifications, is the commands'.
 
 use super::Options;
@@ -13,28 +14,28 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// A running daemon.
 pub struct Daemon {
     child: Child,
-    /// `None` once there is nothing more to ask.
+    /// `None` after the last request.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last_id: u64,
 }
 
-/// JSON as it came.
+/// JSON as it was received.
 pub type Raw = Box<RawValue>;
 
-/// One message of the daemon's.
-pub enum Heard {
+/// A message of the daemon.
+pub enum Incoming {
     Response { id: u64, outcome: Result<Raw, Raw> },
     Notification { method: String, params: Raw },
 }
 
-/// A request was answered with this error object.
+/// The error object of a response.
 #[derive(Debug)]
-pub struct Refused(pub Raw);
+pub struct ErrorResponse(pub Raw);
 
-impl std::error::Error for Refused {}
+impl std::error::Error for ErrorResponse {}
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         #[derive(Deserialize)]
         struct ErrorObject {
@@ -57,7 +58,7 @@ impl std::fmt::Display for Refused {
 }
 
 impl Daemon {
-    /// Starts this very program with the same options.
+    /// Starts this program as a daemon with the same options.
     pub fn start(options: &Options) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
@@ -78,7 +79,7 @@ impl Daemon {
         })
     }
 
-    /// Sends a request; `params` is JSON. Returns its id.
+    /// Sends a request whose `params` are JSON. Returns its id.
     pub fn send(&mut self, method: &str, params: &str) -> anyhow::Result<u64> {
         self.last_id += 1;
         let mut message = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
@@ -89,14 +90,14 @@ impl Daemon {
         crate::json::push_raw(&mut message, params.as_bytes());
         message.extend_from_slice(b"}\n");
         let Some(input) = &mut self.input else {
-            bail!("the daemon has been told that there is nothing more");
+            bail!("the daemon's stdin is closed already");
         };
         input.write_all(&message).map_err(gone)?;
         Ok(self.last_id)
     }
 
     /// Waits for the next message.
-    pub fn hear(&mut self) -> anyhow::Result<Heard> {
+    pub fn receive(&mut self) -> anyhow::Result<Incoming> {
         #[derive(Deserialize)]
         struct Message {
             id: Option<u64>,
@@ -108,16 +109,16 @@ impl Daemon {
         let mut line = Vec::new();
         self.output.read_until(b'\n', &mut line).map_err(gone)?;
         if line.is_empty() {
-            bail!("the daemon has ended without an answer");
+            bail!("the daemon has ended without a response");
         }
         let message: Message = serde_json::from_slice(&line)
-            .context("the daemon has said something else than JSON")?;
+            .context("the daemon has sent something that is not JSON")?;
         Ok(match message {
             Message {
                 method: Some(method),
                 params,
                 ..
-            } => Heard::Notification {
+            } => Incoming::Notification {
                 method,
                 params: params.unwrap_or_else(|| RawValue::NULL.to_owned()),
             },
@@ -125,36 +126,36 @@ impl Daemon {
                 id: Some(id),
                 result: Some(result),
                 ..
-            } => Heard::Response {
+            } => Incoming::Response {
                 id,
                 outcome: Ok(result),
             },
-            // An error without an id is about the message just sent, which was none.
+            // An error without an id is about the message just sent, which could not be read.
             Message {
                 id,
                 error: Some(error),
                 ..
-            } => Heard::Response {
+            } => Incoming::Response {
                 id: id.unwrap_or(self.last_id),
                 outcome: Err(error),
             },
-            _ => bail!("the daemon has said something else than JSON-RPC"),
+            _ => bail!("the daemon has sent something that is not JSON-RPC"),
         })
     }
 
-    /// Sends a request and waits for its result; notifications are passed over.
+    /// Sends a request and waits for its result; ignores notifications.
     pub fn call(&mut self, method: &str, params: &str) -> anyhow::Result<Raw> {
         let wanted = self.send(method, params)?;
         loop {
-            if let Heard::Response { id, outcome } = self.hear()?
+            if let Incoming::Response { id, outcome } = self.receive()?
                 && id == wanted
             {
-                return outcome.map_err(|error| Refused(error).into());
+                return outcome.map_err(|error| ErrorResponse(error).into());
             }
         }
     }
 
-    /// Lets the daemon finish: it writes and syncs whatever it has accepted.
+    /// Closes the daemon's stdin and waits: it writes and syncs what it has accepted.
     pub fn end(mut self) -> anyhow::Result<()> {
         self.input = None;
         io::copy(&mut (&mut self.output as &mut dyn Read), &mut io::sink()).map_err(gone)?;
@@ -166,8 +167,8 @@ impl Daemon {
     }
 }
 
-/// Told by its text alone: a broken pipe here is not one of our own output's (see
-/// [`super::run`]).
+/// Keeps only the text of the error, because [`super::run`] would take a broken pipe for one of our own
+/// stdout.
 fn gone(error: io::Error) -> anyhow::Error {
-    anyhow::anyhow!("the daemon cannot be reached: {error}")
+    anyhow::anyhow!("cannot reach the daemon: {error}")
 }

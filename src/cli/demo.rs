@@ -1,9 +1,9 @@
-//! `treelined demo`: a conversation with a branch, offline, in a temporary folder.
+//! `treelined demo`: a conversation that goes back and continues, offline, in a temporary folder.
 //!
-//! It is real: the program is a client of a daemon and prints the messages of both. [`story`] has the
-//! conversation.
+//! A real daemon is called over pipes, and the output shows the real requests and responses. The
+//! conversation is in [`story`].
 
-use super::daemon::{Daemon, Heard, Raw, Refused};
+use super::daemon::{Daemon, ErrorResponse, Incoming, Raw};
 use super::drawing::{Drawing, Row};
 use super::screen::{Screen, Style};
 use super::{Options, SummarizerName, story};
@@ -17,15 +17,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Longest string that is shown whole, in characters.
+/// Longer strings, in characters, are cut.
 const LONGEST_SHOWN: usize = 32;
 const SHOWN: usize = 8;
-/// Characters shown of an id that the daemon allocates.
+/// Columns for ids that the daemon makes.
 const ID_COLUMNS: usize = 8;
 
 pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Scratch::new()?;
-    // The user's settings and sessions are not used.
+    // An empty file, so that the user's configuration is not read.
     let config = folder.0.join("config.toml");
     std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
     let options = Options {
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// A temporary folder, removed with its contents.
+/// A folder that is removed with its content.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -61,7 +61,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is below the system's folder for temporary files.
+        // The system removes what is left in its temporary folder.
         let _left = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -71,7 +71,7 @@ struct Tour {
     screen: Screen,
     /// The answer to the next question.
     answer: Option<Value>,
-    /// The request with that answer, until the daemon acknowledges it.
+    /// The id of the request with that answer, until it is acknowledged.
     answered: Option<u64>,
 }
 
@@ -81,11 +81,11 @@ impl Tour {
         self.say("→ is what the client sends, ← what comes back.")?;
 
         self.head("1  A conversation, so far")?;
-        self.quietly("initialize", &story::handshake())?;
-        self.quietly("create_session", &story::session())?;
-        self.quietly("append_entries", &story::first_attempt())?;
+        self.call_unshown("initialize", &story::handshake())?;
+        self.call_unshown("create_session", &story::session())?;
+        self.call_unshown("append_entries", &story::first_attempt())?;
         self.tree()?;
-        self.say("COPY has failed. e4 names the other idea, so the client goes back there.")?;
+        self.say("COPY has failed. The other idea was named in e4, so that is where to go.")?;
 
         self.head("2  Back, without losing what was learned")?;
         self.answer = Some(story::answer());
@@ -97,7 +97,7 @@ impl Tour {
         self.call("append_entries", &story::second_attempt())?;
         self.say("")?;
         self.tree()?;
-        self.say("The tree has both attempts, and the second one has a summary of the first.")?;
+        self.say("Both attempts are there, and the second one knows of the first.")?;
 
         self.head("4  Was COPY that bad?")?;
         self.call("undo_navigation", &json!({}))?;
@@ -133,24 +133,24 @@ impl Tour {
         Ok(())
     }
 
-    /// Makes a call and shows it, with all messages until the call, and an answer sent meanwhile, are
-    /// answered.
+    /// Makes a call and shows it with everything that arrives until the call, and an answer given meanwhile,
+    /// are answered.
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
         self.sent(method, params)?;
         let wanted = self.daemon.send(method, &params.to_string())?;
         let mut result = None;
         loop {
-            match self.daemon.hear()? {
-                Heard::Response { id, outcome } => {
-                    let came = outcome.map_err(Refused)?;
-                    self.came("result", &came)?;
+            match self.daemon.receive()? {
+                Incoming::Response { id, outcome } => {
+                    let came = outcome.map_err(ErrorResponse)?;
+                    self.received("result", &came)?;
                     if id == wanted {
                         result = Some(came);
                     } else if self.answered == Some(id) {
                         self.answered = None;
                     }
                 }
-                Heard::Notification { method, params } => self.notified(&method, &params)?,
+                Incoming::Notification { method, params } => self.notified(&method, &params)?,
             }
             if self.answered.is_none()
                 && let Some(result) = result.take()
@@ -161,13 +161,13 @@ impl Tour {
     }
 
     /// Makes a call without showing it.
-    fn quietly(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
+    fn call_unshown(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
         self.daemon.call(method, &params.to_string())
     }
 
     fn notified(&mut self, method: &str, params: &Raw) -> anyhow::Result<()> {
         if method != "session_before_tree" {
-            return self.came(method, params);
+            return self.received(method, params);
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -211,13 +211,13 @@ impl Tour {
 
     fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
-        // Shows the beginning of a call that takes long.
+        // Shows the request before a slow call.
         self.screen.flush()?;
         Ok(())
     }
 
-    /// The notifications to show, by name.
-    fn came(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
+    /// Shows the important members of a message, by its name.
+    fn received(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",
             "outcome",
@@ -241,7 +241,7 @@ impl Tour {
         Ok(())
     }
 
-    /// A message on one line if it fits.
+    /// Shows a message on one line if it fits.
     fn arrow(&mut self, arrow: &str, style: Style, what: &str, message: &str) -> io::Result<()> {
         let arrow = self.screen.style(style, arrow);
         let what = format!("{what:<19}");
@@ -262,7 +262,7 @@ impl Tour {
         struct Page {
             nodes: Vec<Row>,
         }
-        let answered = self.quietly("get_tree", &json!({ "render": "unicode" }))?;
+        let answered = self.call_unshown("get_tree", &json!({ "render": "unicode" }))?;
         let page: Page = understood(&answered)?;
         let drawing = Drawing {
             id_columns: ID_COLUMNS,
@@ -275,18 +275,18 @@ impl Tour {
         Ok(())
     }
 
-    /// The stored summary of a navigation.
+    /// Shows the summary of a navigation as it is stored.
     fn summary(&mut self, navigated: &Raw) -> anyhow::Result<()> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct NavigateAnswer {
+        struct Navigated {
             summary_entry: SummaryEntry,
         }
         #[derive(Deserialize)]
         struct SummaryEntry {
             summary: String,
         }
-        let navigated: NavigateAnswer = understood(navigated)?;
+        let navigated: Navigated = understood(navigated)?;
         let room = self.screen.columns.saturating_sub(4);
         for line in navigated.summary_entry.summary.lines() {
             let line = terminal::line(line);
@@ -310,10 +310,10 @@ impl Tour {
 }
 
 fn understood<T: for<'a> Deserialize<'a>>(json: &Raw) -> anyhow::Result<T> {
-    serde_json::from_str(json.get()).context("read the daemon's answer")
+    serde_json::from_str(json.get()).context("understand the daemon")
 }
 
-/// The JSON with long strings cut, and with ids in place of entries.
+/// Cuts long strings and replaces entries by their ids.
 fn shortened(message: &Value) -> Value {
     match message {
         Value::String(text) if text.chars().count() > LONGEST_SHOWN => {
@@ -335,7 +335,7 @@ fn shortened(message: &Value) -> Value {
     }
 }
 
-/// Lines of whole words, at most `columns` wide unless a word is wider.
+/// Wraps text at words to `columns`; a longer word has a line of its own.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -352,7 +352,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The command that starts this program from the current folder.
+/// Returns the command that runs this program from the current directory.
 fn program() -> String {
     let named = || {
         let path = std::env::current_exe().ok()?;

@@ -1,6 +1,6 @@
-//! `treelined doctor`: what a session file holds and what is wrong in it (storage.md §2).
+//! `treelined doctor`: reports what a session file holds and its damage (session-file.md §2).
 //!
-//! Owns the sentence for each kind of damage. Looks only, unless asked to repair: opening never writes.
+//! Owns the sentence for each kind of damage. It only reads, unless asked to repair.
 
 use super::Options;
 use super::doctor_repair;
@@ -9,7 +9,7 @@ use super::tree::count;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Result};
 use crate::log::diagnostic::{Damage, Diagnostic};
-use crate::log::ingest::CURRENT_VERSION;
+use crate::log::header::CURRENT_VERSION;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::store::listing;
@@ -35,11 +35,11 @@ pub struct Doctor {
     dry_run: bool,
 }
 
-/// What was found in one file.
+/// The result for one file.
 enum Finding {
     Sound,
     Damaged(u64),
-    /// It cannot be opened.
+    /// The file cannot be opened.
     Unreadable,
 }
 
@@ -55,7 +55,7 @@ pub fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
             && matches!(finding, Finding::Damaged(_))
             && doctor_repair::mend(&mut screen, path, doctor.dry_run)?
         {
-            // Links between entries are not mended.
+            // Repairing does not mend links between entries.
             finding = match open(path).map(|(opened, _)| opened.diagnostics.len() as u64) {
                 Ok(0) => Finding::Sound,
                 Ok(left) => Finding::Damaged(left),
@@ -93,7 +93,7 @@ pub fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What is wrong with the configuration and its programs, if anything is. The files are no worse for it.
+/// Shows problems of the configuration and its programs. They do not affect the exit code.
 fn configuration(screen: &mut Screen, options: &Options) -> io::Result<()> {
     let settings = options.settings();
     let (path, complaints) = match &settings {
@@ -159,7 +159,7 @@ fn facts(screen: &mut Screen, opened: &OpenedLog, size: u64) -> io::Result<()> {
         fact("session", &header.id)?;
         match tree.name() {
             Some(name) => fact("name", name)?,
-            // What cannot be read is told below.
+            // Unreadable files are reported below.
             None => fact(
                 "begins",
                 &listing::first_message_of(opened).unwrap_or_default(),
@@ -248,7 +248,7 @@ fn diagnostics(screen: &mut Screen, found: &[Diagnostic]) -> io::Result<()> {
     Ok(())
 }
 
-/// What it means for whoever uses the session.
+/// The consequence of the damage for users of the session.
 fn meaning(damage: Damage) -> &'static str {
     match damage {
         Damage::TornTail => {

@@ -1,19 +1,19 @@
-//! `treelined doctor --repair`: what repairing did to a file, or with `--dry-run` would do. The repairing
-//! itself is the log's.
+//! `treelined doctor --repair`: reports what a repair did to a file, or with `--dry-run` would do. The log does
+//! the repair.
 
 use super::late_writes;
 use super::screen::{Screen, Style};
 use super::tree::count;
 use crate::durability::Durability;
 use crate::log::OpenedLog;
-use crate::log::repair::{self, Report};
+use crate::log::repair::{self, RepairReport};
 use crate::os::file::Location;
 use crate::session::Session;
 use crate::terminal;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Repairs one file; false if something was to be done and was not.
+/// Repairs one file; false if a necessary repair was not done.
 pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::Result<bool> {
     writeln!(screen)?;
     if !dry_run {
@@ -49,7 +49,7 @@ fn carry_over(screen: &mut Screen, replaced: OpenedLog) -> anyhow::Result<()> {
     })
 }
 
-fn tell(screen: &mut Screen, report: &Report) -> io::Result<()> {
+fn tell(screen: &mut Screen, report: &RepairReport) -> io::Result<()> {
     if report.lines == 0 {
         return writeln!(screen, "  no line needs repair");
     }

@@ -1,4 +1,4 @@
-//! `treelined schema` and `treelined completions`: files that are generated from the program.
+//! `treelined schema` and `treelined completions`: files generated from the program itself.
 
 use super::Arguments;
 use super::screen::Screen;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The folder for the documents; created if missing
+    /// Folder to write to; created if it is missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
@@ -24,7 +24,7 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Writes the documents of the protocol and the file format.
+/// Writes the documents of the protocol and of the file format.
 pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
     let Schema { out } = schema;
     std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
@@ -40,7 +40,7 @@ pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
 
 /// Prints a completion script.
 pub fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
-    // Into memory first: the generator panics if it cannot write.
+    // Into memory first: the generator panics if a write fails.
     let mut script = Vec::new();
     clap_complete::generate(
         completions.shell,

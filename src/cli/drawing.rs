@@ -1,6 +1,7 @@
-//! Draws a session as a tree: one row for each entry, cut to the width of the screen.
+//! Draws a session as a tree: one row per entry, cut to the width of the screen.
 //!
-//! Owns the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
+//! Owns the appearance of a row. The rows, their order and their guides come from `get_tree`
+//! (protocol.md §6).
 
 use super::screen::{Screen, Style};
 use crate::terminal;
@@ -10,7 +11,7 @@ use std::io::{self, Write};
 /// Columns for the speaker.
 const SPEAKER: usize = 10;
 
-/// The members of a `get_tree` row that are drawn.
+/// A row of `get_tree`, with the members that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -36,12 +37,12 @@ pub struct Row {
 pub struct Drawing {
     /// Columns for ids; 0 shows none.
     pub id_columns: usize,
-    /// Whether to draw in ASCII only; the text of entries stays as it is.
+    /// Whether guides and marks are ASCII. Texts of entries stay as they are.
     pub ascii: bool,
 }
 
 impl Drawing {
-    /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
+    /// Draws a row: mark of the active path, guides, speaker, label, preview.
     pub fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
         let (active, leaf, cut, failed) = match self.ascii {
             true => ("* ", " <- active", "...", "!"),
@@ -60,11 +61,11 @@ impl Drawing {
         let mut label = String::new();
         if let Some(text) = &row.label {
             label = format!("[{}]", terminal::line(text));
-            // A label leaves at least a third of the width for the text.
+            // A long label leaves a third of the space to the preview.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
         let left = left.saturating_sub(terminal::width(&label));
-        let said = row.said(failed);
+        let said = row.text(failed);
         let said = terminal::line(&said);
         let said = terminal::cut(&said, left, cut);
 
@@ -89,14 +90,14 @@ impl Drawing {
         writeln!(screen, "{}", line.concat().trim_end())
     }
 
-    /// The guides, cut to half of the screen. The end is kept, where adjacent rows differ.
+    /// Returns the guides, cut at the front to half of the screen: their end differs between adjacent rows.
     fn guides(self, prefix: &str, columns: usize) -> String {
         let prefix = match self.ascii {
             true => prefix.replace('…', "."),
             false => prefix.to_owned(),
         };
         let count = prefix.chars().count();
-        // A step has three columns.
+        // A level is three columns wide.
         let shown = columns / 2 / 3 * 3;
         if count <= shown {
             return prefix;
@@ -107,7 +108,7 @@ impl Drawing {
     }
 }
 
-/// `text` in `columns` columns, and one space after it.
+/// Returns `text` in exactly `columns` columns, with one space behind it.
 fn padded(text: &str, columns: usize, cut: &str) -> String {
     let text = terminal::line(text);
     let text = terminal::cut(&text, columns, cut);
@@ -116,7 +117,7 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl Row {
-    /// The speaker, in one word.
+    /// Returns the speaker in one word.
     fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();
         match (self.kind.as_str(), role) {
@@ -135,10 +136,10 @@ impl Row {
         }
     }
 
-    /// The text, on one line.
-    fn said(&self, failed: &str) -> String {
+    /// Returns the text of the row.
+    fn text(&self, failed: &str) -> String {
         let mut said = String::new();
-        // The preview of a tool's row has the tool and its failure.
+        // The preview of a tool result already names the tool and the failure.
         let is_tool = self.tool_call.is_some();
         if self.is_error && !is_tool {
             said.push_str(failed);

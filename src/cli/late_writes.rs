@@ -1,7 +1,7 @@
-//! What other programs still write into a session file that a command has replaced: the old file is
-//! watched, and whole lines that arrive in it are carried over (storage.md §2).
+//! Copies lines that other programs still write into a session file after a command has replaced it
+//! (session-file.md §2).
 //!
-//! Owns how long a command waits for them, and what it says of that. Carrying over is the session's.
+//! Owns how long a command waits for them, and its messages. The session does the copying.
 
 use super::screen::Screen;
 use crate::cancel::Cancel;
@@ -14,17 +14,16 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// How long nothing may have arrived in the old file before it is left alone, if no other program has it
-/// open any more.
+/// The old file is given up after this time without new lines, if no other program has it open.
 const QUIET: Duration = Duration::from_secs(1);
-/// Between two attempts to carry over what has arrived.
+/// Time between two attempts to copy lines.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
-/// Between two looks at the old file.
+/// Time between two looks at the old file.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Between two looks at which programs have it open.
+/// Time between two looks at the programs that have it open.
 const LONG_PAUSE: Duration = Duration::from_millis(250);
 
-/// Says, before a file is replaced, what cannot be promised.
+/// Warns, before a file is replaced, of what cannot be guaranteed.
 pub fn warn(screen: &mut Screen) -> io::Result<()> {
     writeln!(
         screen,
@@ -35,8 +34,8 @@ pub fn warn(screen: &mut Screen) -> io::Result<()> {
     screen.flush()
 }
 
-/// Takes in the file that has the session's name now, and carries over what has arrived in the old one.
-/// With a file of an old version it is migrated first.
+/// Opens the file that has the session's name now, and copies the late lines of the old one. A file of an old
+/// version is migrated first.
 pub async fn commit(session: &Session) -> Result<()> {
     let cancel = Cancel::new();
     let turn = session.turn(&cancel).await?;
@@ -49,8 +48,8 @@ pub async fn commit(session: &Session) -> Result<()> {
     synced.await
 }
 
-/// Carries over what arrives in the old file: for a second after the last line, and as long as another
-/// program has it open, but no longer than a minute.
+/// Copies late lines until one second after the last one, or as long as another program has the old file open,
+/// at most a minute.
 pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Result<()> {
     let mut quiet_since = Instant::now();
     let mut writers = BTreeSet::new();
@@ -62,7 +61,7 @@ pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Resul
         if has_arrivals {
             commit(session).await?;
             quiet_since = Instant::now();
-            // It may have to wait for the end of a line that somebody else is writing.
+            // Another program may be writing an incomplete line to the new file.
             tokio::time::sleep(SHORT_PAUSE).await;
             continue;
         }
@@ -75,7 +74,7 @@ pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Resul
         }
         let found = replaced.into_iter().map(process::writers_of);
         let Some(found) = found.collect::<Option<Vec<_>>>() else {
-            // Nobody can say whether it is open: the whole minute it is.
+            // Unknown programs may have it open: wait the whole minute.
             tokio::time::sleep(LONG_PAUSE).await;
             continue;
         };

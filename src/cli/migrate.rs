@@ -1,13 +1,13 @@
-//! `treelined migrate`: a file of version 1 or 2 rewritten as version 3 (storage.md §2), which else
-//! happens with the first write.
+//! `treelined migrate`: rewrites a file of version 1 or 2 as version 3 (session-file.md §2), as the first write
+//! would.
 //!
-//! The rewriting is the session's own: it comes with a commit, here one with nothing in it.
+//! The session rewrites its file before a commit; this commits no lines.
 
 use super::screen::Screen;
 use super::{Options, late_writes};
 use crate::error::{Error, Kind};
 use crate::log::Log;
-use crate::log::ingest::CURRENT_VERSION;
+use crate::log::header::CURRENT_VERSION;
 use crate::os::file::Location;
 use crate::os::handle::Access;
 use crate::session::Session;
@@ -27,7 +27,7 @@ pub struct Migrate {
 
 pub fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
     let location = Location::of_path(&migrate.file)?;
-    // Still the original when another file has its name.
+    // This handle keeps the original when another file has its name.
     let original = location.folder.file(&location.name, Access::Read)?;
     let opened = Log::open(location.clone())?;
     let version = opened.log.version();
@@ -65,8 +65,7 @@ pub fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file beside `location` that has all of the original: an earlier migration may have left
-/// others.
+/// The file beside `location` with the same bytes as the original; earlier migrations may have left others.
 fn original_kept(location: &Location, original: &File) -> io::Result<Option<PathBuf>> {
     let mut start = location.name.clone();
     start.push(".");

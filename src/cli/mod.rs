@@ -1,9 +1,9 @@
-//! The command line: what can be asked of the program besides serving.
+//! The command line: the daemon and the commands beside it.
 //!
 //! Owns arguments, the environment, logging and exit codes. In reading order: [`serve`] is the daemon
-//! itself; [`daemon`] runs one as a child and speaks to it as any client does, for [`call`], [`tree`],
-//! [`restore`] and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
-//! program says of itself; [`screen`], [`drawing`] and [`pretty`] are how things look.
+//! itself; [`daemon`] runs one as a child and calls it like any client, for [`call`], [`tree`], [`restore`]
+//! and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] writes the schema and
+//! completions; [`screen`], [`drawing`] and [`pretty`] format output.
 
 mod call;
 mod daemon;
@@ -70,27 +70,27 @@ pub struct Arguments {
     pub options: Options,
 }
 
-/// What sets a server up. What is left out here is the configuration file's to say.
+/// Options of a server. The configuration file sets those that are left out.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Options of the daemon, and of commands that ask one")]
+#[command(next_help_heading = "Options of the daemon and of commands that call one")]
 pub struct Options {
-    /// The configuration file, in place of treelined/config.toml in the platform's folder for them
+    /// Configuration file, instead of treelined/config.toml in the platform's configuration folder
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where sessions are kept; the platform's data directory if not given
+    /// Session directory; by default in the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
-    /// Who writes summaries when no client does [default: none]
+    /// Summarizer that is used when no client gives a summary [default: none]
     #[arg(long, global = true, value_enum)]
     pub summarizer: Option<SummarizerName>,
-    /// What an answered append survives [default: interval]
+    /// What an append survives once it is answered [default: interval]
     #[arg(long, global = true, value_enum)]
     pub durability: Option<DurabilityName>,
-    /// Longest message that is read, in bytes [default: 67108864]
+    /// Longest message that the daemon reads, in bytes [default: 67108864]
     #[arg(long, global = true, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_frame_bytes: Option<u64>,
-    /// Unread output above which reading pauses, in bytes [default: 16777216]
+    /// Unread output above which the daemon stops reading, in bytes [default: 16777216]
     #[arg(long, global = true, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
@@ -101,26 +101,26 @@ pub enum Command {
     /// Speak JSON-RPC on stdin and stdout (the default)
     Serve,
     /// Make one call and print its result
-    Call(call::CallArgs),
+    Call(call::Call),
     /// Draw a session
-    Tree(tree::TreeArgs),
-    /// Tell what session files hold and what is wrong in them; exit code 1 if anything is
+    Tree(tree::Tree),
+    /// Check session files and report what they contain; exit code 1 if anything is wrong
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
     Migrate(migrate::Migrate),
-    /// List deleted sessions, or bring one back
+    /// List deleted sessions, or restore one
     Restore(restore::Restore),
-    /// Write the JSON Schema, method list and OpenRPC document of this daemon
+    /// Write the schemas, the method list, the OpenRPC document and the reference of this daemon
     Schema(documents::Schema),
     /// Print a completion script
     Completions(documents::Completions),
-    /// Print what is in force, and where it comes from
+    /// Print the settings and their origins
     Config,
-    /// Show a conversation that goes back and on, offline
+    /// Show a conversation that goes back and continues, offline
     Demo,
 }
 
-/// Runs what the arguments ask for.
+/// Runs the command of the arguments.
 pub fn run(arguments: Arguments) -> ExitCode {
     log_to_stderr();
     let outcome = outcome(&arguments);
@@ -130,7 +130,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
         }
         let message = format!("{error:#}");
         let mut stderr = io::stderr().lock();
-        // There is nowhere else to say it.
+        // There is no other place to report it.
         let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
         ExitCode::FAILURE
     })
@@ -138,7 +138,7 @@ pub fn run(arguments: Arguments) -> ExitCode {
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
-    // Nothing is done by what somebody else may have written, and nothing in spite of it.
+    // `config` and `doctor` must work with an invalid configuration; every other command fails early.
     if !matches!(
         arguments.command,
         Some(Command::Config | Command::Doctor(_))
@@ -159,8 +159,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says what is wrong with the arguments, or shows the help that they ask for. What they hold themselves
-/// is shown without controls.
+/// Prints an error in the arguments, or the help that they request. Control characters of the arguments are
+/// replaced.
 pub fn refuse(error: clap::Error) -> ExitCode {
     let arguments: Vec<String> = std::env::args_os()
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -173,18 +173,18 @@ pub fn refuse(error: clap::Error) -> ExitCode {
             .err()
             .unwrap_or(error),
     };
-    // There is nowhere else to say it.
+    // There is no other place to report it.
     let _unsaid = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Whoever read our output has stopped, `head` for instance: nothing is wrong.
+/// Returns whether the reader of stdout has ended, as `head` does; that is no error.
 fn is_unread(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// A session as it is named on the command line.
+/// The name of a session on the command line.
 #[derive(Debug, Clone)]
 pub enum SessionName {
     Path(PathBuf),
@@ -194,7 +194,7 @@ pub enum SessionName {
 impl FromStr for SessionName {
     type Err = Infallible;
 
-    /// An id never holds a slash; one that ends like a session file, or is one, is taken for that.
+    /// Text with a slash, with the ending of session files, or that names a file is a path; else it is an id.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let path = Path::new(text);
         let is_path = text.contains('/') || text.ends_with(".jsonl") || path.is_file();
@@ -206,7 +206,7 @@ impl FromStr for SessionName {
 }
 
 impl SessionName {
-    /// Params of `open_session`.
+    /// Returns the params of `open_session`.
     fn to_open(&self, mode: &str) -> String {
         let params = match self {
             Self::Path(path) => json!({ "path": path.display().to_string(), "mode": mode }),
@@ -216,7 +216,7 @@ impl SessionName {
     }
 }
 
-/// Stdout is the protocol's. The level is `TREELINED_LOG`'s, warnings by default.
+/// Logs to stderr, since stdout carries the protocol. `TREELINED_LOG` sets the level, `warn` by default.
 fn log_to_stderr() {
     let filter = EnvFilter::builder()
         .with_env_var("TREELINED_LOG")
@@ -231,8 +231,8 @@ fn log_to_stderr() {
         .init();
 }
 
-/// Standard error, for one line at a time, shown without controls: a line may hold a path, or what a
-/// program has said.
+/// Stderr for one line at a time, without control characters: a line may contain a path or the output of a
+/// program.
 struct Log;
 
 impl Write for Log {
@@ -265,7 +265,7 @@ impl Options {
         Settings::resolve(&flags, &|name| std::env::var_os(name))
     }
 
-    /// The same options for a daemon of our own.
+    /// Returns the same options as arguments, for a child daemon.
     fn as_arguments(&self) -> Vec<OsString> {
         let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
@@ -296,7 +296,7 @@ fn print_config(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A runtime for a command that waits for little.
+/// Makes a runtime for a command with little to wait for.
 fn small_runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -305,8 +305,8 @@ fn small_runtime() -> anyhow::Result<Runtime> {
     runtime.context("start the runtime")
 }
 
-/// At the limit of a file's size a write is to fail, not to kill: watched, the signal does nothing.
-/// Called in a runtime.
+/// Makes a write beyond the limit of a file's size fail instead of killing the process: a handled signal
+/// does nothing else. Must be called in a runtime.
 fn outlive_the_size_limit() -> anyhow::Result<()> {
     let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
     let _watched = signal(size_limit).context("watch signals")?;

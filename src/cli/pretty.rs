@@ -1,12 +1,12 @@
-//! JSON on several lines: one for each member and element.
+//! Formats JSON with a line for each member and element.
 //!
-//! Works on the text, so that numbers, the order of members and duplicate keys stay as they are. Nesting
-//! costs one byte for each level.
+//! Works on the text, so that numbers, the order of members and duplicate keys are unchanged. A level of
+//! nesting costs one byte of memory.
 
-/// Most levels of indent: more would fill the screen with space.
+/// Levels that are indented; deeper ones would be off the screen.
 const INDENTED: usize = 40;
 
-/// The text of valid JSON, with two spaces for each level; empty objects and arrays on one line.
+/// Formats valid JSON with two spaces per level; empty objects and arrays stay on one line.
 pub fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0;

@@ -1,4 +1,4 @@
-//! `treelined restore`: what is in the trash, and bringing a session back from it.
+//! `treelined restore`: lists the trash, and restores a session from it.
 
 use super::Options;
 use super::daemon::Daemon;
@@ -23,7 +23,7 @@ pub struct Restore {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Trashed {
+struct TrashRow {
     session_id: String,
     name: Option<String>,
     first_message: String,
@@ -34,13 +34,13 @@ struct Trashed {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    sessions: Vec<Trashed>,
+struct TrashPage {
+    sessions: Vec<TrashRow>,
     next_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Restored {
+struct RestoreResult {
     path: String,
 }
 
@@ -54,14 +54,15 @@ pub fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Everything in the trash, the last one deleted first.
-fn trashed(daemon: &mut Daemon) -> anyhow::Result<Vec<Trashed>> {
+/// The deleted sessions, most recent first.
+fn trashed(daemon: &mut Daemon) -> anyhow::Result<Vec<TrashRow>> {
     let mut trashed = Vec::new();
     let mut cursor = None;
     loop {
         let params = json!({ "cursor": cursor }).to_string();
         let answered = daemon.call("list_trash", &params)?;
-        let page: Page = serde_json::from_str(answered.get()).context("understand list_trash")?;
+        let page: TrashPage =
+            serde_json::from_str(answered.get()).context("understand list_trash")?;
         trashed.extend(page.sessions);
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -84,7 +85,7 @@ fn list(daemon: &mut Daemon) -> anyhow::Result<()> {
         let about = format!("{}  deleted {}", session.cwd, session.deleted_at);
         let about = terminal::line(&about);
         writeln!(screen, "  {}", screen.style(Style::Dim, &about))?;
-        // An id alone brings back what was deleted last.
+        // An id alone restores the session deleted last.
         let which = match seen.insert(&session.session_id) {
             true => &session.session_id,
             false => &session.trashed_path,
@@ -110,7 +111,7 @@ fn bring_back(daemon: &mut Daemon, wanted: &str) -> anyhow::Result<()> {
         }
     };
     let answered = daemon.call("restore_session", &params.to_string())?;
-    let restored: Restored =
+    let restored: RestoreResult =
         serde_json::from_str(answered.get()).context("understand restore_session")?;
     let mut screen = Screen::new();
     writeln!(screen, "restored: {}", terminal::line(&restored.path))?;

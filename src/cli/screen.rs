@@ -1,14 +1,14 @@
-//! Stdout as a terminal: its width, its colours, and writing to it.
+//! Stdout for people: its width, its colours, and writing to it.
 //!
-//! Owns the styles. Callers sanitize text with [`crate::terminal`] first.
+//! Owns the styles. Text must be sanitized by [`crate::terminal`].
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
 
-/// The width if it is unknown, in columns.
+/// Columns if the width is unknown.
 const COLUMNS: usize = 100;
-/// A smaller width counts as unknown.
+/// A smaller width is taken for an error.
 const FEWEST_COLUMNS: usize = 20;
 
 /// Locked stdout.
@@ -18,7 +18,7 @@ pub struct Screen {
     colours: bool,
 }
 
-/// A style of text, for terminals with colours.
+/// The emphasis of text, where there are colours.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
     Bold,
@@ -41,7 +41,7 @@ impl Screen {
         }
     }
 
-    /// `text` in this style, if there are colours.
+    /// Returns `text` in this style, if there are colours.
     pub fn style(&self, style: Style, text: &str) -> String {
         if !self.colours || text.trim().is_empty() {
             return text.to_owned();
@@ -74,13 +74,13 @@ fn columns(is_terminal: bool) -> usize {
     known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
 }
 
-/// The width according to `stty`; the standard library has no function for it.
+/// Runs `stty`, because the standard library cannot tell the width.
 fn columns_of_terminal() -> Option<usize> {
     let terminal = File::open("/dev/tty").ok()?;
     let mut stty = Command::new("stty");
     let asked = stty.arg("size").stdin(terminal).stderr(Stdio::null());
     let told = String::from_utf8(asked.output().ok()?.stdout).ok()?;
     let columns = told.split_whitespace().nth(1)?.parse().ok()?;
-    // A terminal without a known width reports 0.
+    // A terminal without a known width says 0.
     (columns > 0).then_some(columns)
 }

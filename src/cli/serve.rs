@@ -1,8 +1,7 @@
-//! Serving: the threads around a [`Server`], and how it ends (protocol.md §1).
+//! Serving: the threads around a [`Server`], and the end (protocol.md §1).
 //!
-//! One thread reads and dispatches, one writes, a small runtime runs what has to wait. The main
-//! thread waits for the end, whichever way it comes, so that a reader stuck in `read` cannot hold
-//! the process.
+//! One thread reads and dispatches, one writes, and a small runtime runs requests that wait. The main thread
+//! waits for the end, so that a reader blocked in `read` does not keep the process alive.
 
 use super::Options;
 use crate::clock::SystemSource;
@@ -21,21 +20,21 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long running summaries get after a signal or `shutdown`.
+/// How long running summaries may take after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// How long those get that were cancelled then.
+/// How long cancelled requests may take to be answered.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// Why serving ends.
+/// The reason why serving ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The client has said everything: what runs may finish.
+enum EndReason {
+    /// Stdin has ended; running requests may finish.
     InputEnded,
-    /// The input is no longer understood.
+    /// A header block has no length, so the next message cannot be found.
     BadBlock,
     /// A signal, `shutdown`, or the death of the client's process.
     Asked,
-    /// Nobody reads the output.
+    /// The reader of stdout has ended.
     OutputBroken,
 }
 
@@ -62,7 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let outbox = Outbox::new(config.max_queued_bytes);
     let max_frame_bytes = config.max_frame_bytes;
     let asked = end.clone();
-    let on_shutdown = Box::new(move || report(&asked, End::Asked));
+    let on_shutdown = Box::new(move || report(&asked, EndReason::Asked));
     let server = Server::new(
         config,
         Arc::new(SystemSource),
@@ -82,7 +81,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         shortcut = Shortcut::new(&output);
         let write = move || {
             if outbox.run(&mut output).is_err() {
-                report(&end, End::OutputBroken);
+                report(&end, EndReason::OutputBroken);
             }
         };
         std::thread::Builder::new()
@@ -107,12 +106,12 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .name("reader".into())
         .spawn(reader)?;
 
-    let reason = ended.recv().unwrap_or(End::InputEnded);
+    let reason = ended.recv().unwrap_or(EndReason::InputEnded);
     server.end();
     server.asks.end();
     outbox.wake();
-    if reason == End::OutputBroken {
-        // Nobody is there to be answered, but what has been acknowledged is to survive.
+    if reason == EndReason::OutputBroken {
+        // Nobody reads responses, but acknowledged entries must survive.
         runtime.block_on(server.flush());
         return Ok(ExitCode::SUCCESS);
     }
@@ -124,8 +123,8 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         });
         tokio::select! {
             () = &mut finish => {}
-            () = out_of_patience(reason, ended) => {
-                // Whoever is not done by then is cancelled, and says so.
+            () = grace_period(reason, ended) => {
+                // Requests that still run are cancelled and answered.
                 server.cancel_all();
                 let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
             }
@@ -138,29 +137,30 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     server.store.settle();
     runtime.shutdown_background();
     Ok(match reason {
-        End::BadBlock => ExitCode::FAILURE,
+        EndReason::BadBlock => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
 }
 
-/// Ends some time after somebody has asked for the end, or has stopped listening, be it after the input
-/// had ended.
-async fn out_of_patience(reason: End, ended: Receiver<End>) {
-    if reason != End::Asked {
-        let is_asked = move || while let Ok(End::InputEnded | End::BadBlock) = ended.recv() {};
+/// Ends after the grace time of a signal, `shutdown` or broken output, which may also follow the end of
+/// stdin.
+async fn grace_period(reason: EndReason, ended: Receiver<EndReason>) {
+    if reason != EndReason::Asked {
+        let is_asked =
+            move || while let Ok(EndReason::InputEnded | EndReason::BadBlock) = ended.recv() {};
         let _panicked = tokio::task::spawn_blocking(is_asked).await;
     }
     tokio::time::sleep(SHUTDOWN_GRACE).await;
 }
 
-/// Reads frames until the input ends. Answers to what is already here leave together.
+/// Reads frames until stdin ends. Responses to frames that have already arrived are written together.
 fn read(
     input: impl Read,
     max_frame_bytes: usize,
     dispatcher: &Dispatcher,
     server: &Server,
     shortcut: Option<&Shortcut>,
-) -> End {
+) -> EndReason {
     let outbox = &server.outbox;
     let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
         let outbox = Arc::clone(outbox);
@@ -172,7 +172,7 @@ fn read(
             dispatcher.settle();
             if server.is_ending() {
                 outbox.uncork();
-                return End::Asked;
+                return EndReason::Asked;
             }
             match shortcut {
                 Some(shortcut) => outbox.uncork_through(shortcut),
@@ -190,7 +190,7 @@ fn read(
             Ok(next) => next,
             Err(error) => {
                 tracing::warn!(%error, "the input could not be read");
-                return End::InputEnded;
+                return EndReason::InputEnded;
             }
         };
         outbox.cork();
@@ -200,46 +200,46 @@ fn read(
             Frame::BadBlock => {
                 dispatcher.bad_block();
                 outbox.uncork();
-                return End::BadBlock;
+                return EndReason::BadBlock;
             }
             Frame::Eof => {
                 outbox.uncork();
-                return End::InputEnded;
+                return EndReason::InputEnded;
             }
         }
     }
 }
 
-fn watch_signals(runtime: &Runtime, end: &Sender<End>) -> anyhow::Result<()> {
+fn watch_signals(runtime: &Runtime, end: &Sender<EndReason>) -> anyhow::Result<()> {
     let _entered = runtime.enter();
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let mut signals = signal(kind).context("watch signals")?;
         let end = end.clone();
         runtime.spawn(async move {
             if signals.recv().await.is_some() {
-                report(&end, End::Asked);
+                report(&end, EndReason::Asked);
             }
         });
     }
     super::outlive_the_size_limit()
 }
 
-/// The first reason counts; the receiver may be gone for the others.
-fn report(end: &Sender<End>, reason: End) {
+/// Reports a reason for the end. Only the first counts; the receiver may be gone later.
+fn report(end: &Sender<EndReason>, reason: EndReason) {
     let _late = end.send(reason);
 }
 
-/// The stream itself: frames and the outbox have buffers of their own, and the standard handles
-/// would add theirs.
+/// Opens the stream without the buffer of the standard handle: frames and the outbox have buffers of their
+/// own.
 fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
     let descriptor = stream.as_fd().try_clone_to_owned();
     Ok(File::from(descriptor.context("open the standard streams")?))
 }
 
-/// For whoever types the name at a terminal to see what it is.
+/// Says what the program is, if stdin is a terminal.
 fn introduce() {
     let mut stderr = std::io::stderr();
-    // Nothing depends on this being read.
+    // Nothing depends on this message.
     let _unread = writeln!(
         stderr,
         "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\

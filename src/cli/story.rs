@@ -1,4 +1,4 @@
-//! The conversation of `treelined demo`, as params of its calls.
+//! The conversation of `treelined demo`, as params.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub fn session() -> Value {
     json!({ "cwd": "/home/you/importer", "name": "A faster import" })
 }
 
-/// The first attempt, up to its failure.
+/// The first attempt, until it fails.
 pub fn first_attempt() -> Value {
     json!({ "entries": [
         user("e1", "The import takes 40 s for 10,000 rows. Make it faster."),
@@ -31,12 +31,12 @@ pub fn first_attempt() -> Value {
     ]})
 }
 
-/// A navigation to the answer that named both ways.
+/// Back to the answer that named both ways.
 pub fn back() -> Value {
     json!({ "targetId": "e4", "summarize": true })
 }
 
-/// The client labels the summary. It could also give its own summary, or `cancel`.
+/// The answer to the question: a label for the summary. It could also be a summary, or `cancel`.
 pub fn answer() -> Value {
     json!({ "label": "COPY: fails" })
 }
@@ -52,7 +52,7 @@ fn user(id: &str, text: &str) -> Value {
     message(id, json!({ "role": "user", "content": text }))
 }
 
-/// A message with text, a tool call, or both.
+/// An assistant message with a text, a tool call, or both.
 fn assistant(id: &str, text: &str, call: Value) -> Value {
     let mut content = Vec::new();
     if !text.is_empty() {

@@ -1,6 +1,6 @@
 //! `treelined tree`: draws a session.
 //!
-//! Starts a daemon and is its client, so that the drawing has the same rows as any client gets.
+//! Calls a child daemon, so that it draws what every client gets.
 
 use super::daemon::Daemon;
 use super::drawing::{Drawing, Row};
@@ -14,22 +14,22 @@ use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Rows of one page.
+/// Rows per request.
 const PAGE: usize = 100_000;
-/// Rows that are searched for the first message.
+/// Rows of the request for the first message.
 const FIRST_ROWS: usize = 16;
-/// Most columns for ids.
+/// Maximum columns for ids.
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
-pub struct TreeArgs {
+pub struct Tree {
     /// A session file, or the id of a session in the session directory
     #[arg(value_name = "FILE|SESSION-ID")]
     session: SessionName,
-    /// The entries to show
+    /// Which entries to show
     #[arg(long, value_enum, default_value_t = Filter::Default)]
     filter: Filter,
-    /// Show only entries whose text has all these words ("…" is one word); /…/ is a regular expression
+    /// Only entries whose text contains all these words ("…" is one word); /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
     /// Show the ids of the session and its entries
@@ -42,20 +42,20 @@ pub struct TreeArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Filter {
-    /// All but labels, settings and tool calls
+    /// The conversation, without labels, settings and tool calls
     Default,
-    /// As default, without tool results
+    /// Like default, without tool results
     NoTools,
-    /// User messages only
+    /// User messages
     UserOnly,
-    /// Entries with a label only
+    /// Entries with a label
     LabeledOnly,
-    /// All entries
+    /// Every entry
     All,
 }
 
 #[derive(Deserialize)]
-struct OpenAnswer {
+struct Opened {
     session: Session,
     diagnostics: Vec<serde::de::IgnoredAny>,
 }
@@ -79,19 +79,19 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-pub fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(options: &Options, tree: &Tree) -> anyhow::Result<ExitCode> {
     let mut daemon = Daemon::start(options)?;
     let drawn = draw(&mut daemon, tree);
     daemon.end()?;
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
+fn draw(daemon: &mut Daemon, tree: &Tree) -> anyhow::Result<()> {
     let opened = daemon.call("open_session", &tree.session.to_open("read"))?;
-    let OpenAnswer {
+    let Opened {
         session,
         diagnostics,
-    } = serde_json::from_str(opened.get()).context("read the answer to open_session")?;
+    } = serde_json::from_str(opened.get()).context("understand open_session")?;
     let mut screen = Screen::new();
     let first = match session.name {
         Some(_) => String::new(),
@@ -104,7 +104,7 @@ fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let hidden = loop {
         let page = page(daemon, tree, cursor.as_deref())?;
         rows += page.nodes.len();
-        // The first page decides the columns of ids, so that drawing can begin with it.
+        // The first page decides, so that drawing can begin with it.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,
@@ -150,8 +150,8 @@ fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The options that would show the hidden entries.
-fn how_to_show(tree: &TreeArgs) -> &'static str {
+/// Names the option that would show the hidden entries.
+fn how_to_show(tree: &Tree) -> &'static str {
     match (tree.filter, &tree.query) {
         (Filter::All, None) => "",
         (Filter::All, Some(_)) => "; without --query all are",
@@ -160,7 +160,7 @@ fn how_to_show(tree: &TreeArgs) -> &'static str {
     }
 }
 
-fn page(daemon: &mut Daemon, tree: &TreeArgs, cursor: Option<&str>) -> anyhow::Result<Page> {
+fn page(daemon: &mut Daemon, tree: &Tree, cursor: Option<&str>) -> anyhow::Result<Page> {
     let filter = tree.filter.to_possible_value();
     let (query, mode) = tree.query.as_deref().map(query).unzip();
     let params = json!({
@@ -172,10 +172,10 @@ fn page(daemon: &mut Daemon, tree: &TreeArgs, cursor: Option<&str>) -> anyhow::R
         "cursor": cursor,
     });
     let answered = daemon.call("get_tree", &params.to_string())?;
-    serde_json::from_str(answered.get()).context("read the answer to get_tree")
+    serde_json::from_str(answered.get()).context("understand get_tree")
 }
 
-/// The query and its mode: text between slashes is a regular expression.
+/// Returns the query and its mode: text between slashes is a regular expression.
 fn query(typed: &str) -> (&str, &'static str) {
     let inner = typed
         .strip_prefix('/')
@@ -186,7 +186,7 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-/// The first user message with text, on one line; empty if there is none.
+/// Returns the first user message with text, on one line; empty if there is none.
 fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct Page {
@@ -198,14 +198,14 @@ fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
     }
     let params = json!({ "filter": "user-only", "limit": FIRST_ROWS });
     let answered = daemon.call("get_tree", &params.to_string())?;
-    let page: Page = serde_json::from_str(answered.get()).context("read the answer to get_tree")?;
+    let page: Page = serde_json::from_str(answered.get()).context("understand get_tree")?;
     let mut previews = page.nodes.into_iter().map(|said| said.preview);
     Ok(previews
         .find(|text| !text.trim().is_empty())
         .unwrap_or_default())
 }
 
-/// The title of a session: its name, else its first message.
+/// Returns the title of a session: its name, else its first message.
 pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     match (name, first_message) {
         (Some(name), _) => name,
@@ -214,12 +214,7 @@ pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     }
 }
 
-fn head(
-    screen: &mut Screen,
-    session: &Session,
-    first: &str,
-    tree: &TreeArgs,
-) -> anyhow::Result<()> {
+fn head(screen: &mut Screen, session: &Session, first: &str, tree: &Tree) -> anyhow::Result<()> {
     let (dot, cut) = if tree.ascii {
         ("-", "...")
     } else {
@@ -242,7 +237,7 @@ fn head(
     Ok(())
 }
 
-fn id_columns(tree: &TreeArgs, rows: &[Row]) -> usize {
+fn id_columns(tree: &Tree, rows: &[Row]) -> usize {
     if !tree.ids {
         return 0;
     }
@@ -250,7 +245,7 @@ fn id_columns(tree: &TreeArgs, rows: &[Row]) -> usize {
     widest.unwrap_or_default().clamp(1, ID_COLUMNS)
 }
 
-/// `1 entry`, `2 entries`.
+/// Formats a count: `1 entry`, `2 entries`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{number} {noun}")

@@ -1,6 +1,6 @@
-//! Finding and reading the configuration file, and refusing one that somebody else could write.
+//! Finds and reads the configuration file, and refuses one that another user could write.
 
-use super::File;
+use super::FileSections;
 use crate::os::program;
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
@@ -9,14 +9,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// The configuration file.
-pub(super) struct Found {
+pub(super) struct ConfigFile {
     pub path: Option<PathBuf>,
-    pub file: File,
-    /// Why nothing may be done by what it says.
+    pub file: FileSections,
+    /// The reason why the file must not be used.
     pub refused: Option<String>,
 }
 
-/// Fails if the file named, or the one in its place, is there and refused.
+/// Fails if the given file, or the default one, exists and is refused.
 pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
     let path = path_of_file(named)?;
     match path.and_then(|path| refusal(&path)) {
@@ -25,15 +25,15 @@ pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// Why the file is refused: whoever can write it says which programs run, and where keys are sent.
+/// The reason to refuse the file: anyone who can write it decides which programs run and where keys are sent.
 fn refusal(path: &Path) -> Option<String> {
-    // Nothing but this process reads from it, and what wrote to it was given it.
+    // A pipe or descriptor of this process: only its parent could write to it.
     let is_pipe = |metadata: Metadata| metadata.file_type().is_fifo();
     if path.metadata().is_ok_and(is_pipe) && path.starts_with("/dev/fd") {
         return None;
     }
     match program::check_file(path) {
-        // It is missing, or reading it tells what is wrong.
+        // If it is missing or unreadable, reading it reports that.
         Ok(()) | Err(program::Failure::NotStarted(_)) => None,
         Err(why) => Some(format!(
             "the configuration file {} is refused: {why}",
@@ -51,12 +51,12 @@ fn path_of_file(named: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     })
 }
 
-/// The file named, which must be there, or the one in the platform's configuration directory, which
-/// need not.
-pub(super) fn read(named: Option<&Path>) -> anyhow::Result<Found> {
-    let mut found = Found {
+/// Reads the given file, which must exist, or the one in the platform's configuration directory, which need
+/// not.
+pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
+    let mut found = ConfigFile {
         path: None,
-        file: File::default(),
+        file: FileSections::default(),
         refused: None,
     };
     let Some(path) = path_of_file(named)? else {
@@ -72,7 +72,7 @@ pub(super) fn read(named: Option<&Path>) -> anyhow::Result<Found> {
     };
     match text.and_then(|text| parse(&text)) {
         Ok(file) => found.file = file,
-        // That it is refused is what has to be said.
+        // The refusal is what matters to the user.
         Err(_) if found.refused.is_some() => {}
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     }
@@ -80,8 +80,8 @@ pub(super) fn read(named: Option<&Path>) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// Errors name the line and the key, and show nothing of the line: somebody may have put a secret there.
-fn parse(text: &str) -> anyhow::Result<File> {
+/// Errors name the line and the key, and show nothing of the line: it may hold a secret.
+fn parse(text: &str) -> anyhow::Result<FileSections> {
     let line = |error: &toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         before.unwrap_or_default().matches('\n').count() + 1

@@ -1,13 +1,12 @@
-//! The settings in force, as a configuration file that says the same.
+//! The settings in force, as an equivalent configuration file.
 //!
-//! Owns the spelling: what a terminal would obey stands as an escape in a string and as a visible
-//! character in a comment.
+//! Owns the spelling: control characters are escaped in strings and made visible in comments.
 
 use crate::terminal;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Where a setting comes from.
+/// The source of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     Flag,
@@ -18,20 +17,20 @@ pub(super) enum Origin {
 
 /// Settings, in the order in which they are shown.
 #[derive(Default)]
-pub(super) struct Lines(Vec<Line>);
+pub(super) struct SettingLines(Vec<SettingLine>);
 
-struct Line {
+struct SettingLine {
     section: String,
     key: String,
     value: toml::Value,
     origin: Origin,
-    /// What is wrong with it, for people.
+    /// A problem with the setting, for users.
     note: Option<String>,
 }
 
-impl Lines {
+impl SettingLines {
     pub fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
-        self.0.push(Line {
+        self.0.push(SettingLine {
             section: of.to_owned(),
             key: key.to_owned(),
             value,
@@ -40,7 +39,7 @@ impl Lines {
         });
     }
 
-    /// Says what is wrong with the setting pushed last.
+    /// Adds a problem with the last setting.
     pub fn note(&mut self, what: String) {
         if let Some(line) = self.0.last_mut() {
             line.note = Some(what);
@@ -87,7 +86,7 @@ impl Lines {
         let mut section = "";
         for line in &self.0 {
             let of = &line.section;
-            // Each hook is a table of its own, and begins with its events.
+            // Each hook is a table of its own that begins with its events.
             if of != section || (of == "[hooks]" && line.key == "events") {
                 let _ = write!(text, "\n[{of}]\n");
                 section = of;
@@ -112,7 +111,7 @@ pub(super) fn comment(text: &str) -> String {
     format!("# {}\n", terminal::line(text))
 }
 
-/// A key, quoted if it must be.
+/// A key, quoted if necessary.
 pub(super) fn key(name: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     match !name.is_empty() && name.bytes().all(is_bare) {
@@ -160,7 +159,7 @@ mod tests {
         fn what_is_described_reads_back_and_has_no_controls(
             (name, text) in (any::<String>(), any::<String>()),
         ) {
-            let mut lines = Lines::default();
+            let mut lines = SettingLines::default();
             let of = format!("section.{}", key(&name));
             let array = toml::Value::Array(vec![text.as_str().into(), "x".into()]);
             lines.push((&of, &text), array, Origin::File);

@@ -1,8 +1,8 @@
-//! What the program is set up with, and where each setting comes from: the command line before the
-//! environment before the configuration file before what is built in.
+//! The settings of the program and their sources: the command line, then the environment, then the
+//! configuration file, then the defaults.
 //!
-//! Owns the file's format (TOML; a key nobody knows is an error that names it) and its checks. Keys of
-//! model providers are never in it: it names variables of the environment.
+//! Owns the file's format (TOML; an unknown key is an error that names it) and its checks. The file never holds
+//! keys of model providers, only the names of environment variables.
 
 mod file;
 mod lines;
@@ -18,8 +18,8 @@ use crate::summary::ModelName;
 use crate::summary::conversation::TokenBudget;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
-use file::Found;
-use lines::{Lines, Origin};
+use file::ConfigFile;
+use lines::{Origin, SettingLines};
 use programs::{hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The settings of a daemon, complete and checked.
+/// The settings of one daemon.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub session_dir: PathBuf,
@@ -38,11 +38,11 @@ pub struct Config {
     pub max_frame_bytes: usize,
     /// Bytes.
     pub max_queued_bytes: usize,
-    /// For sessions that name no other.
+    /// The working directory of sessions that name none.
     pub cwd: String,
 }
 
-/// What the command line says; `None` where it says nothing.
+/// The options of the command line; `None` for those not given.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     pub config: Option<PathBuf>,
@@ -74,21 +74,21 @@ pub enum DurabilityName {
     Always,
 }
 
-/// Reads variables of the environment.
+/// Looks up a variable of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The settings in force, and where each comes from.
 pub struct Settings {
     config: Config,
-    lines: Lines,
+    lines: SettingLines,
     file: Option<PathBuf>,
-    /// Why nothing may be done by what the file says.
+    /// The reason why the file must not be used.
     refused: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct FileSections {
     session_dir: Option<PathBuf>,
     durability: Option<DurabilityName>,
     #[serde(default)]
@@ -110,7 +110,7 @@ struct LimitsSection {
 #[serde(deny_unknown_fields)]
 struct SummarizerSection {
     r#use: Option<SummarizerName>,
-    /// Tokens that a model nobody knows takes in all.
+    /// Context window in tokens of a model that is not known.
     context_window: Option<u64>,
     /// Tokens kept free for prompt and answer.
     reserve_tokens: Option<u64>,
@@ -182,7 +182,7 @@ enum OnFailureName {
     Proceed,
 }
 
-/// What is built in: name, API, address, variable of the key.
+/// Built-in providers: name, API, address, variable of the key.
 const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [
     (
         "anthropic",
@@ -206,15 +206,15 @@ const HOOK_TIMEOUT_MS: u64 = 10_000;
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 impl Settings {
-    /// Reads the configuration file and weighs everything. Fails where a setting is wrong, naming it.
+    /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.
     pub fn resolve(flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
-        let Found {
+        let ConfigFile {
             path,
             file,
             refused,
         } = file::read(flags.config.as_deref())?;
         let folder = path.as_deref().and_then(Path::parent);
-        let mut lines = Lines::default();
+        let mut lines = SettingLines::default();
         let session_dir = session_dir(flags, environment, &file, folder, &mut lines)?;
         let durability = lines.pick(
             ("", "durability"),
@@ -223,7 +223,7 @@ impl Settings {
             DurabilityName::default(),
             |name| format!("{name:?}").to_lowercase().into(),
         );
-        let bytes = |lines: &mut Lines, key, flag, file: Option<u64>, default| {
+        let bytes = |lines: &mut SettingLines, key, flag, file: Option<u64>, default| {
             let value = lines.number(("limits", key), flag, file, default);
             ensure!(
                 LIMITS.contains(&value),
@@ -272,7 +272,7 @@ impl Settings {
         })
     }
 
-    /// Fails if the file is refused.
+    /// Fails if the file must not be used.
     pub fn into_config(self) -> anyhow::Result<Config> {
         match self.refused {
             Some(why) => Err(anyhow!(why)),
@@ -280,8 +280,8 @@ impl Settings {
         }
     }
 
-    /// What is in force, as a configuration file that says the same, each line with where it comes
-    /// from, and what is wrong.
+    /// The settings in force as an equivalent configuration file, each line with its source, and with what is
+    /// wrong.
     pub fn describe(&self) -> String {
         let mut text = match &self.file {
             Some(path) => format!("configuration file: {}", path.display()),
@@ -295,12 +295,12 @@ impl Settings {
         text
     }
 
-    /// What is wrong and does not keep the daemon from running: programs that fail.
+    /// Problems that do not keep the daemon from running: programs that fail.
     pub fn problems(&self) -> impl Iterator<Item = &str> {
         self.lines.notes()
     }
 
-    /// Everything that is wrong, and the file it stands in.
+    /// All problems, and the file that has them.
     pub fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
         let refused = self.refused.as_deref().into_iter();
         (
@@ -313,9 +313,9 @@ impl Settings {
 fn session_dir(
     flags: &Flags,
     environment: Environment<'_>,
-    file: &File,
+    file: &FileSections,
     folder: Option<&Path>,
-    lines: &mut Lines,
+    lines: &mut SettingLines,
 ) -> anyhow::Result<PathBuf> {
     let named = environment("TREELINED_SESSION_DIR").filter(|dir| !dir.is_empty());
     let (dir, origin) = if let Some(dir) = &flags.session_dir {
@@ -340,7 +340,7 @@ fn summarizer(
     flags: &Flags,
     environment: Environment<'_>,
     section: &SummarizerSection,
-    lines: &mut Lines,
+    lines: &mut SettingLines,
 ) -> anyhow::Result<Option<Summarizer>> {
     let of = "summarizer";
     let name = lines.pick(
@@ -398,7 +398,7 @@ fn llm(
     environment: Environment<'_>,
     section: &LlmSection,
     budget: TokenBudget,
-    lines: &mut Lines,
+    lines: &mut SettingLines,
 ) -> anyhow::Result<LlmSettings> {
     let of = "summarizer.llm";
     let model = match (&section.provider, &section.model) {
@@ -466,11 +466,11 @@ fn llm(
     Ok(settings)
 }
 
-/// Those built in, and those of the file, which may change them.
+/// The built-in providers and those of the file, which may override them.
 fn providers(
     environment: Environment<'_>,
     section: &LlmSection,
-    lines: &mut Lines,
+    lines: &mut SettingLines,
 ) -> anyhow::Result<BTreeMap<String, Provider>> {
     let mut names: Vec<&str> = PROVIDERS.iter().map(|(name, ..)| *name).collect();
     let configured = section.providers.keys().map(String::as_str);
@@ -495,7 +495,7 @@ fn providers(
             is_http,
             "{of}.base_url: must begin with http:// or https://"
         );
-        // It is shown and would be sent as a secret that nobody protects.
+        // The address is shown to users and sent, so it must hold no secret.
         let is_bare = url.username().is_empty() && url.password().is_none();
         ensure!(is_bare, "{of}.base_url: must not hold a user or a password");
         let variable = given.key_env.as_deref().or(known.map(|(.., key)| *key));
@@ -540,7 +540,7 @@ fn providers(
     Ok(providers)
 }
 
-/// Variables that hold keys.
+/// The variables that hold keys.
 fn key_variables(section: &LlmSection) -> Vec<String> {
     let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
     let configured = section.providers.values();

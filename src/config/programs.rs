@@ -1,6 +1,6 @@
 //! The programs that the configuration names: hooks, and the summarizer's.
 
-use super::lines::{Lines, Origin};
+use super::lines::{Origin, SettingLines};
 use super::{HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName};
 use crate::hooks::{Hook, OnFailure};
 use crate::os::program::{Environment, Program};
@@ -13,7 +13,7 @@ pub(super) fn hooks(
     sections: &[HookSection],
     named_in: Option<&Path>,
     keys: &[String],
-    lines: &mut Lines,
+    lines: &mut SettingLines,
 ) -> anyhow::Result<Vec<Hook>> {
     let mut hooks = Vec::new();
     for (index, section) in sections.iter().enumerate() {
@@ -54,13 +54,13 @@ pub(super) fn hooks(
     Ok(hooks)
 }
 
-/// A program that fails is no error here: it is noted, and fails when it is needed.
+/// A program that cannot run is no error here: it is noted, and fails when it is used.
 pub(super) fn program(
     (argv, env): (&[String], Option<&[String]>),
     keys: &[String],
     timeout: Duration,
     max_output_bytes: u64,
-    (of, lines): (&str, &mut Lines),
+    (of, lines): (&str, &mut SettingLines),
 ) -> anyhow::Result<Program> {
     ensure!(!argv.is_empty(), "{of}.argv: names no program");
     let origin = env.map_or(Origin::Default, |_| Origin::File);

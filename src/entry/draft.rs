@@ -1,8 +1,8 @@
-//! The part of an entry that goes back to an editor.
+//! The text and images of an entry.
 
 use crate::json::{self, Elements};
 
-/// What goes back to the editor from a user message or custom_message.
+/// The content of a message or custom_message, as an editor takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft {
     pub text: String,
@@ -10,7 +10,7 @@ pub struct Draft {
     pub images: Vec<Vec<u8>>,
 }
 
-/// The text (blocks joined) and the images of an entry.
+/// The text (its blocks joined) and the images of an entry; empty if it has neither.
 pub fn draft(entry: &[u8]) -> Draft {
     let content =
         json::get_path(entry, &["message", "content"]).or_else(|| json::get(entry, "content"));

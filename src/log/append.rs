@@ -1,11 +1,12 @@
-//! Appending: lock, refresh, one write (storage.md §3). The only place that writes entries.
+//! Appending: lock, refresh, one write (session-file.md §3). The only place that writes entries.
 //!
-//! Nothing is ever truncated, no short write continued, no sync retried: what is in the file stays
-//! there, and what failed is told.
+//! It truncates nothing, continues no short write and repeats no failed sync: what is in the file stays there,
+//! and each failure is reported.
 
-use super::ingest::CURRENT_VERSION;
+use super::header::CURRENT_VERSION;
 use super::lines;
 use super::{FileLog, Log, OpenFile, Standing, Store};
+use crate::bytes::{index, part};
 use crate::error::{Error, Kind, Result};
 use crate::os::file;
 use crate::os::handle::{Access, Handle};
@@ -14,22 +15,22 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Seek, Write};
 use std::sync::{Arc, PoisonError};
 
-/// What `flock` said.
+/// The result of trying to lock.
 pub enum TryLock {
     Locked(Lock),
     /// Another process is appending, or has just replaced the file.
     Contended,
 }
 
-/// The append lock, released on drop. Keeps the locked file open, whatever becomes of its name.
+/// The append lock, released on drop. It keeps the locked file open, even after a rename.
 #[must_use]
 pub struct Lock {
-    /// `None` where there is nothing to lock: in memory, or before the first entry.
+    /// `None` if there is nothing to lock: in memory, or before the first entry.
     file: Option<Arc<File>>,
 }
 
 impl Lock {
-    /// The file that is locked.
+    /// The locked file.
     pub(super) fn file(&self) -> Option<&Arc<File>> {
         self.file.as_ref()
     }
@@ -45,8 +46,8 @@ impl Drop for Lock {
 }
 
 impl Log {
-    /// Takes the lock that all well-behaved writers take, without waiting. The caller then asks
-    /// [`Log::standing`] and refreshes.
+    /// Tries to take the lock that all cooperating writers take, without waiting. Afterwards check
+    /// [`Log::standing`] and refresh.
     pub fn try_lock(&mut self) -> Result<TryLock> {
         let Store::File(log) = &mut self.store else {
             return Ok(TryLock::Locked(Lock { file: None }));
@@ -67,14 +68,14 @@ impl Log {
         };
         let file = match log.file(open, Access::Append) {
             Ok(file) => file,
-            // Between two looks at the path.
+            // The path changed between two checks.
             Err(error) if error.kind == Kind::SessionReplaced => return Ok(TryLock::Contended),
             Err(error) => return Err(error),
         };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(TryLock::Contended),
-            // Where locks do not work, O_APPEND alone has to do (`multiWriter` is false there).
+            // Without working locks O_APPEND alone keeps lines whole (`multiWriter` is false there).
             Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
             Err(TryLockError::Error(error)) => {
                 return Err(Error::io("lock the session file", &error));
@@ -83,14 +84,14 @@ impl Log {
         Ok(TryLock::Locked(Lock { file: Some(file) }))
     }
 
-    /// Writes whole lines (without their line breaks) in one call. The lock is held and the file is
-    /// refreshed. Nothing is in the tree before [`Log::take_in`].
+    /// Writes whole lines (given without their line breaks) in one call. Requires the lock and a refreshed log.
+    /// The lines are in the tree only after [`Log::take_in`].
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         match &mut self.store {
             Store::File(log) if log.open.is_none() => {
-                let landed = log.write_first(new)?;
+                let outcome = log.write_first(new)?;
                 self.ingest.lines = 1;
-                Ok(landed)
+                Ok(outcome)
             }
             Store::File(log) => log.write(lock, new),
             Store::Memory(memory) => {
@@ -111,74 +112,74 @@ impl Log {
         }
     }
 
-    /// Appends to an ephemeral log that nobody else has seen yet.
+    /// Appends to an ephemeral log that nobody else uses yet.
     pub fn fill(&mut self, tree: &mut Tree, lines: Vec<Vec<u8>>) -> Result<()> {
-        let landed = self.write(&Lock { file: None }, lines)?;
-        self.take_in(tree, &landed).map(|_| ())
+        let outcome = self.write(&Lock { file: None }, lines)?;
+        self.take_in(tree, &outcome).map(|_| ())
     }
 
-    /// Bytes of other writers before what was just written that have not been taken in.
-    pub fn unread_before(&self, landed: &WriteOutcome) -> u64 {
+    /// Bytes that other writers appended before this write and that are not in the tree yet.
+    pub fn unread_before(&self, outcome: &WriteOutcome) -> u64 {
         match &self.store {
-            Store::File(log) => landed.start.saturating_sub(log.end),
+            Store::File(log) => outcome.start.saturating_sub(log.end),
             Store::Memory(_) => 0,
         }
     }
 
-    /// Takes into the tree what stands in the file up to and with the lines that were just written;
-    /// returns how many of those are there whole.
-    pub fn take_in(&mut self, tree: &mut Tree, landed: &WriteOutcome) -> Result<usize> {
+    /// Adds the lines of the file up to the end of this write to the tree; returns how many of the written
+    /// lines are there whole.
+    pub fn take_in(&mut self, tree: &mut Tree, outcome: &WriteOutcome) -> Result<usize> {
         if let Store::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
-            let read = log.read_until(tree, &mut self.ingest, landed.start);
+            let read = log.read_until(tree, &mut self.ingest, outcome.start);
             tree.moves_mut().pause(false);
             self.ingest.foreign = false;
             read?;
         }
         let bodies = self.bodies();
-        let mut offset = landed.start;
+        let mut offset = outcome.start;
         let mut whole = 0;
-        for line in &landed.lines {
+        for line in &outcome.lines {
             let end = offset + line.len() as u64;
-            let landed_end = landed.start + landed.bytes as u64;
-            if end > landed_end {
+            let write_end = outcome.start + outcome.bytes as u64;
+            if end > write_end {
                 break;
             }
-            let line = lines::Line {
+            let line = lines::RawLine {
                 offset,
                 bytes: Some(line),
                 len: line.len() as u64,
                 terminated: true,
             };
             self.ingest.line(tree, &bodies, &line)?;
-            offset = landed_end.min(end + 1);
+            offset = write_end.min(end + 1);
             whole += 1;
         }
         if let Store::File(log) = &mut self.store {
             log.end = offset;
-            log.ends_in_break = landed.ends_in_break || whole < landed.lines.len();
+            log.ends_in_break = outcome.ends_in_break || whole < outcome.lines.len();
         }
         Ok(whole)
     }
 }
 
-/// What one `write` did.
+/// The result of one write.
 #[derive(Debug)]
 #[must_use]
 pub struct WriteOutcome {
     lines: Vec<Vec<u8>>,
-    /// Where the first line starts in the file.
+    /// Offset of the first line in the file.
     start: u64,
     /// Bytes of the lines that are in the file.
     bytes: usize,
-    /// Why not all of them.
+    /// Why not all lines were written.
     pub failure: Option<Error>,
-    /// What has to be synced; `None` in memory.
+    /// The file to sync; `None` in memory.
     pub file: Option<Arc<File>>,
-    /// Whether this made the file, so that its folder has to be synced too.
+    /// Whether this write made the file: then its folder must be synced too.
     pub created: bool,
-    /// False if there was no room for the line break of the last line.
+    /// False if the line break of the last line could not be written.
     ends_in_break: bool,
 }
 
@@ -188,7 +189,7 @@ impl FileLog {
         let _claimed = self.claim.as_ref().map(|claim| claim()).transpose()?;
         let created = self.at.folder.create(&self.at.name);
         let created = match created {
-            // Somebody has removed the folder since the session was begun.
+            // The folder was removed after the session was created.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let made = self.at.folder.make_again();
                 made.and_then(|()| self.at.folder.create(&self.at.name))
@@ -215,7 +216,7 @@ impl FileLog {
             .ok()
             .is_none_or(|written| *written < text.len())
         {
-            // Nobody can have been told of this file yet, so it goes rather than stay half made.
+            // No client knows of this file yet, so a half-written one is removed.
             let _removed = self.at.folder.remove(&self.at.name);
             return Err(match written {
                 Ok(_) => full("the session file could not be written whole"),
@@ -255,7 +256,7 @@ impl FileLog {
             Err(error) => return Err(self.failed("write", &error)),
         };
         let end = self.end_of_write(file, written)?;
-        let landed = |failure, ends_in_break| WriteOutcome {
+        let outcome = |failure, ends_in_break| WriteOutcome {
             start: end - written as u64 + lead as u64,
             bytes: written.saturating_sub(lead),
             lines: new,
@@ -265,45 +266,45 @@ impl FileLog {
             ends_in_break,
         };
         if written == text.len() {
-            return Ok(landed(None, true));
+            return Ok(outcome(None, true));
         }
-        let rest = text.get(written..).unwrap_or_default();
+        let rest = part(&text, written..);
         let fragment = !text
             .get(..written)
-            .is_some_and(|landed| landed.ends_with(b"\n"));
+            .is_some_and(|outcome| outcome.ends_with(b"\n"));
         let closed = !fragment || write_once(file, b"\n").is_ok_and(|count| count == 1);
         if rest == b"\n" {
-            // Nothing but the last line break is missing: every line is there, and the next append
-            // begins with a break if this one could not be written.
-            return Ok(landed(None, closed));
+            // Only the last line break is missing: every line is there, and the next append begins with a
+            // break.
+            return Ok(outcome(None, closed));
         }
         if !closed {
             tracing::warn!("a fragment of an entry could not be closed with a line break");
         }
         let failure = full("the entry could not be written whole");
-        Ok(landed(Some(failure), true))
+        Ok(outcome(Some(failure), true))
     }
 
-    /// Where the write that has just been made ends in the file.
+    /// Offset of the end of this write in the file.
     fn end_of_write(&self, file: &File, written: usize) -> Result<u64> {
         let end = self.end + written as u64;
         if let (Some(open), Ok(status)) = (&self.open, file::status_of(file))
             && status.size == end
         {
-            // The file is as it was found under this lock, with this write behind it.
+            // Nobody else has written since the lock was taken.
             open.seen.set(Some(status));
             return Ok(end);
         }
-        // A writer that takes no lock has come between: only the kernel knows where this write went.
+        // A writer without the lock appended too: only the kernel knows where this write went.
         let position = (&*file).stream_position();
         position.map_err(|error| Error::io("locate the write", &error))
     }
 
-    /// Whether the last line of the file has no line break: torn, or in flight. If it was in flight,
-    /// our break comes after its own and makes a blank line, which every reader passes over.
+    /// Whether the last line of the file has no line break: it is torn or in flight. If it was in flight, our
+    /// line break follows its own and makes a blank line, which every reader skips.
     fn has_tail(&self, file: &File) -> Result<bool> {
         use std::os::unix::fs::FileExt;
-        // The path was looked at under this lock; who writes without it may come between all the same.
+        // The path was checked under this lock, but a writer without the lock may append at any time.
         let seen = self.open.as_ref().and_then(|open| open.seen.get());
         if seen.is_some_and(|seen| seen.size == self.end) {
             return Ok(!self.ends_in_break);
@@ -318,7 +319,7 @@ impl FileLog {
         Ok(last != *b"\n")
     }
 
-    /// Takes in the lines between `end` and `until`, which are not this process's.
+    /// Adds the lines between `end` and `until`, which other processes wrote, to the tree.
     fn read_until(
         &mut self,
         tree: &mut Tree,
@@ -342,9 +343,9 @@ impl FileLog {
             if line.offset >= until {
                 break;
             }
-            // A fragment that came in before our write has our first line glued to it.
+            // Our first line is glued to a fragment that another process wrote before it.
             let len = line.len.min(until - line.offset);
-            line.bytes = line.bytes.and_then(|bytes| bytes.get(..len as usize));
+            line.bytes = line.bytes.and_then(|bytes| bytes.get(..index(len)));
             line.len = len;
             ingest.line(tree, &bodies, &line)?;
         }
@@ -367,7 +368,7 @@ fn joined(lines: &[Vec<u8>], leading_break: bool) -> Vec<u8> {
     text
 }
 
-/// One `write`; interrupted before it began, it begins again.
+/// One `write` call, repeated only if it was interrupted before it began.
 fn write_once(mut file: &File, text: &[u8]) -> io::Result<usize> {
     loop {
         match file.write(text) {
@@ -392,7 +393,7 @@ pub(crate) fn replaced() -> Error {
     )
 }
 
-/// The standing as an error, where there is nothing to do about it.
+/// The error for a standing that makes appending impossible.
 pub fn refuse(standing: Standing) -> Option<Error> {
     match standing {
         Standing::Deleted => Some(deleted()),

@@ -1,8 +1,9 @@
-//! Entries' bodies, read when somebody asks for them, and handed out as version 3 with references
-//! resolved; otherwise byte for byte as stored (protocol.md §3, storage.md §1, §4).
+//! Entries' bodies, read on demand and converted to version 3 with references resolved; otherwise byte for byte
+//! as stored (protocol.md §3, session-file.md §1, §4).
 
-use super::migrate::{self, Boundaries, Given};
+use super::migrate::{self, Boundaries, V1Fields};
 use super::preview_cache;
+use crate::bytes::index;
 use crate::entry::{Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json::{self, Members};
@@ -14,45 +15,45 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Bytes of an ephemeral session, laid out as a file would be.
+/// The bytes of an ephemeral session, laid out as in a file.
 pub type Memory = Arc<RwLock<Vec<u8>>>;
 
-/// Where bodies are read from: a snapshot, which stays readable whatever becomes of the path.
+/// The source of bodies: a snapshot that stays readable when the path changes.
 #[derive(Clone)]
 pub struct Bodies {
-    source: Source,
+    source: BodySource,
     version: u64,
     boundaries: Boundaries,
 }
 
 #[derive(Clone)]
-enum Source {
-    /// Nothing has been written yet.
+enum BodySource {
+    /// No entry was written yet.
     Nothing,
     File {
         file: Arc<File>,
-        /// Set when something else is found in it than was read before.
+        /// Set once the file holds other bytes than were read before.
         stale: Arc<AtomicBool>,
-        extracts: Arc<preview_cache::Slot>,
-        /// What the file was like when every line of it was checked, if that is told from any later edit.
+        previews: Arc<preview_cache::PreviewSlot>,
+        /// The file's status when every line of it was checked, if any later edit changes the status.
         checked: Option<Arc<Status>>,
     },
-    /// It could not be opened again.
+    /// The file could not be reopened.
     Closed(Error),
     Memory(Memory),
 }
 
-/// What it takes to hand out one entry.
+/// How to read one entry and convert it for clients.
 #[derive(Debug, Clone)]
 pub struct Fetch {
     pub node: Node,
     pub place: FilePlace,
-    /// What the stored entry must say it is; `None` in version 1, where entries have no ids.
+    /// The id that the stored entry must have; `None` in version 1, where entries have no ids.
     id: Option<ShortText>,
     edits: Vec<Edit>,
 }
 
-/// A text that takes no memory of its own if it is short, as ids are: a long path has very many.
+/// A text stored inline if it is as short as ids are: long paths have very many.
 #[derive(Debug, Clone)]
 enum ShortText {
     Inline { len: u8, bytes: [u8; 14] },
@@ -81,7 +82,7 @@ impl ShortText {
 
 #[derive(Debug, Clone)]
 enum Edit {
-    FromV1(Given),
+    FromV1(V1Fields),
     RenameRole,
     /// A member's value, as raw JSON.
     Member(&'static str, Vec<u8>),
@@ -89,59 +90,59 @@ enum Edit {
 
 impl Bodies {
     pub fn nothing() -> Self {
-        Self::of(Source::Nothing)
+        Self::of(BodySource::Nothing)
     }
 
-    /// Of an open file, or of one that could not be opened: then each reading fails with that error.
+    /// The bodies of an open file, or of one that could not be opened: then each read fails with that error.
     pub fn file(
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
-        extracts: Arc<preview_cache::Slot>,
+        previews: Arc<preview_cache::PreviewSlot>,
         checked: Option<Arc<Status>>,
         version: u64,
         boundaries: Boundaries,
     ) -> Self {
         Self {
             source: match file {
-                Ok(file) => Source::File {
+                Ok(file) => BodySource::File {
                     file,
                     stale,
-                    extracts,
+                    previews,
                     checked,
                 },
-                Err(error) => Source::Closed(error),
+                Err(error) => BodySource::Closed(error),
             },
             version,
             boundaries,
         }
     }
 
-    /// Of the format the stored entries are in.
+    /// The format version of the stored entries.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
     pub fn memory(memory: Memory) -> Self {
-        Self::of(Source::Memory(memory))
+        Self::of(BodySource::Memory(memory))
     }
 
-    fn of(source: Source) -> Self {
+    fn of(source: BodySource) -> Self {
         Self {
             source,
-            version: super::ingest::CURRENT_VERSION,
+            version: super::header::CURRENT_VERSION,
             boundaries: Boundaries::default(),
         }
     }
 
-    /// Whether the file is as it was when every line of it was checked.
+    /// Whether the file is unchanged since every line of it was checked.
     fn is_as_checked(&self) -> bool {
         match &self.source {
-            Source::File {
+            BodySource::File {
                 file,
                 checked: Some(checked),
                 ..
             } => file::status_of(file).is_ok_and(|now| now == **checked),
-            Source::Memory(_) => true,
+            BodySource::Memory(_) => true,
             _ => false,
         }
     }
@@ -151,48 +152,48 @@ impl Bodies {
         self.read_prefix(place, usize::MAX)
     }
 
-    /// At most the first `limit` of them.
+    /// The first `limit` of the stored bytes at `place`.
     pub fn read_prefix(&self, place: FilePlace, limit: usize) -> Result<Vec<u8>> {
         let len = (place.len as usize).min(limit);
         match &self.source {
-            Source::Nothing => Err(vanished()),
-            Source::Closed(error) => Err(error.clone()),
-            Source::File { file, .. } => {
+            BodySource::Nothing => Err(vanished()),
+            BodySource::Closed(error) => Err(error.clone()),
+            BodySource::File { file, .. } => {
                 let mut bytes = vec![0; len];
                 let read = read_at_least(file, &mut bytes, place.offset, len);
                 self.noticed(read)?;
                 Ok(bytes)
             }
-            Source::Memory(memory) => {
+            BodySource::Memory(memory) => {
                 let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
-                let start = place.offset as usize;
-                let bytes = memory.get(start..start + len);
+                let bytes = memory.get(index(place.offset)..);
+                let bytes = bytes.and_then(|bytes| bytes.get(..len));
                 bytes.map(<[u8]>::to_vec).ok_or_else(vanished)
             }
         }
     }
 
-    /// Fills `bytes` with what is stored from `offset` on.
+    /// Fills `bytes` from `offset` on.
     pub fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         match &self.source {
-            Source::Nothing => Err(vanished()),
-            Source::Closed(error) => Err(error.clone()),
-            Source::File { file, .. } => {
+            BodySource::Nothing => Err(vanished()),
+            BodySource::Closed(error) => Err(error.clone()),
+            BodySource::File { file, .. } => {
                 let len = bytes.len();
                 self.noticed(read_at_least(file, bytes, offset, len).map(drop))
             }
-            Source::Memory(memory) => {
+            BodySource::Memory(memory) => {
                 let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
-                let start = offset as usize;
-                let stored = memory.get(start..start + bytes.len());
+                let stored = memory.get(index(offset)..);
+                let stored = stored.and_then(|stored| stored.get(..bytes.len()));
                 bytes.copy_from_slice(stored.ok_or_else(vanished)?);
                 Ok(())
             }
         }
     }
 
-    /// `sessionReplaced` unless `stored`, which was read there, is a whole line that holds the entry
-    /// `id`: with its line break, or at the end of what was read.
+    /// Fails with `sessionReplaced` unless `stored`, which was read there, is a whole line with the entry `id`,
+    /// either with its line break or at the end of the bytes read.
     pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
         let (line, after) = stored.split_at_checked(len).unwrap_or_default();
         let is_there =
@@ -200,12 +201,12 @@ impl Bodies {
         self.noticed(if is_there { Ok(()) } else { Err(vanished()) })
     }
 
-    /// Whether the stored bytes at `place` are exactly these.
+    /// Whether the stored bytes at `place` equal these.
     pub fn holds(&self, place: FilePlace, bytes: &[u8]) -> bool {
         place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
     }
 
-    /// Prepares handing out `node`. Reads nothing unless a reference has to be resolved.
+    /// Prepares reading `node`. Reads from the file only if a reference must be resolved.
     pub fn fetch(&self, tree: &Tree, node: Node) -> Result<Fetch> {
         let place = tree.place(node);
         let flags = tree.flags(node);
@@ -213,7 +214,7 @@ impl Bodies {
         let parent_id = || tree.parent(node).map(|parent| tree.id(parent).to_owned());
         if self.version < 2 {
             let boundary = self.boundaries.get(&place.offset);
-            edits.push(Edit::FromV1(Given {
+            edits.push(Edit::FromV1(V1Fields {
                 id: tree.id(node).to_owned(),
                 parent_id: parent_id(),
                 first_kept_entry_id: boundary.map(|kept| kept.map(|kept| tree.id(kept).to_owned())),
@@ -238,7 +239,7 @@ impl Bodies {
         })
     }
 
-    /// Whether the entry goes out as it is stored, if it is UTF-8.
+    /// Whether clients get the entry as it is stored, provided it is UTF-8.
     pub fn is_verbatim(&self, tree: &Tree, node: Node) -> bool {
         let flags = tree.flags(node);
         let is_edited = flags.has(Flags::REPARENTED) || flags.has(Flags::STALE_REFERENCE);
@@ -246,17 +247,17 @@ impl Bodies {
         self.version > 1 && !is_edited && !is_renamed
     }
 
-    /// The entry as clients get it: one JSON object, in UTF-8. `sessionReplaced` if the file now holds
-    /// another entry there (storage.md §3), or something that is no JSON object.
+    /// The entry as clients get it: one JSON object in UTF-8. `sessionReplaced` if the file now holds another
+    /// entry at this place (session-file.md §3), or bytes that are no JSON object.
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.read(fetch.place)?;
         self.noticed(fetch.check_object(&stored))?;
         Ok(fetch.apply(stored))
     }
 
-    /// Leaves word that the file is not what it was, so that it is read again.
+    /// Marks the file as stale if reading failed, so that the next access reopens it.
     fn noticed<T>(&self, read: Result<T>) -> Result<T> {
-        if let (Err(error), Source::File { stale, .. }) = (&read, &self.source)
+        if let (Err(error), BodySource::File { stale, .. }) = (&read, &self.source)
             && error.kind == ErrorKind::SessionReplaced
         {
             stale.store(true, Ordering::Release);
@@ -264,9 +265,9 @@ impl Bodies {
         read
     }
 
-    /// A reader for many bodies, best asked in file order.
-    pub fn reader(&self) -> Reader<'_> {
-        Reader {
+    /// A reader for many bodies, fastest in file order.
+    pub fn reader(&self) -> BodyReader<'_> {
+        BodyReader {
             bodies: self,
             window: Vec::new(),
             start: 0,
@@ -274,18 +275,17 @@ impl Bodies {
         }
     }
 
-    /// The file, and where its extracts are kept; `None` for what is in no file, and for version 1, whose
-    /// entries have no ids.
-    pub(super) fn stored_file(&self) -> Option<(&File, &preview_cache::Slot)> {
+    /// The file and its preview slot; `None` in memory, and for version 1, whose entries have no ids.
+    pub(super) fn stored_file(&self) -> Option<(&File, &preview_cache::PreviewSlot)> {
         match &self.source {
-            Source::File { file, extracts, .. } if self.version > 1 => Some((file, extracts)),
+            BodySource::File { file, previews, .. } if self.version > 1 => Some((file, previews)),
             _ => None,
         }
     }
 
-    /// Where the file's extracts are kept; `None` for what can have none.
-    pub fn extracts(&self) -> Option<&preview_cache::Slot> {
-        self.stored_file().map(|(_, extracts)| extracts)
+    /// The slot for previews; `None` if there can be none.
+    pub fn previews(&self) -> Option<&preview_cache::PreviewSlot> {
+        self.stored_file().map(|(_, previews)| previews)
     }
 }
 
@@ -297,8 +297,8 @@ impl Fetch {
         }
     }
 
-    /// As [`Fetch::check`], and that the bytes are exactly one JSON object: they become part of a
-    /// message, which a body edited in place would break.
+    /// As [`Fetch::check`]; also checks that the bytes are exactly one JSON object, since they become part of a
+    /// message.
     fn check_object(&self, stored: &[u8]) -> Result<()> {
         self.check(stored)?;
         match json::value_span(stored) {
@@ -307,7 +307,7 @@ impl Fetch {
         }
     }
 
-    /// The entry as clients get it, from its stored bytes.
+    /// Converts stored bytes to the entry as clients get it.
     pub fn apply(&self, stored: Vec<u8>) -> Vec<u8> {
         let mut text = match String::from_utf8(stored) {
             Ok(text) => text.into_bytes(),
@@ -326,27 +326,27 @@ impl Fetch {
     }
 }
 
-/// Reads bodies through a window of the file, so that neighbours cost one system call together.
-pub struct Reader<'b> {
+/// Reads bodies through a window of the file, so that one system call serves neighbours.
+pub struct BodyReader<'b> {
     bodies: &'b Bodies,
     window: Vec<u8>,
-    /// Where the window starts in the file.
+    /// Offset of the window in the file.
     start: u64,
-    /// Whether the file was as it was checked when the window had been read: then its lines are JSON.
+    /// Whether the file was still unchanged after the window was read: then its lines are known to be JSON.
     is_checked: bool,
 }
 
-/// Bytes read ahead when bodies are asked for in file order.
+/// Bytes read ahead when bodies are read in file order.
 const WINDOW: usize = 256 << 10;
 
-impl Reader<'_> {
+impl BodyReader<'_> {
     /// The stored bytes at `place`, at most `limit` of them.
     pub fn stored(&mut self, place: FilePlace, limit: usize) -> Result<&[u8]> {
         let len = (place.len as usize).min(limit);
         let end = place.offset + len as u64;
         let window_end = self.start + self.window.len() as u64;
         if place.offset < self.start || end > window_end {
-            // Close behind the last one: the next are likely to follow.
+            // A place close behind the last one suggests that the next follow too.
             let near = place.offset >= self.start && place.offset <= window_end + WINDOW as u64;
             self.fill(
                 place.offset,
@@ -358,8 +358,9 @@ impl Reader<'_> {
                 },
             )?;
         }
-        let at = (place.offset - self.start) as usize;
-        self.window.get(at..at + len).ok_or_else(vanished)
+        let window = self.window.get(index(place.offset - self.start)..);
+        let stored = window.and_then(|window| window.get(..len));
+        stored.ok_or_else(vanished)
     }
 
     /// The entry as clients get it.
@@ -369,9 +370,9 @@ impl Reader<'_> {
         Ok(fetch.apply(stored))
     }
 
-    /// Appends the entry as clients get it, on one line. Most need no edit, and are copied once.
+    /// Appends the entry as clients get it, on one line. Most entries need no edit and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
-        // Reads it, so that it is known which check it needs.
+        // The read decides which check is needed.
         self.stored(fetch.place, usize::MAX)?;
         let check = match self.is_checked {
             true => Fetch::check,
@@ -380,8 +381,8 @@ impl Reader<'_> {
         self.see(fetch, check, |entry| json::push_raw(out, entry))
     }
 
-    /// Shows the entry as clients get it. Most need no edit, and are not copied. The bytes may be no
-    /// JSON if the file was edited in place: they must not become part of a message.
+    /// Passes the entry as clients get it to `see`. Most entries need no edit and are not copied. The bytes may
+    /// be no JSON if the file was edited in place: they must not become part of a message.
     pub fn see_entry<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
         self.see(fetch, Fetch::check, see)
     }
@@ -404,7 +405,7 @@ impl Reader<'_> {
 
     fn fill(&mut self, offset: u64, len: usize, ahead: usize) -> Result<()> {
         match &self.bodies.source {
-            Source::File { file, .. } => {
+            BodySource::File { file, .. } => {
                 self.window.resize(len.max(ahead), 0);
                 let read = read_at_least(file, &mut self.window, offset, len);
                 self.window.truncate(self.bodies.noticed(read)?);
@@ -415,7 +416,7 @@ impl Reader<'_> {
             }
         }
         self.start = offset;
-        // After reading, so that an edit that came before it is seen.
+        // Checked after reading, so that an earlier edit is noticed.
         self.is_checked = self.bodies.is_as_checked();
         Ok(())
     }
@@ -432,7 +433,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     let record = tree.find_any(&reference)?;
     let mut resolved = tree.resolve(&reference)?;
     if tree.kind(node) == Kind::Compaction {
-        // The boundary stands between two entries: what is kept begins after the record.
+        // The boundary is between two entries: the kept part begins after the record.
         let path = tree.path(Some(node));
         resolved = match resolved {
             Some(before) => path.iter().skip_while(|at| **at != before).nth(1).copied(),
@@ -442,7 +443,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     debug_assert!(tree.kind(record) == Kind::LeafRecord);
     let value = match resolved {
         Some(node) => crate::json::quoted(tree.id(node)),
-        // Behind the record comes nothing but the compaction.
+        // Only the compaction follows the record.
         None if tree.kind(node) == Kind::Compaction => crate::json::quoted(tree.id(node)),
         None => crate::json::quoted_or_null(none),
     };
@@ -456,8 +457,8 @@ fn vanished() -> Error {
     )
 }
 
-/// Whether the stored bytes are an entry with this id. Where the format puts the id it is found
-/// without reading further.
+/// Whether the stored bytes are an entry with this id. An id at its usual place is found without reading
+/// further.
 fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
     begins_with_id(stored, id)
         || first_id(stored).is_some_and(|found| found.as_bytes() == id)
@@ -467,7 +468,7 @@ fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
         )
 }
 
-/// Whether it is so by the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write.
+/// As [`says_it_is`], from the first bytes alone: `{"type":"…","id":"<id>"`, as this program and pi write them.
 fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {
@@ -476,7 +477,7 @@ fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let kind = rest.iter().take_while(is_plain).count();
     let id_at = rest.get(kind..).unwrap_or_default();
     let found = id_at.strip_prefix(b"\",\"id\":\"");
-    // An id with anything to escape would have to be decoded first.
+    // An id with escapes would have to be decoded first.
     let is_bare = memchr::memchr2(b'\\', b'"', id).is_none();
     let behind = found.and_then(|found| found.strip_prefix(id));
     is_bare && behind.is_some_and(|behind| behind.starts_with(b"\""))
@@ -493,7 +494,7 @@ fn first_id(stored: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     None
 }
 
-/// Fills the buffer as far as the file goes; an error if that is less than `least`.
+/// Fills the buffer as far as the file goes; fails if that is less than `least`.
 fn read_at_least(file: &File, buffer: &mut [u8], offset: u64, least: usize) -> Result<usize> {
     let mut filled = 0;
     while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {

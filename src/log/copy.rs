@@ -1,11 +1,12 @@
-//! A new session file and its tree, made together, so that what was just written is not read again.
+//! Makes a new session file together with its tree, so that what was just written is not read again.
 //!
-//! Owns the file until it is whole: it is written under a temporary name, and nobody sees half of it
-//! under its own (storage.md §5). What is in it is the caller's to say; making it durable, too.
+//! Owns the file until it is whole: it has a temporary name until then (session-file.md §5). The caller decides
+//! its content, and whether it is synced.
 
 use super::body::Bodies;
 use super::ingest::Ingest;
 use super::{FileLog, Log, OpenFile, OpenedLog, lines};
+use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::os::file::{self, Location};
 use crate::os::handle::{Access, Handle};
@@ -16,41 +17,41 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Bytes handed to the file at a time: what is read stays in the processor's cache until it is written.
+/// Bytes written at a time: few enough to stay in the processor's cache between reading and writing.
 pub const CHUNK: usize = 1 << 20;
-/// Chunks that wait to be written while the next one is filled.
+/// Chunks that wait for the writer thread.
 const WAITING: usize = 2;
 
-/// The log and tree of a file that is being written, as opening it would find them. Told of each line
-/// in turn, the header first. Dropped before it is finished, it leaves nothing.
-pub struct Draft {
+/// The log and tree of a file being written, as opening it would find them. Each line is added in turn, the
+/// header first. Dropped before it is finished, it leaves nothing.
+pub struct LogWriter {
     at: Location,
     temporary: Temporary,
     output: Output,
     ingest: Ingest,
     tree: Tree,
     header_line: Vec<u8>,
-    /// Bytes given to the file so far.
+    /// Bytes written so far.
     end: u64,
 }
 
-/// A line that is copied as it stands: an entry whose parent is the one before it.
+/// A line to copy byte for byte: an entry whose parent is the one before it.
 #[derive(Debug, Clone, Copy)]
-pub struct Verbatim<'a> {
-    /// In the source.
+pub struct CopiedLine<'a> {
+    /// The place in the source.
     pub place: FilePlace,
     pub id: &'a str,
     pub facts: PlainFacts,
 }
 
-/// What a finished draft has become.
-pub struct Made {
+/// A finished file.
+pub struct FinishedLog {
     pub opened: OpenedLog,
     pub file: Arc<File>,
 }
 
-impl Draft {
-    /// Begins the file of a session with this header; `tree` is empty, and has room for its entries.
+impl LogWriter {
+    /// Begins the file of a session with this header. `tree` is empty, with room for the entries.
     pub fn begin(at: Location, header_line: Vec<u8>, tree: Tree) -> Result<Self> {
         let temporary = Temporary::for_name(&at.folder, &at.name);
         let temporary = temporary.map_err(|error| write_failed(&at, &error))?;
@@ -69,7 +70,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// A line of any kind, without its line break.
+    /// Adds a line of any kind, given without its line break.
     pub fn line(&mut self, bytes: &[u8]) -> Result<()> {
         let room = self.output.room(bytes.len() + 1);
         let room = room.map_err(|error| write_failed(&self.at, &error))?;
@@ -77,7 +78,7 @@ impl Draft {
             text.copy_from_slice(bytes);
             *end = b'\n';
         }
-        let line = lines::Line {
+        let line = lines::RawLine {
             offset: self.end,
             bytes: Some(bytes),
             len: bytes.len() as u64,
@@ -89,14 +90,14 @@ impl Draft {
         Ok(())
     }
 
-    /// Copies lines that follow each other in the source, each with a line break between. `sessionReplaced`
-    /// if one of them is no longer the entry it was.
-    pub fn copy(&mut self, source: &Bodies, run: &[Verbatim<'_>]) -> Result<()> {
+    /// Copies adjacent lines of the source, separated by single line breaks. `sessionReplaced` if one of them
+    /// has changed.
+    pub fn copy(&mut self, source: &Bodies, run: &[CopiedLine<'_>]) -> Result<()> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(());
         };
         let start = first.place.offset;
-        let len = (last.place.offset - start) as usize + last.place.len as usize;
+        let len = index(last.place.offset - start + u64::from(last.place.len));
         let room = self.output.room(len + 1);
         let room = room.map_err(|error| write_failed(&self.at, &error))?;
         let Some((end, text)) = room.split_last_mut() else {
@@ -105,7 +106,7 @@ impl Draft {
         source.read_into(text, start)?;
         *end = b'\n';
         for line in run {
-            let at = (line.place.offset - start) as usize;
+            let at = index(line.place.offset - start);
             let stored = text.get(at..).unwrap_or_default();
             source.check_line(stored, line.place.len as usize, line.id)?;
             let place = FilePlace {
@@ -121,9 +122,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives the file its name, once all of it is written and, if `synced`, on disk with its folder.
-    /// Should it not be as it was written, it is read.
-    pub fn finish(self, synced: bool) -> Result<Made> {
+    /// Gives the file its name once it is complete and, if `synced`, on disk with its folder. If the file was
+    /// changed meanwhile, it is read again.
+    pub fn finish(self, synced: bool) -> Result<FinishedLog> {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
         let file = self.output.finish().map_err(failed)?;
@@ -132,29 +133,21 @@ impl Draft {
         }
         self.temporary.name(&at).map_err(failed)?;
         if synced && let Err(error) = at.folder.sync() {
-            // Nobody has been told of it.
+            // No client knows of the file yet.
             let _removed = at.folder.remove(&at.name);
             return Err(failed(error));
         }
         let status = file::status_of(&file).map_err(failed)?;
         if status.size != self.end || !self.ingest.diagnostics.is_empty() {
             let opened = Log::open(at)?;
-            return Ok(Made { opened, file });
+            return Ok(FinishedLog { opened, file });
         }
         let handle = Handle::of(Arc::clone(&file), Access::Append);
-        let log = FileLog {
-            at,
-            open: Some(OpenFile::new(handle, status.identity)),
-            claim: None,
-            header_line: self.header_line,
-            header_at: 0,
-            end: self.end,
-            ends_in_break: true,
-            torn_at: None,
-            tail_to: 0,
-        };
+        let mut log = FileLog::new(at, Some(OpenFile::new(handle, status.identity)));
+        log.header_line = self.header_line;
+        log.end = self.end;
         let opened = log.opened(self.ingest, self.tree);
-        Ok(Made { opened, file })
+        Ok(FinishedLog { opened, file })
     }
 }
 
@@ -162,15 +155,15 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
     Error::io(&format!("write {}", at.path().display()), error)
 }
 
-/// Writes a file in chunks, from the second on by a thread of its own: the kernel's copying into the
-/// page cache takes longer than everything else.
+/// Writes a file in chunks, from the second on by a thread of its own: copying into the page cache is the
+/// slowest step.
 struct Output {
     file: Arc<File>,
     chunk: Chunk,
     writer: Option<Background<Chunk>>,
 }
 
-/// Bytes on their way into the file: the first `filled` of `bytes`.
+/// Bytes to be written: the first `filled` of `bytes`.
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -179,7 +172,7 @@ struct Chunk {
 
 impl Chunk {
     fn write_to(&self, mut file: &File) -> io::Result<()> {
-        file.write_all(self.bytes.get(..self.filled).unwrap_or_default())
+        file.write_all(part(&self.bytes, ..self.filled))
     }
 }
 
@@ -192,7 +185,7 @@ impl Output {
         }
     }
 
-    /// The next `len` bytes of the file, to be filled by the caller. They may hold anything before.
+    /// The next `len` bytes of the file, for the caller to fill. They may hold old bytes before.
     fn room(&mut self, len: usize) -> io::Result<&mut [u8]> {
         if self.chunk.filled > 0 && self.chunk.filled + len > CHUNK {
             self.hand_over()?;
@@ -201,7 +194,7 @@ impl Output {
         let start = *filled;
         *filled += len;
         if bytes.len() < *filled {
-            // Once for most files that are small, and once for those that are not.
+            // Small files need one allocation, large ones few.
             let grown = (2 * bytes.len()).min(CHUNK).max(*filled);
             bytes.resize(grown, 0);
         }

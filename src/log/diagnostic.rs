@@ -1,4 +1,4 @@
-//! What was found wrong in a session file (storage.md §2). Reported, never repaired by opening.
+//! Damage found in a session file (session-file.md §2). Opening reports it and never repairs it.
 
 /// The kind of damage, by its name on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -6,7 +6,7 @@ pub enum Damage {
     /// The file ends inside a line.
     TornTail,
     InvalidJson,
-    /// JSON, but no entry: no object, or one without a `type` or an `id`.
+    /// JSON, but no entry: not an object, or without a `type` or an `id`.
     NotAnObject,
     /// The entry is kept and read with U+FFFD.
     InvalidUtf8,
@@ -21,7 +21,7 @@ pub enum Damage {
     SecondHeader,
     MissingTrailingNewline,
     OversizedLine,
-    /// A sync failed after its appends had been answered (`interval`, storage.md §3).
+    /// A sync failed after its appends were answered (`interval`, session-file.md §3).
     DurabilityUnknown,
 }
 
@@ -44,7 +44,7 @@ impl Damage {
         Damage::DurabilityUnknown,
     ];
 
-    /// The kind whose number (`as u8`) this is; another order is another format of the side index.
+    /// The kind with this number (`as u8`). Another order of kinds needs another format of the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
@@ -70,7 +70,7 @@ impl Damage {
     }
 }
 
-/// One finding and where it stands.
+/// One finding and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Diagnostic {
     pub damage: Damage,

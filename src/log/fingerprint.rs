@@ -1,83 +1,75 @@
-//! Which bytes of a session file something in the cache was made of, and whether the file still
-//! begins with them (storage.md §2).
+//! Whether a session file still begins with the bytes from which something in the cache was made
+//! (session-file.md §2).
 //!
-//! It is taken to if it is the same file, at least as long, and begins and ends there with the same
-//! bytes; unchanged in length, it must be unchanged in time too, by the clock that nobody can set back.
-//! Grown, some lines besides are looked at: a file edited in place and then appended to has its old
-//! beginning, and may have the old end. That finds lines that moved, not every edit: a file that another
-//! program edits in place *and* appends to while nobody has it open, with its lines where they were, is
-//! believed as far as ids, parents and kinds go. RunningComparison more would mean reading all of it. Bodies are
-//! always read from the file, and what is shown of them has a checksum per block.
+//! It does if it is the same file, at least as long, and if its beginning and the end of those bytes have the
+//! same checksums. If its length has not changed, its times must not have either, including the time of last
+//! change, which nobody can set back. If it has grown, some lines are compared too: a file edited in place and
+//! then appended to still has its old beginning, and may have the old end. That finds lines that moved, not
+//! every edit: if another program edits a file in place, with all lines where they were, *and* appends to it
+//! while no daemon has it open, its ids, parents and kinds are believed as cached. Comparing more would mean
+//! reading all of it. Bodies are always read from the file, and cached previews have a checksum per block.
 
 use crate::bytes::{Cursor, Fields};
-use crate::os::file::{self, Identity, Status};
+use crate::cache::{get_status, put_status};
+use crate::os::file::{self, Status};
 use crate::tree::Tree;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes at the beginning and end of what is covered that are compared.
+/// Bytes compared at the beginning and at the end.
 const LOOK: u64 = 64 << 10;
-/// Lines at which a file that has grown is looked at, besides its ends.
+/// Lines compared in a file that has grown.
 const SAMPLES: usize = 32;
 
-/// The first `end` bytes of a file, as they were.
+/// Identifies the first bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Covered {
-    identity: Identity,
-    pub end: u64,
-    /// When the file was last changed: seconds and nanoseconds.
-    modified: (i64, i64),
-    /// When anything of it was: edited in place, it may have been given its old times again.
-    changed: (i64, i64),
-    /// Checksums of the beginning and the end.
+pub struct Fingerprint {
+    /// The file's status, but with the number of these bytes as its size.
+    status: Status,
+    /// Checksums of the beginning and the end of these bytes.
     ends: (u64, u64),
 }
 
-impl Covered {
-    /// The first `end` bytes of a file that is as `status` says.
+impl Fingerprint {
+    /// Of the first `end` bytes of a file with this status.
     pub fn of(file: &File, status: Status, end: u64) -> Option<Self> {
         Some(Self {
-            identity: status.identity,
-            end,
-            modified: status.modified,
-            changed: file::changed(file).ok()?,
+            status: Status {
+                size: end,
+                changed: file::changed(file).ok()?,
+                ..status
+            },
             ends: ends(file, end)?,
         })
     }
 
-    /// Whether the file, which is as `status` says, still begins so; to be asked
-    /// [`is_still_there`] too if it has grown.
-    pub fn is_of(&self, file: &File, status: Status) -> bool {
-        let is_unchanged = status.size == self.end
-            && status.modified == self.modified
-            && file::changed(file).is_ok_and(|changed| changed == self.changed);
-        self.identity == status.identity
-            && (is_unchanged || status.size > self.end)
-            && ends(file, self.end) == Some(self.ends)
+    /// How many bytes this identifies.
+    pub fn end(&self) -> u64 {
+        self.status.size
+    }
+
+    /// Whether the file, which has this status, still begins so. If it has grown, [`is_still_there`] must hold
+    /// too.
+    pub fn matches(&self, file: &File, now: Status) -> bool {
+        let then = self.status;
+        let is_unchanged = now.size == then.size
+            && now.modified == then.modified
+            && file::changed(file).is_ok_and(|changed| changed == then.changed);
+        then.identity == now.identity
+            && (is_unchanged || now.size > then.size)
+            && ends(file, then.size) == Some(self.ends)
     }
 
     pub fn put(&self, out: &mut Fields) {
-        out.u64(self.identity.device);
-        out.u64(self.identity.inode);
-        out.u64(self.end);
-        out.i64(self.modified.0);
-        out.i64(self.modified.1);
-        out.i64(self.changed.0);
-        out.i64(self.changed.1);
+        put_status(out, self.status);
         out.u64(self.ends.0);
         out.u64(self.ends.1);
     }
 
     pub fn get(fields: &mut Cursor<'_>) -> Option<Self> {
         Some(Self {
-            identity: Identity {
-                device: fields.u64()?,
-                inode: fields.u64()?,
-            },
-            end: fields.u64()?,
-            modified: (fields.i64()?, fields.i64()?),
-            changed: (fields.i64()?, fields.i64()?),
+            status: get_status(fields)?,
             ends: (fields.u64()?, fields.u64()?),
         })
     }
@@ -93,7 +85,7 @@ fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
     Some((first, xxh3_64(&bytes)))
 }
 
-/// Looks at some lines, whether they begin where the tree has them, with the same id.
+/// Whether a sample of the tree's lines still begin where the tree has them, with the same ids.
 pub fn is_still_there(file: &File, tree: &Tree) -> bool {
     let step = (tree.node_count() / SAMPLES).max(1);
     let mut numbers = (0..tree.node_count()).step_by(step);

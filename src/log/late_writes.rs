@@ -1,11 +1,11 @@
-//! What still arrives in a file after it has been replaced: a writer that takes no lock may have opened
-//! it before. The old file is held for a minute, and whole lines that come meanwhile are carried over
-//! into the new one (storage.md §2).
+//! Lines that arrive in a file after it was replaced: a writer without the lock may have opened it before. The
+//! old file is held for a minute, and whole lines that arrive meanwhile are copied to the new one
+//! (session-file.md §2).
 //!
-//! Owns the old file and what has arrived in it; the session writes it.
+//! Owns the old file and its late lines; the session writes them.
 
 use super::append::Lock;
-use super::ingest::CURRENT_VERSION;
+use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::{Log, Store, Tail};
 use crate::cancel::Cancel;
@@ -18,32 +18,31 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a writer may take from opening the file to writing to it.
+/// How long a writer may take between opening the file and writing to it.
 const HELD: Duration = Duration::from_secs(60);
-/// How long a line may take that somebody writes into the new file piece by piece.
+/// How long the new file's last line may stay incomplete before late lines are appended anyway.
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
-/// A file that has been replaced by another one of the same session.
+/// A session file that another file has replaced.
 pub struct ReplacedFile {
     log: Log,
-    /// What the old file holds; version 1 knows parents by position only.
+    /// The entries of the old file; parents in version 1 are known by position only.
     tree: Tree,
-    /// Keeps it open: its name is another's now.
+    /// Keeps the file open: its name belongs to another file.
     file: Arc<File>,
     until: Instant,
-    /// Bytes that were there at the last look: what follows the last whole line may be a fragment that
-    /// nobody finishes.
+    /// The file's size at the last look: an unfinished fragment may follow the last whole line.
     looked_at: u64,
-    /// Whether it was looked at after the time was up.
+    /// Whether the file was looked at after the time was up.
     is_settled: bool,
-    /// Since when what is pending waits for the end of a line in the new file.
+    /// Since when the pending lines wait for the end of a line in the new file.
     waits_since: Option<Instant>,
-    /// Read from the old file and not yet in the new one.
+    /// Lines read from the old file and not yet written to the new one.
     pending: Vec<Vec<u8>>,
 }
 
 impl ReplacedFile {
-    /// `None` if the old file is not open any more.
+    /// `None` if the old file is closed.
     pub fn of(log: Log, tree: Tree) -> Option<Self> {
         let Store::File(file_log) = &log.store else {
             return None;
@@ -63,17 +62,17 @@ impl ReplacedFile {
         })
     }
 
-    /// Of the old file.
+    /// The identity of the old file.
     pub fn identity(&self) -> Option<file::Identity> {
         self.log.identity()
     }
 
-    /// Whether nothing more is expected.
+    /// Whether no more lines are expected.
     pub fn is_over(&self) -> bool {
         self.pending.is_empty() && Instant::now() >= self.until
     }
 
-    /// Whether there is something to carry over: one `fstat`.
+    /// Whether there are lines to copy, by one `fstat`.
     pub fn has_arrivals(&self) -> bool {
         let Store::File(log) = &self.log.store else {
             return false;
@@ -87,14 +86,14 @@ impl ReplacedFile {
             || (is_last_look && status.size > log.end)
     }
 
-    /// Whole lines that have come, as version 3, without those that `successor` has: another
-    /// process may have carried them over.
+    /// The late whole lines, as version 3, without those that `successor` has: another process may have copied
+    /// them.
     pub fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
         let Store::File(log) = &mut self.log.store else {
             return Ok(Vec::new());
         };
         let from = log.end;
-        // At the end a line break is not waited for any longer.
+        // The last look takes a line without its break too.
         let is_last_look = Instant::now() >= self.until;
         let tail = if is_last_look {
             Tail::Take
@@ -118,8 +117,8 @@ impl ReplacedFile {
         Ok(self.pending.clone())
     }
 
-    /// Whether what has arrived can be appended now. A line that somebody is writing piece by piece is
-    /// waited for: it would be cut in two.
+    /// Whether late lines can be appended now. An incomplete last line of the new file is waited for: appending
+    /// would cut it in two.
     pub fn may_append(&mut self, successor: &Log) -> bool {
         if !successor.ends_in_fragment() {
             return true;
@@ -128,7 +127,7 @@ impl ReplacedFile {
         since.elapsed() >= IN_FLIGHT
     }
 
-    /// What [`ReplacedFile::arrivals`] gave is in the new file.
+    /// Call it once the lines from [`ReplacedFile::arrivals`] are in the new file.
     pub fn carried(&mut self) {
         self.pending.clear();
         self.waits_since = None;
@@ -136,7 +135,7 @@ impl ReplacedFile {
 }
 
 impl Log {
-    /// Whether the last line in the file has no line break now.
+    /// Whether the last line of the file has no line break.
     fn ends_in_fragment(&self) -> bool {
         use std::os::unix::fs::FileExt;
         let Store::File(log) = &self.store else {
@@ -153,23 +152,23 @@ impl Log {
         read.is_ok() && last != *b"\n"
     }
 
-    /// Appends lines that others have written elsewhere, and takes them in as theirs.
+    /// Appends lines that others wrote elsewhere, and adds them to the tree as theirs.
     pub fn write_for_others(
         &mut self,
         lock: &Lock,
         tree: &mut Tree,
         lines: Vec<Vec<u8>>,
     ) -> Result<Option<Arc<File>>> {
-        let landed = self.write(lock, lines)?;
+        let outcome = self.write(lock, lines)?;
         self.refresh(tree)?;
-        match landed.failure {
+        match outcome.failure {
             Some(failure) => Err(failure),
-            None => Ok(landed.file),
+            None => Ok(outcome.file),
         }
     }
 }
 
-/// The lines as they stand there.
+/// The lines between two offsets of the file.
 fn lines_between(file: &File, from: u64, end: u64) -> Result<Vec<Vec<u8>>> {
     let failed = |error| Error::io("read the replaced session file", &error);
     let mut lines = Lines::new(file, from);
@@ -215,7 +214,7 @@ mod tests {
         let OpenedLog { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
         let mut old = ReplacedFile::of(log, tree).unwrap();
         let new = Tree::new();
-        // It may be in flight when it is seen first.
+        // The line may be in flight at the first look.
         assert!(old.has_arrivals());
         assert!(old.arrivals(&new).unwrap().is_empty());
         assert!(!old.has_arrivals());
@@ -226,7 +225,7 @@ mod tests {
         assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
         old.carried();
         assert!(!old.has_arrivals() && !old.is_over());
-        // At the end no line break is waited for.
+        // The last look takes a line without its break.
         old.until = Instant::now();
         assert!(old.has_arrivals());
         assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);

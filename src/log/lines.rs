@@ -1,7 +1,8 @@
-//! A file's bytes, line by line, through one reused buffer: memory stays at the longest line, and
-//! a file that shrinks meanwhile is an early end, not a fault. A line too long to be held is passed over
-//! without ever being held, its holes without being read.
+//! Reads a file line by line through one reused buffer. Memory is bounded by the longest line; a file that
+//! shrinks meanwhile ends early and is no error. A line too long for memory is skipped without being held, and
+//! its holes without being read.
 
+use crate::bytes::index;
 use crate::cancel::Cancel;
 use memchr::memchr;
 use std::fs::File;
@@ -10,14 +11,14 @@ use std::os::unix::fs::FileExt;
 
 /// Bytes asked for at a time.
 pub const CHUNK: usize = 1 << 20;
-/// Lines longer than this, in bytes, are passed over: nothing holds them in memory.
+/// Lines longer than this, in bytes, are skipped.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
-/// Of a line longer than this, in bytes, the end is looked for before more of it is held.
+/// For a line longer than this, in bytes, the end is searched before more of it is held.
 const LONG: usize = 4 << 20;
 
 /// One line, without its line break.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct RawLine<'a> {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// `None` if it is longer than [`MAX_LINE_BYTES`].
@@ -28,14 +29,14 @@ pub struct Line<'a> {
     pub terminated: bool,
 }
 
-/// Reads lines from `offset` up to where the file ends at the time.
+/// Reads lines from `offset` to the end of the file at the time.
 pub struct Lines<'f> {
     file: &'f File,
     buffer: Vec<u8>,
     /// The unread part of `buffer`.
     start: usize,
     end: usize,
-    /// Where `buffer[start]` stands in the file.
+    /// Offset of `buffer[start]` in the file.
     offset: u64,
     max_line: usize,
     /// Bytes asked for at a time.
@@ -48,7 +49,7 @@ impl<'f> Lines<'f> {
         Self::in_chunks(file, offset, CHUNK)
     }
 
-    /// As [`Lines::new`], `chunk` bytes at a time: for whoever wants few.
+    /// As [`Lines::new`], reading `chunk` bytes at a time.
     pub fn in_chunks(file: &'f File, offset: u64, chunk: usize) -> Self {
         Self {
             file,
@@ -62,7 +63,7 @@ impl<'f> Lines<'f> {
         }
     }
 
-    /// With a buffer that has served before.
+    /// Reuses a buffer.
     #[must_use]
     pub fn with_buffer(self, buffer: Vec<u8>) -> Self {
         Self { buffer, ..self }
@@ -82,14 +83,14 @@ impl<'f> Lines<'f> {
     }
 
     /// The next line; `None` at the end.
-    // (not an Iterator: the line borrows the buffer)
+    // Not an iterator: the line borrows the buffer.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         if self.cancel.is_some_and(Cancel::is_cancelled) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         if self.start == self.end && self.buffer.len() > 2 * LONG {
-            // A long line has been here.
+            // Gives back the memory of a long line.
             self.buffer = Vec::new();
             (self.start, self.end) = (0, 0);
         }
@@ -111,12 +112,12 @@ impl<'f> Lines<'f> {
         }
     }
 
-    fn take(&mut self, len: usize, terminated: bool) -> Line<'_> {
+    fn take(&mut self, len: usize, terminated: bool) -> RawLine<'_> {
         let (start, offset) = (self.start, self.offset);
         let step = len + usize::from(terminated);
         self.start += step;
         self.offset += step as u64;
-        Line {
+        RawLine {
             offset,
             bytes: self
                 .buffer
@@ -145,15 +146,15 @@ impl<'f> Lines<'f> {
         Ok(read > 0)
     }
 
-    /// The line of which the first `held` bytes are held.
-    fn long(&mut self, held: usize) -> io::Result<Line<'_>> {
+    /// The current line, of which the first `held` bytes are in the buffer.
+    fn long(&mut self, held: usize) -> io::Result<RawLine<'_>> {
         let (len, terminated) = self.find_end(held as u64)?;
         let offset = self.offset;
         if len > self.max_line as u64 {
             self.buffer = Vec::new();
             (self.start, self.end) = (0, 0);
             self.offset = offset + len + u64::from(terminated);
-            return Ok(Line {
+            return Ok(RawLine {
                 offset,
                 bytes: None,
                 len,
@@ -162,7 +163,8 @@ impl<'f> Lines<'f> {
         }
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, held);
-        let wanted = len as usize + usize::from(terminated);
+        let len = index(len);
+        let wanted = len + usize::from(terminated);
         self.buffer
             .reserve_exact(wanted.saturating_sub(self.buffer.len()));
         self.buffer.resize(wanted.max(held), 0);
@@ -170,16 +172,16 @@ impl<'f> Lines<'f> {
             let read = read_at(self.file, room, offset + self.end as u64)?;
             self.end += read;
             if read == 0 {
-                // The file has shrunk, or all is there.
+                // The file has shrunk, or everything is read.
                 break;
             }
         }
         let whole = self.end == wanted;
-        let len = if whole { len as usize } else { self.end };
+        let len = if whole { len } else { self.end };
         Ok(self.take(len, whole && terminated))
     }
 
-    /// The length of the line, of which the first `searched` bytes hold no break, and whether it has one.
+    /// The length of the current line, whose first `searched` bytes hold no break, and whether it has a break.
     fn find_end(&self, searched: u64) -> io::Result<(u64, bool)> {
         let mut buffer = vec![0; CHUNK];
         let mut len = searched;
@@ -203,14 +205,14 @@ impl<'f> Lines<'f> {
     }
 }
 
-/// Where what is stored of the file goes on: at `offset`, or behind a hole that begins there.
+/// The offset of the next stored bytes: `offset`, or the end of a hole that begins there.
 fn behind_hole(file: &File, offset: u64) -> u64 {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
         use rustix::fs::{SeekFrom, seek};
         match seek(file, SeekFrom::Data(offset)) {
             Ok(data) => return data.max(offset),
-            // Nothing but a hole is left.
+            // Only a hole is left.
             Err(rustix::io::Errno::NXIO) => {
                 return file
                     .metadata()
@@ -222,7 +224,7 @@ fn behind_hole(file: &File, offset: u64) -> u64 {
     offset
 }
 
-/// One `pread`, interruptions aside.
+/// One `pread`, repeated if interrupted.
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     loop {
         match file.read_at(buffer, offset) {

@@ -1,8 +1,8 @@
-//! Versions 1 and 2 of the format, read as version 3 (storage.md §2).
+//! Reads versions 1 and 2 of the format as version 3 (session-file.md §2).
 //!
-//! Version 1 has neither ids nor parents: entries form a chain, and a compaction names the first kept
-//! entry by its position among the parsed lines. Version 2 calls the message role `custom`
-//! `hookMessage`. Nothing here writes; what the file becomes is [`super::rewrite`]'s.
+//! Version 1 has neither ids nor parents: entries form a chain, and a compaction names the first kept entry by
+//! its position among the parsed lines. Version 2 calls the message role `custom` `hookMessage`.
+//! [`super::rewrite`] writes the migrated file.
 
 use crate::entry::Facts;
 use crate::json::{self, Members, quoted, quoted_or_null};
@@ -11,17 +11,17 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Offset of a version 1 compaction → the node its position names, if that is an entry.
+/// Maps the offset of a version 1 compaction to the node its position names, if that is an entry.
 pub type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 
-/// The chain that a version 1 file is.
+/// The chain of a version 1 file.
 #[derive(Default)]
 pub struct Chain {
-    /// What stands on each parsed line; the header and lines that are no entry count too.
+    /// The node of each parsed line; `None` for the header and lines that are no entry.
     parsed: Vec<Option<Node>>,
     last: Option<Node>,
     boundaries: Boundaries,
-    /// Compactions that name a line which has not been read yet, by its number.
+    /// Offsets of compactions that name a later line, by its number.
     waiting: HashMap<usize, Vec<u64>>,
 }
 
@@ -34,7 +34,7 @@ impl Chain {
         &self.boundaries
     }
 
-    /// A parsed line that is no entry.
+    /// Adds a parsed line that is no entry.
     pub fn pass(&mut self) {
         self.parsed.push(None);
     }
@@ -60,8 +60,8 @@ impl Chain {
     }
 }
 
-/// An id for an entry that has none: from its line number, how many entries stand before it on the line,
-/// and its bytes, so that two openings agree; counted up while it is taken.
+/// Derives an id for an entry that has none, from its line number, the number of entries before it on the line,
+/// and its bytes, so that every opening derives the same; a counter avoids ids already taken.
 pub fn derive_id(place: (u64, u64), bytes: &[u8], is_taken: impl Fn(&str) -> bool) -> String {
     let (line, before) = place;
     for count in before.. {
@@ -82,19 +82,19 @@ pub fn derive_id(place: (u64, u64), bytes: &[u8], is_taken: impl Fn(&str) -> boo
     String::new()
 }
 
-/// What a version 1 entry gets.
+/// The fields that a version 1 entry lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct V1Fields {
     pub id: String,
     pub parent_id: Option<String>,
-    /// Of a compaction that named its first kept entry by position: the id. If it was no entry's,
+    /// For a compaction that names its first kept entry by position: the id of that entry. If there is none,
     /// nothing was kept, and the compaction names itself.
     pub first_kept_entry_id: Option<Option<String>>,
 }
 
-/// A version 1 entry as version 3 has it: `id` and `parentId` follow `type`, the position becomes
-/// an id; every other byte stays.
-pub fn from_v1(object: &[u8], given: &Given) -> Vec<u8> {
+/// Converts a version 1 entry to version 3: `id` and `parentId` follow `type`, the position becomes an id; all
+/// other bytes stay.
+pub fn from_v1(object: &[u8], given: &V1Fields) -> Vec<u8> {
     let mut text = json::without_member(object, "id");
     text = json::without_member(&text, "parentId");
     if let Some(kept) = &given.first_kept_entry_id {
@@ -117,7 +117,7 @@ pub fn rename_role(object: &[u8]) -> Vec<u8> {
     let role = json::get_path(object, &["message", "role"]);
     match role {
         Some(role) if json::string(role).as_deref() == Some("hookMessage") => {
-            // The value is a slice of `object`, so its place in it follows from the addresses.
+            // The value is a slice of `object`: the difference of their addresses is its offset.
             let at = role.as_ptr() as usize - object.as_ptr() as usize;
             json::splice(object, &[(at..at + role.len(), b"\"custom\"")])
         }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_version_1_entry_keeps_its_other_bytes() {
         let stored = br#"{"type":"compaction","timestamp":"t","summary":"s","firstKeptEntryIndex":3,"tokensBefore":1.0}"#;
-        let given = Given {
+        let given = V1Fields {
             id: "aa".into(),
             parent_id: None,
             first_kept_entry_id: Some(Some("bb".into())),

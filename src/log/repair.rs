@@ -1,16 +1,18 @@
-//! Repairing a session file, when somebody asks for it and never by itself: damaged bytes are kept in a
-//! quarantine folder beside the file, then a file without them takes its name. What was recovered from
-//! damaged lines stays, each entry on a line of its own (storage.md §2, issue "Nothing is lost").
+//! Repairs a session file on request: keeps damaged bytes in a quarantine folder beside the file, then replaces
+//! the file by one without them. Entries recovered from damaged lines stay, each on a line of its own
+//! (session-file.md §2).
 //!
-//! It mends lines, not links: an entry whose parent is unknown, or that stands twice, is left as it is.
+//! It mends lines, not links: an entry with an unknown parent, or a second line of the same entry, is left as
+//! it is.
 
 use super::append::{self, TryLock};
 use super::diagnostic::{Damage, Diagnostic};
-use super::ingest::CURRENT_VERSION;
+use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::rewrite::{self, copy_range};
 use super::{Log, OpenedLog, Standing, Store};
+use crate::bytes::part;
 use crate::entry::{Line, scan};
 use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
@@ -24,30 +26,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the quarantine folder of a file is called: its name and this.
+/// The suffix of the quarantine folder's name.
 const QUARANTINE_SUFFIX: &str = ".quarantine";
-/// How long the file's lock is waited for.
+/// How long to wait for the file's lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What was found, and what was or would be done.
-pub struct Report {
+/// The damage found, and what was or would be done about it.
+pub struct RepairReport {
     /// Everything that is wrong with the file.
     pub found: Vec<Diagnostic>,
-    /// Lines that are or would be taken out, or made whole.
+    /// Lines that are or would be removed or completed.
     pub lines: usize,
-    /// Bytes of the lines that go into quarantine.
+    /// Bytes of the lines moved to quarantine.
     pub quarantined_bytes: u64,
-    /// Entries that were recovered from them, and stay.
+    /// Entries recovered from those lines.
     pub recovered: usize,
-    /// Where the damaged bytes are; `None` if there are none or nothing was done.
+    /// The file with the damaged bytes; `None` if there are none or nothing was done.
     pub quarantine: Option<PathBuf>,
-    /// The file that was replaced, if it was: others may still have it open and write to it.
+    /// The replaced file, if there is one: other processes may still have it open and write to it.
     pub replaced: Option<OpenedLog>,
 }
 
-/// Repairs the file, or with `dry_run` says what would be done and writes nothing. `versionUnsupported`
-/// for files that are not of the current version: migrating comes first.
-pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
+/// Repairs the file, or with `dry_run` only reports. `versionUnsupported` for files of another version: migrate
+/// them first.
+pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     let mut opened = Log::open(at.clone())?;
     if opened.log.version() != CURRENT_VERSION {
         return Err(Error::new(
@@ -62,7 +64,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
             },
         ));
     }
-    // What is read below is what is there while the lock is held.
+    // From here on the file cannot change: the lock is held.
     let lock = if dry_run {
         None
     } else {
@@ -84,7 +86,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     let file = Arc::new(at.folder.file(&at.name, Access::Read)?);
     let header = log.header().map(|header| header.place);
     let header = header.ok_or_else(append::replaced)?;
-    // What comes behind this is not looked at: it is carried over.
+    // Later bytes are copied as late writes.
     let end = match &log.store {
         Store::File(log) => log.end,
         Store::Memory(_) => 0,
@@ -93,7 +95,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     let unended = diagnostics
         .iter()
         .any(|found| found.damage == Damage::MissingTrailingNewline);
-    let mut report = Report {
+    let mut report = RepairReport {
         found: diagnostics,
         lines: plan.len() + usize::from(unended),
         quarantined_bytes: plan.iter().map(|line| line.len).sum(),
@@ -116,8 +118,8 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<Report> {
     Ok(report)
 }
 
-/// A line that does not stay as it is.
-struct Damaged {
+/// A line that is replaced.
+struct DamagedLine {
     /// Bytes from the start of the file.
     offset: u64,
     /// Bytes, without the line break.
@@ -150,9 +152,8 @@ fn locked(log: &mut Log) -> Result<append::Lock> {
     }
 }
 
-/// The lines before `end` that are damaged, and the fragment that stands there. Lines too long to be
-/// looked at are left alone.
-fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<Damaged>> {
+/// The damaged lines before `end`, and the fragment there. Lines too long to be held are left alone.
+fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<DamagedLine>> {
     let mut damaged = Vec::new();
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {
@@ -178,7 +179,7 @@ fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<Damaged>> {
         };
         if !is_sound {
             let (kept, entries) = kept(text, start, header);
-            damaged.push(Damaged {
+            damaged.push(DamagedLine {
                 offset: line.offset,
                 len: line.len,
                 kept,
@@ -189,8 +190,8 @@ fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<Damaged>> {
     Ok(damaged)
 }
 
-/// What stays of a damaged line (the header, the title before it, and every whole entry) as offsets and
-/// lengths, and the number of entries among them.
+/// The parts of a damaged line that stay (the header, the title before it, and every whole entry) as offsets
+/// and lengths, and the number of entries among them.
 fn kept(text: &[u8], start: u64, header: FilePlace) -> (Vec<(u64, u64)>, usize) {
     let version = (header.offset < start).then_some(CURRENT_VERSION);
     let (mut kept, mut entries) = (Vec::new(), 0);
@@ -199,7 +200,7 @@ fn kept(text: &[u8], start: u64, header: FilePlace) -> (Vec<(u64, u64)>, usize) 
         .into_iter()
         .filter(|piece| piece.whole)
     {
-        let bytes = text.get(span.clone()).unwrap_or_default();
+        let bytes = part(text, span.clone());
         let offset = start + span.start as u64;
         let is_kept = match scan::scan_line(String::from_utf8_lossy(bytes).as_bytes()) {
             Ok(Line::Header(_)) => offset == header.offset,
@@ -217,8 +218,8 @@ fn kept(text: &[u8], start: u64, header: FilePlace) -> (Vec<(u64, u64)>, usize) 
     (kept, entries)
 }
 
-/// Copies the damaged lines, synced, into a file of their own; nothing is ever overwritten there.
-fn quarantine(at: &Location, file: &File, plan: &[Damaged]) -> Result<PathBuf> {
+/// Copies the damaged lines into a new, synced file; never overwrites one.
+fn quarantine(at: &Location, file: &File, plan: &[DamagedLine]) -> Result<PathBuf> {
     let mut folder_name = at.name.clone();
     folder_name.push(QUARANTINE_SUFFIX);
     let folder = at.folder.subfolder_or_create(&folder_name);
@@ -244,9 +245,14 @@ fn quarantine(at: &Location, file: &File, plan: &[Damaged]) -> Result<PathBuf> {
     Ok(folder.path().join(name))
 }
 
-/// Every line before `end` that is sound, and what was recovered from the others. Entries that are not UTF-8 are
-/// written as they are read: with U+FFFD.
-fn write_repaired(out: &mut impl Write, file: &File, plan: &[Damaged], end: u64) -> io::Result<()> {
+/// Writes every sound line before `end`, and the entries recovered from the others. Entries that are not UTF-8
+/// are written as they are read: with U+FFFD.
+fn write_repaired(
+    out: &mut impl Write,
+    file: &File,
+    plan: &[DamagedLine],
+    end: u64,
+) -> io::Result<()> {
     let mut damaged = plan.iter().peekable();
     let mut lines = Lines::new(file, 0);
     while let Some(line) = lines.next()? {

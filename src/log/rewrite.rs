@@ -1,13 +1,14 @@
-//! The one time a session file is replaced: versions 1 and 2 become version 3 on the first write
-//! (storage.md §2). Killed at any point, either the old or the new file is whole under its name, and
-//! the original stays beside it.
+//! Replaces a session file of version 1 or 2 by one of version 3, on the first write (session-file.md §2). A
+//! crash at any point leaves either the old or the new file whole under its name, and the original beside it.
 
 use super::append::Lock;
 use super::body::Bodies;
-use super::ingest::{CURRENT_VERSION, trimmed};
+use super::header::CURRENT_VERSION;
+use super::ingest::trimmed;
 use super::lines::Lines;
 use super::recover::{Piece, recover};
 use super::{FileLog, Log, Store};
+use crate::bytes::part;
 use crate::entry::{BadLine, Line, scan};
 use crate::error::{Error, Result};
 use crate::json;
@@ -24,20 +25,19 @@ use std::os::unix::fs::FileExt;
 /// Bytes copied or compared at a time.
 const COPIED: usize = 1 << 18;
 
-/// What the original is kept as: the name of the file and this.
+/// The suffix of the original's name.
 fn backup_suffix(version: u64) -> String {
     format!(".v{version}.bak")
 }
 
 impl Log {
-    /// Whether the file is of a version that has to be rewritten before anything is appended.
+    /// Whether the file must be rewritten before an append.
     pub fn needs_rewrite(&self) -> bool {
         self.is_written() && self.version() < CURRENT_VERSION
     }
 
-    /// Rewrites the file as version 3 and keeps the original beside it. The lock is held and
-    /// everything in the file is in `tree`; afterwards the log has to be opened again, and the old
-    /// file watched for a while ([`super::late_writes`]).
+    /// Rewrites the file as version 3 and keeps the original beside it. Requires the lock, and all lines in
+    /// `tree`. Afterwards reopen the log, and watch the old file for a while ([`super::late_writes`]).
     pub fn rewrite(&mut self, lock: &Lock, tree: &Tree) -> Result<()> {
         let bodies = self.bodies();
         let (Store::File(log), Some(old)) = (&self.store, lock.file()) else {
@@ -53,7 +53,7 @@ impl Log {
         })
     }
 
-    /// The lines from `from` up to where the log has been read, as version 3.
+    /// The lines from `from` to the end of what was read, as version 3.
     pub(super) fn migrated(&self, tree: &Tree, from: u64) -> Result<Vec<Vec<u8>>> {
         let bodies = self.bodies();
         let Store::File(log) = &self.store else {
@@ -102,7 +102,7 @@ impl Log {
     }
 }
 
-/// Copies the original, synced, unless the copy is already there.
+/// Makes a synced copy of the original, unless there is one.
 fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     let failed = |error: io::Error| log.failed("migrate", &error);
     let mut backup = log.at.beside(suffix);
@@ -156,7 +156,9 @@ pub(super) fn copy_range(
     while copied < len {
         let wanted = usize::try_from(len - copied).unwrap_or(usize::MAX);
         let length = buffer.len().min(wanted);
-        let room = buffer.get_mut(..length).unwrap_or_default();
+        let Some(room) = buffer.get_mut(..length) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
         file.read_exact_at(room, offset + copied)?;
         out.write_all(room)?;
         copied += length as u64;
@@ -164,7 +166,7 @@ pub(super) fn copy_range(
     Ok(())
 }
 
-/// Whether both hold the same bytes.
+/// Whether both files have the same bytes.
 fn same_content(a: &File, b: &File) -> io::Result<bool> {
     let size = file::status_of(a)?.size;
     if file::status_of(b)?.size != size {
@@ -187,7 +189,7 @@ fn same_content(a: &File, b: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Every line of the old file that begins in `range`: the header, which stands at `header`, with its new
+/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new
 /// version, entries as migrated, anything else as it is.
 fn write_migrated(
     out: &mut impl Write,
@@ -214,12 +216,12 @@ fn write_migrated(
     Ok(())
 }
 
-/// What is known of the old file.
+/// The old file's header, tree and bodies.
 struct Migration<'a> {
     header: Option<FilePlace>,
     tree: &'a Tree,
     bodies: &'a Bodies,
-    /// By where their bodies stand.
+    /// Nodes by the offsets of their bodies.
     nodes: HashMap<u64, Node>,
 }
 
@@ -240,7 +242,7 @@ impl<'a> Migration<'a> {
         let mut entries = Vec::new();
         for Piece { span, whole } in recover(text, Some(self.bodies.version())).pieces {
             let at = offset + span.start as u64;
-            let stored = text.get(span).unwrap_or_default();
+            let stored = part(text, span);
             let lossy = String::from_utf8_lossy(stored);
             let scanned = scan::scan_line(lossy.as_bytes());
             if !whole || !matches!(scanned, Ok(Line::Entry(_))) {
@@ -254,7 +256,7 @@ impl<'a> Migration<'a> {
         Ok(entries)
     }
 
-    /// Each whole object of the line, and each piece between them, on a line of its own.
+    /// Writes each whole object of the line, and each piece between them, on a line of its own.
     fn write_line(&self, out: &mut impl Write, line: &[u8], offset: u64) -> io::Result<()> {
         let text = match line.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) if offset == 0 => rest,
@@ -263,15 +265,16 @@ impl<'a> Migration<'a> {
         let start = offset + (line.len() - text.len()) as u64;
         let header = self.header.filter(|header| header.offset >= start);
         if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
-            // What nobody reads on this line may be read before the header on a line of its own.
+            // A whole object on this line is ignored now, but on a line of its own before the header it would
+            // be read.
             return write_rest(out, line);
         }
         let at = |piece: &Piece| start + piece.span.start as u64;
-        let bytes = |piece: &Piece| text.get(piece.span.clone()).unwrap_or_default();
+        let bytes = |piece: &Piece| part(text, piece.span.clone());
         let is_header = |piece: &Piece| header.is_some_and(|header| header.offset == at(piece));
         let mut pieces = self.pieces(text, start);
         if let Some(header) = header {
-            // The header stays before everything that can be read but the title.
+            // Only the title may precede the header.
             pieces.sort_by_key(|piece| match is_header(piece) {
                 true => 1,
                 false if at(piece) < header.offset && piece.whole && is_title(bytes(piece)) => 0,
@@ -355,8 +358,8 @@ fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The fragment that stands behind everything else, as a line of its own. What is whole there has
-/// only just come, and is carried over.
+/// Writes the fragment at the end of the old file as a line of its own. Whole lines there are late writes, and
+/// copied later.
 fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> {
     let mut lines = Lines::new(old, end);
     while let Some(line) = lines.next()? {
@@ -373,7 +376,7 @@ fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// What no value stands on, on a line of its own.
+/// Writes bytes that are no JSON value on a line of their own.
 fn write_rest(out: &mut impl Write, rest: &[u8]) -> io::Result<()> {
     let rest = rest.trim_ascii();
     if rest.is_empty() {

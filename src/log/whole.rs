@@ -1,9 +1,9 @@
-//! All lines of a session under another header (`fork_session {scope:"tree"}`).
+//! Copies all lines of a session under another header (`fork_session {scope:"tree"}`).
 //!
-//! Lines of version 3 are copied byte for byte, damaged ones and leaf records included; versions 1 and 2 as
-//! migrated. What follows the last line break may be in flight and is left out.
+//! Lines of version 3 are copied byte for byte, including damaged ones and leaf records; versions 1 and 2 as
+//! migrated. Bytes behind the last line break may be in flight and are left out.
 
-use super::ingest::{CURRENT_VERSION, Header};
+use super::header::{CURRENT_VERSION, Header};
 use super::{FileLog, Log, OpenFile, OpenedLog, Store, rewrite};
 use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
@@ -17,17 +17,17 @@ use std::sync::Arc;
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 18;
 
-/// The lines of a session behind its header, as they stood when they were asked for.
-pub struct Whole {
+/// The lines of a session behind its header, at one point in time.
+pub struct SessionLines {
     /// Entries recovered in front of the header, as version 3.
     before_header: Vec<Vec<u8>>,
-    lines: Lines,
-    /// Written behind them: where the session stands, if the last line does not say so.
+    lines: LineSource,
+    /// The last line: the session's leaf, if the other lines do not give it.
     leaf_record: Option<Vec<u8>>,
 }
 
-enum Lines {
-    /// These bytes of the file.
+enum LineSource {
+    /// A range of bytes of the file.
     Stored {
         file: Arc<File>,
         at: u64,
@@ -36,8 +36,8 @@ enum Lines {
     Made(Vec<Vec<u8>>),
 }
 
-impl Whole {
-    /// `versionUnsupported` where the lines are of a later version: a header of ours would be wrong.
+impl SessionLines {
+    /// Fails with `versionUnsupported` for lines of a later version: a header of version 3 would be wrong.
     pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
         let mut before_header = Vec::new();
         let lines = match &log.store {
@@ -49,7 +49,7 @@ impl Whole {
                 before_header = log.before_header(tree)?;
                 let behind = file_log.header_at + file_log.header_line.len() as u64;
                 match log.version() {
-                    ..CURRENT_VERSION => Lines::Made(log.migrated(tree, behind)?),
+                    ..CURRENT_VERSION => LineSource::Made(log.migrated(tree, behind)?),
                     CURRENT_VERSION => stored(file_log, open, behind)?,
                     _ => return Err(of_newer_version()),
                 }
@@ -58,7 +58,7 @@ impl Whole {
                 let bodies = log.bodies();
                 let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
                 let lines = nodes.map(|node| bodies.read(tree.place(node)));
-                Lines::Made(lines.collect::<Result<_>>()?)
+                LineSource::Made(lines.collect::<Result<_>>()?)
             }
         };
         Ok(Self {
@@ -68,19 +68,19 @@ impl Whole {
         })
     }
 
-    /// Without lines there is nothing to write.
+    /// Whether there are no lines to write.
     pub fn is_empty(&self) -> bool {
         let has_lines = match &self.lines {
-            Lines::Stored { at, end, .. } => at < end,
-            Lines::Made(lines) => !lines.is_empty(),
+            LineSource::Stored { at, end, .. } => at < end,
+            LineSource::Made(lines) => !lines.is_empty(),
         };
         self.before_header.is_empty() && !has_lines
     }
 
-    /// Makes a session that is never written to disk.
+    /// Makes an ephemeral session.
     pub fn into_memory(self, header: Header) -> Result<OpenedLog> {
         let mut lines = self.before_header;
-        if let Lines::Made(made) = self.lines {
+        if let LineSource::Made(made) = self.lines {
             lines.extend(made);
         }
         lines.extend(self.leaf_record);
@@ -103,8 +103,8 @@ impl Whole {
                 write_line(out, line)?;
             }
             match &self.lines {
-                Lines::Stored { file, at, end } => copy(file, *at, *end, out)?,
-                Lines::Made(lines) => {
+                LineSource::Stored { file, at, end } => copy(file, *at, *end, out)?,
+                LineSource::Made(lines) => {
                     for line in lines {
                         write_line(out, line)?;
                     }
@@ -124,7 +124,7 @@ fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<Lines> {
+fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<LineSource> {
     let file = log.file(open, Access::Read)?;
     let mut at = behind;
     let mut next = [0];
@@ -135,7 +135,7 @@ fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<Lines> {
         }
     }
     let end = log.end;
-    Ok(Lines::Stored { file, at, end })
+    Ok(LineSource::Stored { file, at, end })
 }
 
 /// Copies whole lines; the last one gets its line break if it has none.

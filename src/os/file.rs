@@ -1,5 +1,5 @@
-//! Files of a session directory, opened safely: relative to an open folder, never through a symbolic
-//! link, never a FIFO or device, private to their owner (storage.md §1, §5).
+//! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, never
+//! a FIFO or device, private to their owner (session-file.md §1, §5).
 
 use super::handle::{self, Access, Handle};
 use crate::error::{Error, Kind, Result};
@@ -18,27 +18,26 @@ pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// 0700.
 pub const FOLDER_MODE: Mode = Mode::RWXU;
 
-/// How long another process's lock of a folder is waited for.
+/// How long to wait for another process's lock of a folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A folder. Files in it are named relative to it, so that swapping a path above it for a link leads
-/// nowhere.
+/// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
 #[derive(Debug)]
 pub struct Folder {
     handle: Handle,
-    /// The folder it is in and its name there; `None` for one that is named by its path.
+    /// The parent folder and the name in it; `None` for a folder opened by its path.
     within: Option<(Arc<Folder>, OsString)>,
     path: PathBuf,
 }
 
-/// What makes a file the same file.
+/// Identifies a file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub device: u64,
     pub inode: u64,
 }
 
-/// What is asked of a file before each use.
+/// The status of a file, checked before each use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     pub identity: Identity,
@@ -46,37 +45,49 @@ pub struct Status {
     pub size: u64,
     /// Last modification: seconds and nanoseconds of Unix time.
     pub modified: (i64, i64),
-    /// Last change of anything, its times too: an edited file can be given its old time of modification
-    /// again, but not this one.
+    /// Last change of content or metadata: an edited file can be given its old modification time again, but not
+    /// this one.
     pub changed: (i64, i64),
 }
 
-/// Longer than the clock that file systems take their times from stands still, in nanoseconds.
+/// Nanoseconds, longer than a tick of the clock from which file systems take their times.
 const TICK: i128 = 50_000_000;
 
 impl Status {
-    /// Whether any later change gives the file another status: its times are older than now by more than a
-    /// tick of their clock.
+    /// Whether any later change gives the file another status: its times are older than a tick of their clock.
     pub fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.map_or(0, |now| now.as_nanos() as i128);
+        let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(i128::MAX));
         let nanos =
             |(seconds, nanos): (i64, i64)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         now.saturating_sub(nanos(self.changed)) > TICK
     }
 }
 
-// The field types of `stat` differ between platforms.
-#[allow(clippy::unnecessary_cast)]
+/// A number of `stat`, whose types differ between platforms.
+fn signed(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
+/// As [`signed`], for numbers that are never negative.
+fn unsigned(number: impl TryInto<u64>) -> u64 {
+    number.try_into().unwrap_or(u64::MAX)
+}
+
+/// Seconds and nanoseconds of Unix time at which content or metadata was last changed.
+fn changed_of(stat: &fs::Stat) -> (i64, i64) {
+    (signed(stat.st_ctime), signed(stat.st_ctime_nsec))
+}
+
 fn status(stat: &fs::Stat) -> Status {
     Status {
         identity: Identity {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
+            device: unsigned(stat.st_dev),
+            inode: unsigned(stat.st_ino),
         },
-        size: stat.st_size as u64,
-        modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        size: unsigned(stat.st_size),
+        modified: (signed(stat.st_mtime), signed(stat.st_mtime_nsec)),
+        changed: changed_of(stat),
     }
 }
 
@@ -85,15 +96,12 @@ pub fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fs::fstat(file)?))
 }
 
-/// When anything of an open file was last changed, its times too: seconds and nanoseconds of Unix time.
-// The field types of `stat` differ between platforms.
-#[allow(clippy::unnecessary_cast)]
+/// The last change of an open file's content or metadata: seconds and nanoseconds of Unix time.
 pub fn changed(file: &File) -> io::Result<(i64, i64)> {
-    let stat = fs::fstat(file)?;
-    Ok((stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+    Ok(changed_of(&fs::fstat(file)?))
 }
 
-/// Whether an open file is this user's, and nobody else may write to it.
+/// Whether this user owns an open file and nobody else may write to it.
 pub fn is_private(file: &File) -> io::Result<bool> {
     let stat = fs::fstat(file)?;
     let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
@@ -116,8 +124,7 @@ impl Folder {
         })
     }
 
-    /// Opens the session directory, making it (0700) and what is missing above it first. It stays
-    /// open.
+    /// Opens the session directory to stay open, making it (0700) and its missing parents first.
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
         make(path)?;
         Self::open_to_stay(path)
@@ -142,13 +149,13 @@ impl Folder {
         })
     }
 
-    /// A folder in this folder, made (0700) if it is missing.
+    /// A folder in this folder, made (0700) if missing.
     pub fn subfolder_or_create(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
         self.make_subfolder(name)?;
         self.subfolder(name)
     }
 
-    /// Makes it again (0700), with what is missing above it, if somebody has removed it.
+    /// Makes the folder again (0700), with its missing parents, if it was removed.
     pub fn make_again(&self) -> io::Result<()> {
         match &self.within {
             Some((parent, name)) => {
@@ -159,11 +166,11 @@ impl Folder {
         }
     }
 
-    /// Makes a folder in it (0700) unless it is there.
+    /// Makes a folder in it (0700) unless it exists.
     pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
         let make = || self.at(|fd| fs::mkdirat(fd, name, FOLDER_MODE));
         let made = match make() {
-            // Somebody has removed this one.
+            // This folder was removed.
             Err(Errno::NOENT) => {
                 self.make_again()?;
                 make()
@@ -171,7 +178,7 @@ impl Folder {
             other => other,
         };
         match made {
-            // Its name has to survive as what is put into it does.
+            // Its name must be as durable as its content.
             Ok(()) => self.sync(),
             Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
@@ -196,8 +203,7 @@ impl Folder {
         }
     }
 
-    /// Does something in the folder. One that has been removed is looked for under its name again:
-    /// it may be back.
+    /// Runs `act` on the folder. If the folder was removed, one that has its name again is used.
     fn at<T>(&self, act: impl Fn(&File) -> Result<T, Errno>) -> Result<T, Errno> {
         let fd = self.fd()?;
         match act(&fd) {
@@ -213,12 +219,12 @@ impl Folder {
         &self.path
     }
 
-    /// Whether several processes may append to files in it (storage.md §3).
+    /// Whether several processes may append to files in it (session-file.md §3).
     pub fn is_multi_writer(&self) -> bool {
         self.fd().is_ok_and(|fd| is_multi_writer(&fd))
     }
 
-    /// Of the open folder.
+    /// The identity of the open folder.
     pub fn identity(&self) -> io::Result<Identity> {
         Ok(status_of(&*self.fd()?)?.identity)
     }
@@ -228,7 +234,7 @@ impl Folder {
         Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)
     }
 
-    /// Names and whether each is (as far as is known without asking) a folder.
+    /// The names in the folder, with their types as far as they are known without asking.
     pub fn list(&self) -> io::Result<Vec<(OsString, FileType)>> {
         use std::os::unix::ffi::OsStringExt;
         let mut entries = Vec::new();
@@ -242,22 +248,20 @@ impl Folder {
         Ok(entries)
     }
 
-    /// The status of what bears this name, links not followed.
+    /// The status of the file with this name, without following links.
     pub fn status(&self, name: &OsStr) -> io::Result<Status> {
         let stat = self.at(|fd| fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW))?;
         Ok(status(&stat))
     }
 
-    /// When anything of what bears this name was last changed, its name too: seconds and nanoseconds of
-    /// Unix time.
-    // The field types of `stat` differ between platforms.
-    #[allow(clippy::unnecessary_cast)]
+    /// The last change of content, metadata or name of the file with this name: seconds and nanoseconds of Unix
+    /// time.
     pub fn changed(&self, name: &OsStr) -> io::Result<(i64, i64)> {
         let stat = self.at(|fd| fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW))?;
-        Ok((stat.st_ctime as i64, stat.st_ctime_nsec as i64))
+        Ok(changed_of(&stat))
     }
 
-    /// The status of each of these, as [`Folder::status`] has it, through one handle.
+    /// Passes the status of each file to `each`, as [`Folder::status`], through one handle.
     pub fn statuses<'n>(
         &self,
         names: &'n [OsString],
@@ -267,7 +271,7 @@ impl Folder {
         for name in names {
             let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Ok(status(&stat)),
-                // Perhaps because the folder is another one now.
+                // Possible reason: the folder was replaced.
                 Err(_) => self.status(name),
             };
             each(name, found);
@@ -275,7 +279,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Opens a regular file; anything else is refused without having been touched.
+    /// Opens a regular file; refuses anything else untouched.
     pub fn file(&self, name: &OsStr, access: Access) -> Result<File> {
         let access = match access {
             Access::Read => OFlags::RDONLY,
@@ -314,18 +318,18 @@ impl Folder {
         Ok(File::from(fd))
     }
 
-    /// Gives `from` the name `to`, atomically replacing what bore it.
+    /// Renames `from` to `to`, atomically replacing a file of that name.
     pub fn rename(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
         let to_folder = to_folder.fd()?;
         Ok(self.at(|folder| fs::renameat(folder, from, &*to_folder, to))?)
     }
 
-    /// As [`Folder::rename`], but fails with `EEXIST` if something bears the name.
+    /// As [`Folder::rename`], but fails with `EEXIST` if the name is taken.
     pub fn rename_new(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
         let target = to_folder.fd()?;
         let flags = fs::RenameFlags::NOREPLACE;
         match self.at(|folder| fs::renameat_with(folder, from, &*target, to, flags)) {
-            // Not every file system has it.
+            // Some file systems lack this call.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to_folder.status(to) {
                 Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
                 Err(_) => self.rename(from, to_folder, to),
@@ -338,20 +342,20 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
     }
 
-    /// Removes an empty folder in it.
+    /// Removes an empty folder in this one.
     pub fn remove_subfolder(&self, name: &OsStr) -> io::Result<()> {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
     }
 
-    /// Waits for the right to choose names in it, which other processes that ask for it respect. There is
-    /// nothing to wait for where the file system has no locks.
+    /// Waits for the exclusive right to choose names in this folder, among processes that ask for it. On a file
+    /// system without locks there is no wait.
     pub fn lock(&self) -> Result<FolderLock> {
         let failed = |error: io::Error| {
             Error::io(&format!("lock the folder {}", self.path.display()), &error)
         };
         let open = || self.open_again();
         let folder = match open() {
-            // Somebody has removed it.
+            // The folder was removed.
             Err(Errno::NOENT) => self.make_again().and_then(|()| Ok(open()?)),
             other => other.map_err(io::Error::from),
         };
@@ -375,7 +379,7 @@ impl Folder {
         }
     }
 
-    /// Makes names in it durable.
+    /// Makes the names in this folder durable.
     pub fn sync(&self) -> io::Result<()> {
         sync_folder(&*self.fd()?)
     }
@@ -389,15 +393,15 @@ impl Folder {
     }
 }
 
-/// The right to choose names in a folder, until dropped.
+/// The exclusive right to choose names in a folder, released on drop.
 #[must_use]
 pub struct FolderLock {
-    /// Its own descriptor: threads of one process exclude each other too.
+    /// A descriptor of its own, so that threads of one process exclude each other too.
     _folder: File,
 }
 
-/// Whether an error of `flock` says that there are no locks here. Network file systems may want a
-/// descriptor for writing, which a folder has none of.
+/// Whether an error of `flock` means that locks are not supported. Network file systems may need a writable
+/// descriptor, which a folder has not.
 pub fn is_lock_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::Unsupported
@@ -406,8 +410,8 @@ pub fn is_lock_unsupported(error: &io::Error) -> bool {
             .any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// Makes a folder (0700) and what is missing above it. Their names are synced: what is put into the folder
-/// is lost with its name.
+/// Makes a folder (0700) and its missing parents. Their names are synced, since the content would be lost with
+/// them.
 fn make(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let missing = path.ancestors().take_while(|above| !above.is_dir());
@@ -421,7 +425,7 @@ fn make(path: &Path) -> io::Result<()> {
         let parent = if is_here { Path::new(".") } else { parent };
         match File::open(parent) {
             Ok(parent) => sync_folder(&parent)?,
-            // A folder may be written to and not read.
+            // A folder may be writable and not readable.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(error) => return Err(error),
         }
@@ -431,13 +435,13 @@ fn make(path: &Path) -> io::Result<()> {
 
 fn sync_folder(folder: &File) -> io::Result<()> {
     match folder.sync_all() {
-        // Some file systems have nothing to sync for a folder.
+        // Some file systems cannot sync folders.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         other => other,
     }
 }
 
-/// `openat`. Out of descriptors, it closes those that nobody uses and tries once more.
+/// `openat`. Without free descriptors it closes unused ones and tries once more.
 fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     match fs::openat(&folder, name, flags, mode) {
         Err(Errno::MFILE | Errno::NFILE) if handle::close_idle() => {
@@ -447,7 +451,7 @@ fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result
     }
 }
 
-/// Whether nothing bears the open folder's name any more.
+/// Whether the open folder was removed.
 fn is_removed(folder: &File) -> bool {
     fs::fstat(folder).is_ok_and(|stat| stat.st_nlink == 0)
 }
@@ -460,7 +464,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// A file the user names by its path.
+    /// The location of a file at a path from the user.
     pub fn of_path(path: &Path) -> Result<Self> {
         let denied = |why: &str| Error::new(Kind::PathDenied, format!("{}: {why}", path.display()));
         let name = path.file_name().ok_or_else(|| denied("names no file"))?;
@@ -481,7 +485,7 @@ impl Location {
         self.folder.path().join(&self.name)
     }
 
-    /// A file beside it, its name extended by `suffix`.
+    /// The location with `suffix` appended to its name.
     pub fn beside(&self, suffix: &str) -> Self {
         let mut name = self.name.clone();
         name.push(suffix);
@@ -496,11 +500,11 @@ impl Location {
     }
 }
 
-/// Whether `flock` and `O_APPEND` mean what they say where `file` lives; they do not on network and
-/// FUSE file systems.
+/// Whether `flock` and `O_APPEND` work as specified on this file system; they do not on network and FUSE file
+/// systems.
 #[cfg(target_os = "linux")]
 pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
-    const NETWORK: [u64; 7] = [
+    const NETWORK: [i64; 7] = [
         0x6969,      // NFS
         0x517b,      // SMB
         0xff53_4d42, // CIFS
@@ -509,7 +513,7 @@ pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
         0x6573_5546, // FUSE
         0x5346_414f, // AFS
     ];
-    fs::fstatfs(file).is_ok_and(|stat| !NETWORK.contains(&(stat.f_type as u64 & 0xffff_ffff)))
+    fs::fstatfs(file).is_ok_and(|stat| !NETWORK.contains(&(signed(stat.f_type) & 0xffff_ffff)))
 }
 
 #[cfg(not(target_os = "linux"))]

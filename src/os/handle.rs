@@ -1,59 +1,59 @@
-//! Open files and folders that may be closed again while nobody uses them, so that the number of
-//! sessions that can be open does not hang on the number of descriptors.
+//! Open files and folders that are closed while unused, so that the number of open sessions does not depend on
+//! the number of descriptors.
 //!
-//! Owns which of them are open. What they are, and how they are opened again, is the caller's.
+//! Owns which of them are open; callers know how to open them again.
 
 use crate::lock::lock;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Held open at most, where the process may have very many.
+/// Most handles held open, where the process may have very many.
 const MAX_OPEN: usize = 4096;
-/// Held open at least, however few the process may have.
+/// Handles held open even if the process may have few.
 const MIN_OPEN: usize = 8;
 
-/// Everything that is open now and could be closed. Of the process, as descriptors are.
+/// All open handles that can be closed. Descriptors belong to the process, and so does this.
 static OPEN: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
-/// Counts uses, to know the least recently used.
+/// Counts uses, to find the least recently used handle.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
-/// A file or folder; closed when dropped, and before that when others need its descriptor.
+/// A file or folder; closed when dropped, or earlier when others need its descriptor.
 #[derive(Debug)]
 pub struct Handle {
     slot: Arc<Slot>,
-    /// Never closed before it is dropped.
+    /// Stays open until it is dropped.
     kept: bool,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// std: held for an `open` at most.
-    open: Mutex<Option<Open>>,
+    /// A std mutex: held for one `open` at most.
+    open: Mutex<Option<OpenFile>>,
     used: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     file: Arc<File>,
     access: Access,
 }
 
-/// What an open file is good for.
+/// The access that an open file allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     Read,
-    /// Reading too.
+    /// Appending and reading.
     Append,
 }
 
 impl Handle {
-    /// Of something that is open already.
+    /// A handle of an open file.
     pub fn new(file: File, access: Access) -> Self {
         Self::of(Arc::new(file), access)
     }
 
-    /// As [`Handle::new`], of something that others have open too.
+    /// As [`Handle::new`], of a file that others use too.
     pub fn of(file: Arc<File>, access: Access) -> Self {
         let handle = Self {
             slot: Arc::default(),
@@ -73,8 +73,8 @@ impl Handle {
         handle
     }
 
-    /// The open file; opened by `open` if it is closed, or open for less. It stays open while the
-    /// caller holds it.
+    /// The open file, opened with `open` if it is closed or allows less. It stays open while the caller holds
+    /// it.
     pub fn get<E>(
         &self,
         access: Access,
@@ -89,7 +89,7 @@ impl Handle {
         }
         let file = Arc::new(open()?);
         let was_open = slot.is_some();
-        *slot = Some(Open {
+        *slot = Some(OpenFile {
             file: Arc::clone(&file),
             access,
         });
@@ -100,13 +100,13 @@ impl Handle {
         Ok(file)
     }
 
-    /// Puts another file in its place.
+    /// Replaces the file.
     pub fn set(&self, file: File, access: Access) -> Arc<File> {
         self.put(Arc::new(file), access)
     }
 
     fn put(&self, file: Arc<File>, access: Access) -> Arc<File> {
-        let open = Open {
+        let open = OpenFile {
             file: Arc::clone(&file),
             access,
         };
@@ -118,7 +118,7 @@ impl Handle {
         file
     }
 
-    /// Makes it known as open, at the cost of the least recently used ones.
+    /// Registers it as open, and closes the least recently used ones if there are too many.
     fn admit(&self) {
         if self.kept {
             return;
@@ -129,7 +129,7 @@ impl Handle {
             return;
         }
         let mut by_age: Vec<Arc<Slot>> = open.clone();
-        // Read once each: they go on being used meanwhile.
+        // Each is read once: the values change meanwhile.
         by_age.sort_by_cached_key(|slot| slot.used.load(Ordering::Relaxed));
         for slot in by_age {
             if open.len() <= budget() {
@@ -156,7 +156,7 @@ impl Slot {
         self.used.store(now, Ordering::Relaxed);
     }
 
-    /// Closes the file unless somebody uses it; true if it is closed.
+    /// Closes the file unless it is in use; true if it is closed.
     fn close_if_idle(&self) -> bool {
         let Ok(mut slot) = self.open.try_lock() else {
             return false;
@@ -171,7 +171,7 @@ impl Slot {
     }
 }
 
-/// Closes everything that nobody uses now; whether that was anything.
+/// Closes all unused files; true if there were any.
 pub fn close_idle() -> bool {
     let mut open = lock(&OPEN);
     let before = open.len();
@@ -179,8 +179,8 @@ pub fn close_idle() -> bool {
     open.len() < before
 }
 
-/// How many may be open at a time: half of what the process may have, so that the rest is there for
-/// pipes, listings and copies.
+/// How many may be open at a time: half of the process's limit, so that pipes, listings and copies have the
+/// other half.
 pub fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
@@ -204,7 +204,7 @@ mod tests {
         lock(&handle.slot.open).is_some()
     }
 
-    // One test, since what is open is the process's.
+    // One test, since open handles belong to the process.
     #[test]
     fn what_is_not_used_is_closed_and_opened_again() {
         let (idle, used, kept) = (

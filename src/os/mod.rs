@@ -1,5 +1,5 @@
-//! Everything that knows the operating system: files opened safely, temporary files, a bounded number of
-//! open descriptors, other processes and programs.
+//! Access to the operating system: files opened safely, temporary files, a bounded number of open descriptors,
+//! other processes and programs.
 
 pub mod file;
 pub mod handle;

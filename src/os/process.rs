@@ -1,11 +1,11 @@
-//! Other processes: noticing that the one that started us has died (protocol.md §1), and finding those that
-//! have a file open.
+//! Other processes: notices when the parent process dies (protocol.md §1), and finds those that have a file
+//! open.
 
 use crate::os::file::Identity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// Calls `then` once the process has died. Nothing happens if it is not alive now.
+/// Calls `then` once the process has died; never, if it is not alive now.
 pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     let id = i32::try_from(process_id).ok().and_then(Pid::from_raw);
     let Some(handle) = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()) else {
@@ -24,9 +24,8 @@ pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// The processes of other programs that have a file open for writing. This program's own follow a file
-/// that is replaced. Those of other users, and of other machines, are not among them. `None` where the
-/// system does not say.
+/// The processes of other programs that have a file open for writing. This program's own follow a replaced file
+/// and are left out, as are those of other users and machines. `None` if the system cannot tell.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -36,7 +35,7 @@ pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let program = |process: &str| {
         let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
         let name = path.file_name()?.to_string_lossy().into_owned();
-        // So it ends after an update.
+        // The name of the executable ends so after an update.
         Some(name.trim_end_matches(" (deleted)").to_owned())
     };
     let ours = program("self");
@@ -57,7 +56,7 @@ pub fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
     None
 }
 
-/// Whether a descriptor of a process is of this file, and not for reading only.
+/// Whether a process has this file open under this descriptor, and not only for reading.
 #[cfg(target_os = "linux")]
 fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -75,6 +74,6 @@ fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
     let info = info.unwrap_or_default();
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    // O_RDONLY is zero; what cannot be read may be anything.
+    // O_RDONLY is zero; an unreadable mode counts as writing.
     flags.is_none_or(|flags| flags & 0o3 != 0)
 }

@@ -1,6 +1,5 @@
-//! Running a program of the user's: argv without a shell, input on stdin, an answer on stdout, within
-//! a time and a size, with a small environment. Refuses to run what somebody else could change. Knows
-//! neither what is said nor what it is for.
+//! Runs a program of the user's: argv without a shell, input on stdin, output from stdout, with limits of time
+//! and size and a small environment. Refuses a program that another user could change.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
@@ -14,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-/// What is run, and what it may take.
+/// A program and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The program and its arguments, passed as they are.
@@ -25,17 +24,17 @@ pub struct Program {
     pub max_output_bytes: usize,
 }
 
-/// Which of the daemon's variables a program gets besides [`USUAL`] ones. Everything else may be a
-/// secret of another program's.
+/// The daemon's variables that a program gets besides the [`USUAL`] ones. All others may be secrets of other
+/// programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Passed, whatever they are.
+    /// Always passed.
     pub named: Vec<String>,
-    /// Hold keys: not passed unless they are named.
+    /// Variables that hold keys: passed only if they are in `named`.
     pub keys: Vec<String>,
 }
 
-/// Variables that every program gets; what ends with `*` is a prefix.
+/// Variables that every program gets; a name that ends with `*` is a prefix.
 const USUAL: [&str; 11] = [
     "PATH",
     "HOME",
@@ -50,25 +49,25 @@ const USUAL: [&str; 11] = [
     "TREELINED_*",
 ];
 
-/// Links that are followed on the way to a file; more are taken for a circle.
+/// Links followed on the way to a file; more are taken for a cycle.
 const MAX_LINKS: usize = 40;
 
-/// Why a program gave no answer.
+/// The reason why a program gave no answer.
 #[derive(Debug)]
 pub enum Failure {
     NotStarted(io::Error),
     TimedOut(Duration),
-    /// Bytes that were allowed.
+    /// The limit in bytes.
     TooMuchOutput(usize),
     Unreadable(io::Error),
     /// `None`: ended by a signal.
     Exited(Option<i32>),
-    /// A file of it that somebody else could change, and why that is so.
+    /// A file that another user could change, and why.
     Unsafe(String),
 }
 
 impl Environment {
-    /// The variables that are passed, of all those there are.
+    /// The variables to pass, of all given ones.
     fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
         all.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name)))
             .collect()
@@ -85,17 +84,16 @@ impl Environment {
 }
 
 impl Program {
-    /// Its name for people: the file's, without folders.
+    /// The name shown to users: the file's, without folders.
     pub fn name(&self) -> &str {
         let path = self.argv.first().map(Path::new);
         let name = path.and_then(Path::file_name);
         name.and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Runs it in a process group of its own and gives its stdout; `heard` gets that as it comes.
-    /// Dropping the future kills the group, as do a time or a size that is over. Its stderr goes
-    /// nowhere. It is done when it has exited and closed its stdout. Its files are checked each time,
-    /// since they may have changed.
+    /// Runs the program in a process group of its own and returns its stdout, which `heard` gets as it arrives.
+    /// Dropping the future, or exceeding a limit, kills the group. Its stderr is discarded. It ends when the
+    /// program has exited and closed its stdout. Its files are checked each time, since they may have changed.
     pub async fn run(
         &self,
         input: &[u8],
@@ -117,7 +115,7 @@ impl Program {
             .kill_on_drop(true)
             .spawn()
             .map_err(Failure::NotStarted)?;
-        let mut group = Group(child);
+        let mut group = ProcessGroup(child);
         let talk = group.talk(input, heard, self.max_output_bytes);
         match tokio::time::timeout(self.timeout, talk).await {
             Ok(output) => output,
@@ -125,8 +123,8 @@ impl Program {
         }
     }
 
-    /// Fails if it cannot be started, or if somebody else could change what is run: the program itself,
-    /// each argument that names a file by an absolute path, and the folders and links on the way there.
+    /// Fails if the program cannot be started, or if another user could change it: the file itself, each
+    /// argument that names a file by an absolute path, and the folders and links on the way there.
     pub fn check(&self) -> Result<(), Failure> {
         for (index, argument) in self.argv.iter().enumerate() {
             let path = Path::new(argument);
@@ -149,9 +147,9 @@ impl Program {
     }
 }
 
-/// Fails if somebody else could write the file, or put another one in its place: each folder and each
-/// link on the way there must belong to this user or to root, and nobody else may write the folders. In
-/// a sticky folder nobody else can replace what is ours.
+/// Fails if another user could write the file or replace it: each folder and link on the way there must belong
+/// to this user or root, and only they may write the folders. In a sticky folder nobody else can replace this
+/// user's files.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
     let mut at = PathBuf::from("/");
     check_owner(&at, &at.symlink_metadata().map_err(Failure::NotStarted)?)?;
@@ -180,7 +178,7 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
         }
         let mode = metadata.permissions().mode();
         let is_sticky_folder = metadata.is_dir() && mode & 0o1000 != 0 && !left.is_empty();
-        // What is written to a device, /dev/null for one, is not read back from it.
+        // Bytes written to a device such as /dev/null are not read back from it.
         let is_device = metadata.file_type().is_char_device();
         if mode & 0o022 != 0 && !is_sticky_folder && !is_device {
             let shown = next.display();
@@ -192,7 +190,7 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Last first, without the root.
+/// The components of a path, last first, without the root.
 fn parts_of(path: &Path) -> Vec<OsString> {
     let parts = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
@@ -213,10 +211,10 @@ fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A child at the head of its process group, which is killed with it unless it has exited.
-struct Group(Child);
+/// A child that leads its process group, which is killed with it unless it has exited.
+struct ProcessGroup(Child);
 
-impl Group {
+impl ProcessGroup {
     async fn talk(
         &mut self,
         input: &[u8],
@@ -226,7 +224,7 @@ impl Group {
         let (stdin, stdout) = (self.0.stdin.take(), self.0.stdout.take());
         let write = async move {
             if let Some(mut stdin) = stdin {
-                // A program need not read what it is told.
+                // The program may exit without reading its input.
                 let _unread = stdin.write_all(input).await;
             }
         };
@@ -249,7 +247,7 @@ impl Group {
                 output.extend_from_slice(new);
             }
         };
-        // An answer need not wait for the rest to be read.
+        // The answer does not wait for the rest of the input to be read.
         let mut write = std::pin::pin!(write);
         let mut read = std::pin::pin!(read);
         let output = tokio::select! {
@@ -264,9 +262,9 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // No id: it has exited and been waited for, and the number may be another's by now.
+        // Without an id it has exited and was waited for: the number may belong to another process.
         let id = self.0.id().and_then(|id| i32::try_from(id).ok());
         if let Some(id) = id.and_then(Pid::from_raw) {
             let _gone = kill_process_group(id, Signal::KILL);
@@ -314,7 +312,7 @@ mod tests {
             "TREELINED_LOG",
             "MINE",
             "NAMED_KEY",
-            // Not these.
+            // These are not passed.
             "TREELINED_KEY",
             "ANTHROPIC_API_KEY",
             "LD_PRELOAD",

@@ -1,7 +1,7 @@
-//! Files that are not finished, and what is left of them when their process is killed.
+//! Unfinished files, and their removal after their process was killed.
 //!
-//! Owns their names and the proof that nobody writes to one any more: whoever writes it holds its lock,
-//! which the system releases when the process dies.
+//! Owns their names and the proof that nobody writes to one: its writer holds its lock, which the system
+//! releases when the process dies.
 
 use super::file::{self, Folder, Location};
 use super::handle::Access;
@@ -12,17 +12,16 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
-/// How the names of these files end.
+/// The ending of these files' names.
 const ENDING: &str = ".treelined.tmp";
 /// Hexadecimal digits before it: 64 random bits.
 const DIGITS: usize = 16;
 /// Bytes of the finished file's name that are part of the name.
 const NAME_BYTES: usize = 180;
-/// Attempts to get hold of a new file; each fails only if a process that tidies up comes between.
+/// Attempts to make a new file; each fails only if another process removes it at once.
 const ATTEMPTS: usize = 8;
 
-/// A file that is not finished. It is hidden and locked, and removed when it is dropped before it has got
-/// its name.
+/// An unfinished file: hidden, locked, and removed on drop unless it was given its name.
 pub struct Temporary {
     at: Location,
     file: Arc<File>,
@@ -30,7 +29,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// A new file, in the folder in which its name will be.
+    /// A new file, in the folder of its final name.
     pub fn for_name(folder: &Arc<Folder>, name: &OsStr) -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let at = Location {
@@ -49,7 +48,7 @@ impl Temporary {
                     return Ok(new);
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
-                // Somebody who tidies up has taken it for abandoned.
+                // Another process took it for abandoned.
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
             }
         }
@@ -60,7 +59,7 @@ impl Temporary {
         &self.file
     }
 
-    /// Gives the file its name, replacing what bore it.
+    /// Gives the file its name, replacing an older file.
     pub fn name(self, to: &Location) -> io::Result<()> {
         let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
         self.named(renamed)
@@ -78,7 +77,7 @@ impl Temporary {
     fn named(mut self, renamed: io::Result<()>) -> io::Result<()> {
         renamed?;
         self.is_named = true;
-        // It may have been opened by others already, who lock it before they append.
+        // Others may have opened it already, and lock it before they append.
         let _released = self.file.unlock();
         Ok(())
     }
@@ -95,7 +94,7 @@ impl Drop for Temporary {
 /// `.<name>.<random>.treelined.tmp`.
 fn temporary_name(name: &OsStr) -> OsString {
     let name = name.as_bytes();
-    // The end of a long name tells more than its start.
+    // The end of a long name distinguishes it better than its start.
     let start = name.len().saturating_sub(NAME_BYTES);
     let mut temporary = b".".to_vec();
     temporary.extend_from_slice(name.get(start..).unwrap_or_default());
@@ -104,7 +103,7 @@ fn temporary_name(name: &OsStr) -> OsString {
     OsString::from_vec(temporary)
 }
 
-/// Whether [`temporary_name`] has made this name, be it in another process.
+/// Whether a name was made by [`temporary_name`], in any process.
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_bytes().strip_prefix(b".");
     let name = name.and_then(|name| name.strip_suffix(ENDING.as_bytes()));
@@ -112,8 +111,8 @@ pub fn is_temporary(name: &OsStr) -> bool {
     digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Removes the temporary files of processes that have died. A file whose lock is held, or cannot be
-/// asked for, stays.
+/// Removes the temporary files of processes that have died. A file stays if its lock is held or cannot be
+/// tested.
 pub fn remove_abandoned(folder: &Folder) -> io::Result<()> {
     for (name, _) in folder.list()? {
         if is_temporary(&name) {
@@ -131,7 +130,7 @@ fn remove_if_abandoned(folder: &Folder, name: &OsStr) -> io::Result<()> {
         return Ok(());
     }
     match folder.remove(name) {
-        // It has just got its name.
+        // The file was given its name meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }

@@ -12,11 +12,11 @@ use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::{self, End, Position};
 use crate::flow::{IdAllocator, leaf};
-use crate::log::whole::Whole;
+use crate::log::whole::SessionLines;
 use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
 use crate::session::fork::Copy;
-use crate::session::sync::Unsynced;
+use crate::session::sync::UnsyncedFile;
 use crate::session::{Session, SessionGuard, SessionState, blocking};
 use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
@@ -270,9 +270,9 @@ impl Source {
         })
     }
 
-    fn header(&self, server: &Server, id: &str) -> log::ingest::Header {
+    fn header(&self, server: &Server, id: &str) -> log::header::Header {
         let now = server.source.now_ms();
-        log::new_header(id, now, &self.cwd, Some(&self.parent_session))
+        log::header::Header::new(id, now, &self.cwd, Some(&self.parent_session))
     }
 }
 
@@ -305,21 +305,21 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Op
 struct Written {
     /// The file's.
     folder: Arc<Folder>,
-    unsynced: Option<Unsynced>,
+    unsynced: Option<UnsyncedFile>,
 }
 
 /// Copies all lines of the session, synced. Without any the new session has no file yet.
 fn copied_whole(
     server: &Server,
     turn: SessionGuard,
-    header: log::ingest::Header,
+    header: log::header::Header,
 ) -> Result<(OpenedLog, Option<Written>)> {
     let (from, to) = (turn.tree.file_leaf(), turn.leaf());
     let record = (from != to).then(|| {
         let mut minter = IdAllocator::new(&turn.tree, &*server.source);
         leaf::record_from(&mut minter, &turn.tree, from, to, Cause::SetLeaf)
     });
-    let whole = Whole::prepare(&turn.log, &turn.tree, record)?;
+    let whole = SessionLines::prepare(&turn.log, &turn.tree, record)?;
     let is_ephemeral = turn.log.location().is_none();
     drop(turn);
     if is_ephemeral {
@@ -346,7 +346,7 @@ fn copied_whole(
 fn copied(
     server: &Server,
     copy: &Copy,
-    header: log::ingest::Header,
+    header: log::header::Header,
     (ephemeral, synced): (bool, bool),
 ) -> Result<(OpenedLog, Option<Written>)> {
     if ephemeral {
@@ -365,6 +365,6 @@ fn copied(
     let folder = Arc::clone(&location.folder);
     let synced = synced || copy.is_empty();
     let made = copy.to_file(location, log.header_line(), synced)?;
-    let unsynced = (!synced).then(|| Unsynced::made(made.file, Arc::clone(&folder)));
+    let unsynced = (!synced).then(|| UnsyncedFile::made(made.file, Arc::clone(&folder)));
     Ok((made.opened, Some(Written { folder, unsynced })))
 }

@@ -15,7 +15,7 @@ use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, ExpectedLeaf, Source};
 use crate::lock::lock;
 use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
-use crate::session::sync::Repeated;
+use crate::session::sync::RepeatedEntries;
 use crate::session::{Changes, SessionGuard, SessionState};
 use futures_util::FutureExt;
 use std::collections::VecDeque;
@@ -340,7 +340,7 @@ struct Part {
     /// Those that are in the file already.
     known_ids: Vec<EntryId>,
     /// Where these are.
-    repeated: Option<Repeated>,
+    repeated: Option<RepeatedEntries>,
     lines: usize,
     /// Lines of the batch up to its end.
     end: usize,
@@ -421,7 +421,7 @@ impl Work for Batch {
 
 /// What became of the appends of one write.
 struct Written {
-    outcomes: Vec<(Request, Outcome, Option<Repeated>)>,
+    outcomes: Vec<(Request, Outcome, Option<RepeatedEntries>)>,
     /// After how many of the written lines those that are whole end.
     ends: Vec<usize>,
     unsynced: Option<Arc<std::fs::File>>,

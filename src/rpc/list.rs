@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::session::blocking;
 use crate::store::catalogue::Row;
 use crate::store::listing::Listing;
-use crate::store::trash::Trashed;
+use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::cmp::Reverse;
@@ -43,15 +43,18 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
 }
 
 /// A page of the trash.
-pub fn trash_page(mut trashed: Vec<Trashed>, params: &wire::ListTrashParams) -> Result<Reply> {
+pub fn trash_page(
+    mut trashed: Vec<DeletedSession>,
+    params: &wire::ListTrashParams,
+) -> Result<Reply> {
     let cwd = params.cwd.as_deref().map(normalized);
     trashed.retain(|trashed| is_of(&trashed.row.listing, cwd.as_deref()));
-    let is_last = |cursor: &str, trashed: &Trashed| path_of(&trashed.row.listing) == cursor;
+    let is_last = |cursor: &str, trashed: &DeletedSession| path_of(&trashed.row.listing) == cursor;
     let start = after(&trashed, params.cursor.as_deref(), is_last)?;
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = trashed.len().min(start.saturating_add(limit));
     let shown = trashed.get(start..end).unwrap_or_default();
-    let row = |trashed: &Trashed| wire::TrashedRow {
+    let row = |trashed: &DeletedSession| wire::TrashedRow {
         row: wire::SessionRow {
             path: trashed.returns_to.display().to_string(),
             ..session_row(&trashed.row.listing)
@@ -379,7 +382,7 @@ mod tests {
             modified: (4, 5),
             changed: (4, 5),
         };
-        let header = crate::log::new_header("s", 5, "/c\u{2029}", Some("p\n"));
+        let header = crate::log::header::Header::new("s", 5, "/c\u{2029}", Some("p\n"));
         let listing = Listing {
             path: OsStr::from_bytes(path).into(),
             header: Some(header).filter(|_| problem.is_none()),

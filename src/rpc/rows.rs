@@ -3,7 +3,9 @@
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
-use crate::log::preview_cache::{self, BLOCK, BlockBuilder, LONGEST_SOURCE, Making, NewBlock};
+use crate::log::preview_cache::{
+    self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
+};
 use crate::parallel::{CHUNK, in_order};
 use crate::session::SessionState;
 use crate::store::Store;
@@ -17,15 +19,15 @@ const MANY: usize = 4096;
 
 /// Reads what rows show, best asked in file order.
 pub(super) struct RowReader<'b> {
-    bodies: body::Reader<'b>,
-    extracts: Option<preview_cache::Reader<'b>>,
+    bodies: body::BodyReader<'b>,
+    extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
 /// The assistant messages whose calls were asked for last, the latest at the end.
 struct Callers<'b> {
     /// Their own window of the file: they stand before what answers them.
-    bodies: body::Reader<'b>,
+    bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
 
@@ -39,7 +41,7 @@ impl<'b> RowReader<'b> {
     pub fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
-            extracts: preview_cache::Reader::of(bodies),
+            extracts: preview_cache::PreviewReader::of(bodies),
             callers: Callers {
                 bodies: bodies.reader(),
                 held: Vec::new(),
@@ -128,7 +130,7 @@ impl<'b> RowReader<'b> {
 }
 
 fn read(
-    bodies: &mut body::Reader<'_>,
+    bodies: &mut body::BodyReader<'_>,
     place: FilePlace,
     subject: Subject,
 ) -> Result<RowFacts<'static>> {
@@ -157,7 +159,7 @@ impl ToExtract {
             return None;
         }
         let bodies = core.bodies();
-        let slot = bodies.extracts().filter(|slot| !slot.has_given_up())?;
+        let slot = bodies.previews().filter(|slot| !slot.has_given_up())?;
         let cache = store.cache()?;
         if slot.get().is_none() {
             preview_cache::load(&cache, &bodies);
@@ -188,7 +190,7 @@ impl ToExtract {
     /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
     /// failure of the request: it reads the bodies then.
     pub fn make(&self, bodies: &Bodies) {
-        let Some(slot) = bodies.extracts() else {
+        let Some(slot) = bodies.previews() else {
             return;
         };
         let _making = slot.making();
@@ -198,7 +200,7 @@ impl ToExtract {
         {
             return;
         }
-        let making = Making::begin(&self.cache, bodies, self.entries.len(), self.end);
+        let making = PreviewWriter::begin(&self.cache, bodies, self.entries.len(), self.end);
         let kept = making.and_then(|making| {
             let filled = self.fill(making, bodies);
             filled
@@ -210,7 +212,7 @@ impl ToExtract {
         }
     }
 
-    fn fill(&self, mut making: Making<'_>, bodies: &Bodies) -> Result<()> {
+    fn fill(&self, mut making: PreviewWriter<'_>, bodies: &Bodies) -> Result<()> {
         let work = |range: Range<usize>| -> Result<Vec<NewBlock>> {
             let mut reader = bodies.reader();
             let entries = self.entries.get(range).unwrap_or_default();
@@ -231,7 +233,7 @@ impl ToExtract {
     }
 }
 
-fn block(reader: &mut body::Reader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
+fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
     // An entry that was given another body stands where that does, far from its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();

@@ -44,7 +44,7 @@ pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) 
     };
     let cwd = params.cwd.unwrap_or_else(|| server.config.cwd.clone());
     let parent = params.parent_session.as_deref();
-    let header = log::new_header(id.as_str(), server.source.now_ms(), &cwd, parent);
+    let header = log::header::Header::new(id.as_str(), server.source.now_ms(), &cwd, parent);
     let log = if ephemeral {
         Log::ephemeral(header)
     } else {

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::flow::fork::{self, End, OpenCall, Plan};
 use crate::id;
 use crate::log::body::{Bodies, Fetch};
-use crate::log::copy::{CHUNK, Draft, Made, Verbatim};
-use crate::log::ingest::Header;
+use crate::log::copy::{CHUNK, CopiedLine, FinishedLog, LogWriter};
+use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
@@ -42,7 +42,7 @@ struct Kept {
 /// The next lines of a fork.
 enum Piece<'a> {
     /// They follow each other in the source, and are copied as they stand.
-    Run(&'a [Verbatim<'a>]),
+    Run(&'a [CopiedLine<'a>]),
     Line(&'a [u8]),
 }
 
@@ -103,7 +103,7 @@ impl Copy {
     fn pieces(&self, mut take: impl FnMut(Piece<'_>) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         let mut others = self.others.iter();
-        let mut run: Vec<Verbatim<'_>> = Vec::new();
+        let mut run: Vec<CopiedLine<'_>> = Vec::new();
         let mut run_end = 0;
         let mut id_start = 0;
         let mut parent_id = None;
@@ -122,7 +122,7 @@ impl Copy {
             }
             run_end = offset + u64::from(len);
             match kept.facts {
-                Some(facts) => run.push(Verbatim {
+                Some(facts) => run.push(CopiedLine {
                     place: kept.place,
                     id,
                     facts,
@@ -179,11 +179,11 @@ impl Copy {
     }
 
     /// Makes the session file, synced with its folder if so wanted.
-    pub fn to_file(&self, at: Location, header_line: Vec<u8>, synced: bool) -> Result<Made> {
+    pub fn to_file(&self, at: Location, header_line: Vec<u8>, synced: bool) -> Result<FinishedLog> {
         // Beside the entries: their results and labels.
         let more = self.results.len() + self.labels.len();
         let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);
-        let mut draft = Draft::begin(at, header_line, tree)?;
+        let mut draft = LogWriter::begin(at, header_line, tree)?;
         self.pieces(|piece| match piece {
             Piece::Line(line) => draft.line(line),
             Piece::Run(run) => draft.copy(&self.bodies, run),

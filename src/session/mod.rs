@@ -24,11 +24,11 @@ use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::diagnostic::Diagnostic;
-use crate::log::ingest::CURRENT_VERSION;
+use crate::log::header::CURRENT_VERSION;
 use crate::log::late_writes::ReplacedFile;
 use crate::log::{Log, OpenedLog, Standing};
 use crate::os::file::{Identity, Location};
-use crate::session::sync::{Repeated, Syncer};
+use crate::session::sync::{RepeatedEntries, Syncer};
 use crate::tree::below::{self, Below};
 use crate::tree::{Node, Tree};
 use serde_json::json;
@@ -355,7 +355,10 @@ impl SessionState {
     }
 
     /// Where these entries are, so that they can be made durable; `None` where there is no file.
-    pub fn repeated<'a>(&self, ids: impl Iterator<Item = &'a EntryId>) -> Result<Option<Repeated>> {
+    pub fn repeated<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a EntryId>,
+    ) -> Result<Option<RepeatedEntries>> {
         let span = |node: Node| {
             let place = self.tree.place(node);
             place.offset..place.offset + u64::from(place.len)
@@ -365,11 +368,14 @@ impl SessionState {
         if spans.is_empty() {
             return Ok(None);
         }
-        Ok(self.log.file_to_sync()?.map(|(file, identity)| Repeated {
-            file,
-            identity,
-            spans,
-        }))
+        Ok(self
+            .log
+            .file_to_sync()?
+            .map(|(file, identity)| RepeatedEntries {
+                file,
+                identity,
+                spans,
+            }))
     }
 
     /// A snapshot to read bodies from without the turn.

@@ -1,6 +1,6 @@
-//! Durability: when what has been written is made to survive the machine (storage.md §3).
+//! Durability: when appended lines are synced to disk (session-file.md §3).
 //!
-//! One sync runs at a time per session; what is written meanwhile shares the next one.
+//! One sync runs at a time per session; lines written meanwhile share the next one.
 
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
@@ -15,24 +15,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// With `interval`, how long an append may stay unsynced.
+/// How long an append may stay unsynced with `interval`.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Stretches of files that are remembered as of unknown durability; with more, the last one is widened.
+/// Most ranges of files remembered as of unknown durability; beyond that, the last one is widened.
 const MAX_LOST: usize = 64;
 
-/// Files of all sessions that `interval` keeps open until it has synced them.
+/// Files of all sessions kept open for a sync of `interval`.
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
 
-/// What has been written and not synced.
-pub struct Unsynced {
+/// A file with unsynced writes.
+pub struct UnsyncedFile {
     file: Arc<File>,
-    /// Of a file that has just been made: its name has to survive, too.
+    /// The folder of a new file, whose name must be durable too.
     folder: Option<Arc<Folder>>,
 }
 
-impl Unsynced {
-    /// A file that has just been given its name in this folder.
+impl UnsyncedFile {
+    /// A file that was just named in this folder.
     pub fn made(file: Arc<File>, folder: Arc<Folder>) -> Self {
         Self {
             file,
@@ -46,26 +46,26 @@ impl Unsynced {
     }
 }
 
-/// Entries that a client has sent again.
+/// Entries that a client sent again.
 #[derive(Debug)]
-pub struct Repeated {
+pub struct RepeatedEntries {
     pub file: Arc<File>,
     pub identity: Identity,
-    /// Where each entry starts and ends in the file.
+    /// The range of each entry in the file.
     pub spans: Vec<Range<u64>>,
 }
 
-/// What the syncs of a file came to.
+/// The results of a file's syncs.
 #[derive(Default)]
-struct Record {
-    /// Of the file that was synced last: what is before this many bytes has been synced, or is lost.
+struct SyncRecord {
+    /// The file synced last, and the number of its first bytes that are synced or lost.
     synced: Option<(Identity, u64)>,
-    /// A sync failed that these stretches needed, and no later one can prove that they are on disk.
+    /// Ranges whose sync failed; no later sync can prove that they are on disk.
     lost: Vec<(Identity, Range<u64>)>,
 }
 
-impl Record {
-    /// The file had so many bytes when its sync began.
+impl SyncRecord {
+    /// Notes a sync of the file, which had `size` bytes when the sync began.
     fn note(&mut self, identity: Identity, size: u64, is_synced: bool) {
         let from = match self.synced {
             Some((of, to)) if of == identity => to,
@@ -92,13 +92,13 @@ impl Record {
         }
     }
 
-    fn is_lost(&self, entries: &Repeated) -> bool {
+    fn is_lost(&self, entries: &RepeatedEntries) -> bool {
         let starts_in = |lost: &Range<u64>| entries.spans.iter().any(|at| lost.contains(&at.start));
         let mut lost = self.lost.iter();
         lost.any(|(of, lost)| *of == entries.identity && starts_in(lost))
     }
 
-    fn is_synced(&self, entries: &Repeated) -> bool {
+    fn is_synced(&self, entries: &RepeatedEntries) -> bool {
         self.synced.is_some_and(|(of, to)| {
             of == entries.identity && entries.spans.iter().all(|span| span.end <= to)
         })
@@ -107,44 +107,44 @@ impl Record {
 
 /// Syncs the file of one session.
 pub struct Syncer {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SyncState>>,
 }
 
-struct State {
+struct SyncState {
     durability: Durability,
-    /// Wait for a sync that begins after they came.
+    /// Requests that wait for a sync that begins after they came.
     waiting: Vec<oneshot::Sender<Result<()>>>,
-    /// Written to since the last sync began: one file, or two after a migration.
-    unsynced: Vec<Unsynced>,
+    /// Files written since the last sync began: one, or two after a migration.
+    unsynced: Vec<UnsyncedFile>,
     running: bool,
-    record: Record,
-    /// A timer of `interval` is under way.
+    record: SyncRecord,
+    /// Whether a timer of `interval` runs.
     scheduled: bool,
-    /// A sync failed after its appends had been answered; the next append is told, once.
+    /// A sync failed after its appends were answered; the next append reports it once.
     failed: Option<Error>,
 }
 
 impl Syncer {
     pub fn new(durability: Durability) -> Self {
         Self {
-            state: Arc::new(Mutex::new(State {
+            state: Arc::new(Mutex::new(SyncState {
                 durability,
                 waiting: Vec::new(),
                 unsynced: Vec::new(),
                 running: false,
-                record: Record::default(),
+                record: SyncRecord::default(),
                 scheduled: false,
                 failed: None,
             })),
         }
     }
 
-    /// What appends are given from now on.
+    /// The durability of appends from now on.
     pub fn durability(&self) -> Durability {
         lock(&self.state).durability
     }
 
-    /// Changes the policy; an ephemeral session has none.
+    /// Changes the durability; an ephemeral session has none.
     pub fn set_durability(&self, durability: Durability) {
         let mut state = lock(&self.state);
         if state.durability != Durability::None {
@@ -152,13 +152,13 @@ impl Syncer {
         }
     }
 
-    /// Fails once if an earlier sync failed unnoticed.
+    /// Fails once if an earlier sync failed after its answer.
     pub fn check(&self) -> Result<()> {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 
-    /// Makes what has just been written as durable as `durability` promises before an answer.
-    /// `on_late_failure` is called when a sync fails after the answer.
+    /// Makes the last write as durable as `durability` promises before an answer. `on_late_failure` is called
+    /// when a sync fails after the answer.
     pub async fn after_write(
         &self,
         durability: Durability,
@@ -168,11 +168,11 @@ impl Syncer {
         match durability {
             Durability::None | Durability::Os => Ok(()),
             Durability::Always => {
-                lock(&self.state).note(Unsynced { file, folder: None });
+                lock(&self.state).note(UnsyncedFile { file, folder: None });
                 self.sync().await
             }
             Durability::Interval => {
-                lock(&self.state).note(Unsynced { file, folder: None });
+                lock(&self.state).note(UnsyncedFile { file, folder: None });
                 // Files that wait for a sync stay open, and others need descriptors too.
                 if UNSYNCED.load(Ordering::Relaxed) > handle::budget() / 2 {
                     return self.sync().await;
@@ -183,12 +183,12 @@ impl Syncer {
         }
     }
 
-    /// Makes entries that have been sent again as durable as `durability` promises: they may have been
-    /// written a moment ago, their sync still under way. Fails if their sync has failed.
+    /// Makes entries that were sent again as durable as `durability` promises: the sync of their first write
+    /// may still run. Fails if that sync failed.
     pub async fn after_repetition(
         &self,
         durability: Durability,
-        entries: Repeated,
+        entries: RepeatedEntries,
         on_late_failure: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
         if matches!(durability, Durability::None | Durability::Os) {
@@ -204,7 +204,7 @@ impl Syncer {
         Ok(())
     }
 
-    /// The file has been made, and whether it is on disk is unknown.
+    /// Notes that the file was made, but may not be on disk.
     pub fn making_failed(&self, file: &File) {
         if let Ok(status) = file::status_of(file) {
             let record = &mut lock(&self.state).record;
@@ -212,9 +212,9 @@ impl Syncer {
         }
     }
 
-    /// Syncs a new file that nobody waits for, at once: it may be large. `on_late_failure` is called
-    /// when that fails.
-    pub fn after_making(&self, new: Unsynced, on_late_failure: impl FnOnce() + Send + 'static) {
+    /// Syncs a new file in the background, at once since it may be large. `on_late_failure` is called if that
+    /// fails.
+    pub fn after_making(&self, new: UnsyncedFile, on_late_failure: impl FnOnce() + Send + 'static) {
         lock(&self.state).note(new);
         let syncer = Self {
             state: Arc::clone(&self.state),
@@ -227,7 +227,7 @@ impl Syncer {
         });
     }
 
-    /// With `interval` the next append is told.
+    /// Remembers a failure, which the next append reports with `interval`.
     fn failed_late(&self, error: Error) {
         let mut state = lock(&self.state);
         if state.durability == Durability::Interval {
@@ -235,7 +235,7 @@ impl Syncer {
         }
     }
 
-    /// Syncs whatever has not been synced yet: before closing.
+    /// Syncs all unsynced files, before closing.
     pub async fn flush(&self) -> Result<()> {
         let pending = {
             let state = lock(&self.state);
@@ -278,9 +278,9 @@ impl Syncer {
     }
 }
 
-impl State {
-    fn note(&mut self, new: Unsynced) {
-        let is_same = |known: &Unsynced| Arc::ptr_eq(&known.file, &new.file);
+impl SyncState {
+    fn note(&mut self, new: UnsyncedFile) {
+        let is_same = |known: &UnsyncedFile| Arc::ptr_eq(&known.file, &new.file);
         if !self.unsynced.iter().any(is_same) {
             self.unsynced.push(new);
             UNSYNCED.fetch_add(1, Ordering::Relaxed);
@@ -288,8 +288,8 @@ impl State {
     }
 }
 
-/// Syncs until nobody waits any more.
-fn run(state: &Mutex<State>) {
+/// Syncs until no request waits.
+fn run(state: &Mutex<SyncState>) {
     loop {
         let (waiting, files) = {
             let mut state = lock(state);
@@ -303,7 +303,7 @@ fn run(state: &Mutex<State>) {
             )
         };
         UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
-        // A failed sync is not tried again: a second success would prove nothing.
+        // A failed sync is not repeated: a second success would prove nothing.
         let mut synced = Ok(());
         for unsynced in files {
             let before = file::status_of(&unsynced.file);
@@ -315,7 +315,7 @@ fn run(state: &Mutex<State>) {
             synced = synced.and(done.map_err(|error| failed(&error)));
         }
         for sender in waiting {
-            // Who no longer listens needs no answer.
+            // The receiver is dropped if the request was cancelled.
             let _gone = sender.send(synced.clone());
         }
     }
@@ -333,8 +333,8 @@ pub fn failed(cause: &io::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn entries(identity: Identity, span: Range<u64>) -> Repeated {
-        Repeated {
+    fn entries(identity: Identity, span: Range<u64>) -> RepeatedEntries {
+        RepeatedEntries {
             file: Arc::new(tempfile::tempfile().unwrap()),
             identity,
             spans: vec![span],
@@ -345,11 +345,11 @@ mod tests {
     #[test]
     fn what_a_failed_sync_was_for_stays_lost() {
         let file = |inode| Identity { device: 1, inode };
-        let mut record = Record::default();
+        let mut record = SyncRecord::default();
         record.note(file(1), 100, true);
         record.note(file(1), 200, false);
         record.note(file(1), 300, true);
-        let is = |record: &Record, of, span: Range<u64>| {
+        let is = |record: &SyncRecord, of, span: Range<u64>| {
             let entries = entries(file(of), span);
             (record.is_synced(&entries), record.is_lost(&entries))
         };
@@ -367,7 +367,7 @@ mod tests {
             device: 1,
             inode: 1,
         };
-        let mut record = Record::default();
+        let mut record = SyncRecord::default();
         for round in 0..10_000 {
             record.note(file, 10 * round + 5, true);
             record.note(file, 10 * round + 10, false);

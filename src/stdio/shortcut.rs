@@ -1,8 +1,8 @@
-//! The short way out: an answer written by the thread that made it, where that cannot block. Waking
-//! the writer on another core costs more than most requests.
+//! Writes an answer on the thread that made it, where that cannot block: waking the writer on another core
+//! costs more than most requests.
 //!
-//! Only pipes and sockets, and only what fits a pipe's atomic write: a pipe that is ready for writing
-//! takes that much at once, and a socket is asked not to wait.
+//! Only for pipes and sockets, and for at most a pipe's atomic write: a writable pipe takes that much at once,
+//! and a socket is written without waiting.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -15,29 +15,29 @@ use std::fs::File;
 use std::io::IoSlice;
 use std::io::{self, Write};
 
-/// Most bytes that go this way: `PIPE_BUF`.
+/// Most bytes per write: `PIPE_BUF`.
 pub const MAX_BYTES: usize = 4096;
 
-/// An output that can be asked whether it would block.
+/// An output that can be written without blocking.
 #[derive(Debug)]
 pub struct Shortcut {
     output: File,
-    kind: Kind,
+    kind: OutputKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OutputKind {
     Pipe,
     Socket,
 }
 
 impl Shortcut {
-    /// `None` where there is no short way: files, terminals, devices.
+    /// `None` for files, terminals and devices.
     pub fn new(output: &File) -> Option<Self> {
         let mode = fstat(output).ok()?.st_mode;
         let kind = match FileType::from_raw_mode(mode) {
-            FileType::Fifo => Kind::Pipe,
-            FileType::Socket => Kind::Socket,
+            FileType::Fifo => OutputKind::Pipe,
+            FileType::Socket => OutputKind::Socket,
             _ => return None,
         };
         Some(Self {
@@ -49,17 +49,17 @@ impl Shortcut {
     /// Writes at most [`MAX_BYTES`] bytes if that needs no waiting; false if nothing was written.
     pub fn write(&self, bytes: &[u8]) -> io::Result<bool> {
         match self.kind {
-            Kind::Pipe => {
+            OutputKind::Pipe => {
                 if let Some(written) = self.write_unless_full(bytes)? {
                     return Ok(written);
                 }
                 self.write_if_ready(bytes)
             }
-            Kind::Socket => {
+            OutputKind::Socket => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 match send(&self.output, bytes, flags) {
                     Ok(sent) => {
-                        // A stream socket takes this little whole or not at all.
+                        // A stream socket takes so few bytes whole or not at all.
                         (&self.output).write_all(bytes.get(sent..).unwrap_or_default())?;
                         Ok(true)
                     }
@@ -80,15 +80,15 @@ impl Shortcut {
         Ok(is_ready)
     }
 
-    /// One call where the kernel can be asked not to wait on a pipe; `None` where it cannot.
+    /// A single call, if the kernel can write to a pipe without waiting; `None` if it cannot.
     #[cfg(target_os = "linux")]
     fn write_unless_full(&self, bytes: &[u8]) -> io::Result<Option<bool>> {
-        // Whoever has the other end may have made it non-blocking or not; the flag is this call's alone.
+        // The other end may have made the pipe non-blocking or not; the flag affects this call only.
         let at_the_end = u64::MAX;
         let slices = [IoSlice::new(bytes)];
         match pwritev2(&self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
             Ok(written) => {
-                // A pipe takes this little whole or not at all.
+                // A pipe takes so few bytes whole or not at all.
                 (&self.output).write_all(bytes.get(written..).unwrap_or_default())?;
                 Ok(Some(true))
             }

@@ -1,18 +1,18 @@
-//! The rows of `list_sessions`, kept in memory from one list to the next, and in the cache from one
-//! process to the next (storage.md §5).
+//! The rows of `list_sessions`, kept in memory between lists and in the cache between processes
+//! (session-file.md §5).
 //!
-//! A row counts for a file of the same path, identity, length and times, that of its last change among
-//! them; any other is read anew. Lost or
-//! damaged, all are.
+//! A row is valid for a file with the same path, identity, length and times, including the time of last change;
+//! any other file is read again. If the cache is lost or damaged, all files are.
 
 use crate::bytes::{Cursor, Fields};
-use crate::cache::Cache;
+use crate::cache::{Cache, Format, get_status, put_status};
 use crate::error::{Kind, Result};
 use crate::log::OpenedLog;
-use crate::log::index::{self, get_header, put_header};
-use crate::os::file::{Folder, Identity, Location, Status};
+use crate::log::header::Header;
+use crate::log::index;
+use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, Plan};
-use crate::store::listing::{Listing, Scanner};
+use crate::store::listing::{Listing, RowScanner};
 use crate::timestamp::Millis;
 use hashbrown::HashSet;
 use std::borrow::Borrow;
@@ -24,22 +24,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// To be changed with everything that is written below.
-const FORMAT: &[u8; 16] = b"treelined rows 2";
+/// Changes with everything that is written below.
+const FORMAT: &Format = b"treelined rows 3";
 const NAME: &str = "sessions.rows";
-/// Having read so many bytes anew, the rows are kept on disk again.
+/// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
-/// Threads that look at files, at most.
+/// Most threads that read files.
 const MAX_THREADS: usize = 8;
-/// Files that one thread asks for their status in one go: less is not worth a thread.
+/// Files whose status one thread asks for in one go: fewer are not worth a thread.
 const STATUSES: usize = 256;
 
-/// A row, and what its file was like.
+/// A row, and the status of its file.
 #[derive(Debug)]
 pub struct Row {
     pub status: Status,
     pub listing: Listing,
-    /// The row as clients get it, made for the first one that does.
+    /// The row as clients get it, made on first use.
     pub shown: OnceLock<Box<[u8]>>,
 }
 
@@ -52,7 +52,7 @@ impl Row {
         }
     }
 
-    /// By last activity, then creation, then path (storage.md §5).
+    /// The sort key: last activity, then creation, then path (session-file.md §5).
     pub fn key(&self) -> (Reverse<Millis>, Reverse<Millis>, &OsStr) {
         let Listing {
             modified,
@@ -65,68 +65,67 @@ impl Row {
 }
 
 /// Files of one folder.
-pub struct Files {
+pub struct FolderFiles {
     pub folder: Arc<Folder>,
     pub names: Vec<OsString>,
 }
 
-/// A row under its path, in its bytes: comparing components takes longer than asking for a file's
-/// status.
+/// A row keyed by the bytes of its path: comparing components takes longer than asking for a file's status.
 #[derive(Debug)]
-struct ByPath(Arc<Row>);
+struct RowByPath(Arc<Row>);
 
-impl ByPath {
+impl RowByPath {
     fn path(&self) -> &OsStr {
         self.0.listing.path.as_os_str()
     }
 }
 
-impl Borrow<OsStr> for ByPath {
+impl Borrow<OsStr> for RowByPath {
     fn borrow(&self) -> &OsStr {
         self.path()
     }
 }
 
-impl Hash for ByPath {
+impl Hash for RowByPath {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.path().hash(state);
     }
 }
 
-impl PartialEq for ByPath {
+impl PartialEq for RowByPath {
     fn eq(&self, other: &Self) -> bool {
         self.path() == other.path()
     }
 }
 
-impl Eq for ByPath {}
+impl Eq for RowByPath {}
 
 /// The rows of all sessions.
 #[derive(Default)]
 pub struct Catalogue {
-    rows: HashSet<ByPath>,
-    /// The same ones, by [`Row::key`].
+    rows: HashSet<RowByPath>,
+    /// The same rows, sorted by [`Row::key`].
     in_order: Vec<Arc<Row>>,
-    /// Whether what the last process left has been read.
+    /// Whether the saved rows were loaded.
     is_loaded: bool,
-    /// Bytes of the files read since the rows were kept on disk.
+    /// Bytes of files read since the rows were saved.
     unkept: u64,
 }
 
-/// What a look at some files gives.
+/// The result of comparing files with their rows.
 #[derive(Default)]
-struct Seen {
-    /// Rows of files that are as they were.
+struct StatusChanges {
+    /// Rows of unchanged files.
     known: Vec<Arc<Row>>,
     changed: Vec<(Location, Status)>,
 }
 
 impl Catalogue {
-    /// The rows of these files, by last activity: each is read once, by `open` where that is needed, and
-    /// again only when it has changed. A file that is no session has its row too.
+    /// The rows of these files, by last activity. Each file is read once, with `open` if necessary, and again
+    /// only after it has changed. A file that is no session has a row too.
     pub fn list(
         &mut self,
-        files: &[Files],
+        files: &[FolderFiles],
         cache: Option<&Cache>,
         open: impl Fn(Location) -> Result<OpenedLog> + Sync,
     ) -> Vec<Arc<Row>> {
@@ -134,22 +133,22 @@ impl Catalogue {
             self.replace(cache.map(load).unwrap_or_default());
         }
         let (known, mut changed) = self.look_at(files);
-        // The largest first, so that no thread is left with one at the end.
+        // The largest first, so that no thread ends with a large one.
         changed.sort_by_key(|(_, status)| Reverse(status.size));
-        let make = |scanner: &mut Scanner, number: usize| {
+        let make = |scanner: &mut RowScanner, number: usize| {
             let (location, status) = changed.get(number)?;
             let listing = row_of(scanner, location, *status, &open)?;
             Some(Arc::new(Row::new(*status, listing)))
         };
-        let made = in_parallel(changed.len(), Scanner::default, make);
-        // Those that are not there are gone meanwhile, or no regular files.
+        let made = in_parallel(changed.len(), RowScanner::default, make);
+        // The others were removed meanwhile, or are no regular files.
         let made: Vec<Arc<Row>> = made.into_iter().flatten().collect();
         if made.is_empty() && known.len() == self.in_order.len() {
             return self.in_order.clone();
         }
         let sizes = made.iter().map(|row| row.status.size.max(1));
         self.unkept += sizes.sum::<u64>();
-        // What stays is in order already, and quickly sorted again.
+        // The rows that stay are in order, so sorting is fast.
         let known: HashSet<*const Row> = known.iter().map(Arc::as_ptr).collect();
         let mut rows = std::mem::take(&mut self.in_order);
         rows.retain(|row| known.contains(&Arc::as_ptr(row)));
@@ -159,13 +158,13 @@ impl Catalogue {
         self.in_order.clone()
     }
 
-    /// These are all rows, in order.
+    /// Replaces all rows; they are in order.
     fn replace(&mut self, rows: Vec<Arc<Row>>) {
-        self.rows = rows.iter().cloned().map(ByPath).collect();
+        self.rows = rows.iter().cloned().map(RowByPath).collect();
         self.in_order = rows;
     }
 
-    /// All rows, if it is time that they are kept on disk again; then it is not for a while.
+    /// All rows, if enough files were read to save them again; this starts counting anew.
     pub fn worth_keeping(&mut self) -> Option<Vec<Arc<Row>>> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
@@ -174,15 +173,15 @@ impl Catalogue {
         })
     }
 
-    /// Asks for the status of each file.
-    fn look_at(&self, files: &[Files]) -> (Vec<Arc<Row>>, Vec<(Location, Status)>) {
+    /// Compares the status of each file with its row.
+    fn look_at(&self, files: &[FolderFiles]) -> (Vec<Arc<Row>>, Vec<(Location, Status)>) {
         let of_folder = |files| {
-            let Files { folder, names }: &Files = files;
+            let FolderFiles { folder, names }: &FolderFiles = files;
             names.chunks(STATUSES).map(move |names| (folder, names))
         };
         let tasks: Vec<(&Arc<Folder>, &[OsString])> = files.iter().flat_map(of_folder).collect();
         let look = |(): &mut (), number: usize| {
-            let mut seen = Seen::default();
+            let mut seen = StatusChanges::default();
             if let Some((folder, names)) = tasks.get(number) {
                 self.look_at_some(folder, names, &mut seen);
             }
@@ -197,10 +196,10 @@ impl Catalogue {
         (known, changed)
     }
 
-    fn look_at_some(&self, folder: &Arc<Folder>, names: &[OsString], seen: &mut Seen) {
+    fn look_at_some(&self, folder: &Arc<Folder>, names: &[OsString], seen: &mut StatusChanges) {
         let mut path = folder.path().join("").into_os_string().into_encoded_bytes();
         let start = path.len();
-        // Without the folder there is none of them.
+        // If the folder is gone, so are its files.
         let _gone = folder.statuses(names, |name, status| {
             let Ok(status) = status else {
                 return;
@@ -208,7 +207,7 @@ impl Catalogue {
             path.truncate(start);
             path.extend_from_slice(name.as_bytes());
             match self.rows.get(OsStr::from_bytes(&path)) {
-                Some(ByPath(row)) if row.status == status => seen.known.push(Arc::clone(row)),
+                Some(RowByPath(row)) if row.status == status => seen.known.push(Arc::clone(row)),
                 _ => {
                     let folder = Arc::clone(folder);
                     let name = name.to_owned();
@@ -221,19 +220,18 @@ impl Catalogue {
 
 /// The row of one file; `None` if it cannot be read at all.
 fn row_of(
-    scanner: &mut Scanner,
+    scanner: &mut RowScanner,
     location: &Location,
     status: Status,
     open: impl Fn(Location) -> Result<OpenedLog>,
 ) -> Option<Listing> {
-    // What is known of a large file since it was last opened is quicker than reading it.
+    // The side index of a large file is faster than reading it.
     let is_large = status.size >= index::WORTHWHILE;
     let scanned = (!is_large).then(|| scanner.row(location)).flatten();
     scanned.or_else(|| Listing::of(location, open(location.clone())).ok())
 }
 
-/// What `work` makes of each number below `count`, in order, by several threads, each of which has a state of
-/// its own.
+/// The results of `work` for each number below `count`, in order, on several threads with a state for each.
 fn in_parallel<S, T: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -251,25 +249,26 @@ fn in_parallel<S, T: Send>(
     all
 }
 
-/// What the last process left, in order; empty if there is nothing to be believed.
+/// The saved rows, in order; empty if they are missing or damaged.
 fn load(cache: &Cache) -> Vec<Arc<Row>> {
-    let read = cache.read(NAME, FORMAT, |contents| {
-        let bytes = contents.take(contents.left())?;
+    let read = || {
+        let kept = cache.open(NAME, FORMAT)?;
+        let bytes = kept.blocks.first()?.read(&kept.file)?;
         let mut fields = Cursor::new(&bytes);
         let rows = fields.list(|fields| get(fields).map(Arc::new))?;
         fields.is_at_end().then_some(rows)
-    });
-    read.unwrap_or_default()
+    };
+    read().unwrap_or_default()
 }
 
-/// Keeps rows for the next process. Nothing depends on this.
+/// Saves rows for the next process. A failure is logged.
 pub fn save(cache: &Cache, rows: &[Arc<Row>]) {
     let mut out = Fields::default();
     out.count(rows.len());
     for row in rows {
         put(&mut out, row);
     }
-    if let Err(error) = cache.write(NAME, FORMAT, &[&out.0]) {
+    if let Err(error) = cache.write(NAME, FORMAT, &[], &[&out.0]) {
         tracing::info!(%error, "the list of sessions could not be kept");
     }
 }
@@ -280,15 +279,9 @@ fn put(out: &mut Fields, row: &Row) {
         listing: row,
         ..
     } = row;
-    out.u64(status.identity.device);
-    out.u64(status.identity.inode);
-    out.u64(status.size);
-    out.i64(status.modified.0);
-    out.i64(status.modified.1);
-    out.i64(status.changed.0);
-    out.i64(status.changed.1);
+    put_status(out, *status);
     out.bytes(row.path.as_os_str().as_bytes());
-    out.optional(row.header.as_ref(), put_header);
+    out.optional(row.header.as_ref(), |out, header| header.put(out));
     out.optional(row.name.as_deref(), Fields::text);
     out.i64(row.created);
     out.i64(row.modified);
@@ -298,18 +291,10 @@ fn put(out: &mut Fields, row: &Row) {
 }
 
 fn get(fields: &mut Cursor<'_>) -> Option<Row> {
-    let status = Status {
-        identity: Identity {
-            device: fields.u64()?,
-            inode: fields.u64()?,
-        },
-        size: fields.u64()?,
-        modified: (fields.i64()?, fields.i64()?),
-        changed: (fields.i64()?, fields.i64()?),
-    };
+    let status = get_status(fields)?;
     let listing = Listing {
         path: PathBuf::from(OsStr::from_bytes(fields.bytes()?)),
-        header: fields.optional(get_header)?,
+        header: fields.optional(Header::get)?,
         name: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
         created: fields.i64()?,
         modified: fields.i64()?,
@@ -317,7 +302,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
         first_message: fields.text()?.to_owned(),
         problem: match fields.u8()? {
             0 => None,
-            // The only one a row can have.
+            // The only problem a row can have.
             _ => Some(Kind::HeaderMissing),
         },
     };
@@ -327,7 +312,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::file::Folder;
+    use crate::os::file::{Folder, Identity};
     use std::fs;
 
     fn row(path: &str, size: u64) -> Row {
@@ -342,7 +327,7 @@ mod tests {
         };
         let listing = Listing {
             path: path.into(),
-            header: Some(crate::log::new_header("s", 5, "/c", Some("p"))),
+            header: Some(crate::log::header::Header::new("s", 5, "/c", Some("p"))),
             name: Some("n\u{2028}".to_owned()),
             created: -1,
             modified: 2,

@@ -1,14 +1,15 @@
-//! What a list of sessions shows of each, found by reading its file once (storage.md §5).
+//! The row of one session in a list, made by reading its file once (session-file.md §5).
 //!
-//! Owns the row of `list_sessions`, and how one is made: of an open session, or, for the many files that
-//! are as this program writes them, of one scan without a tree. The catalogue keeps them.
+//! Owns the row of `list_sessions` and its two sources: an opened session or, for the many files that are as
+//! this program writes them, one scan without a tree. The catalogue keeps the rows.
 
 use crate::entry::draft::draft;
 use crate::entry::{Envelope, Facts, Kind, Line, Role, Said, scan};
 use crate::error::{Kind as ErrorKind, Result};
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
-use crate::log::ingest::{Header, Ingest};
+use crate::log::header::Header;
+use crate::log::ingest::Ingest;
 use crate::log::lines::{self, Lines};
 use crate::name;
 use crate::os::file::{Location, Status, status_of};
@@ -19,35 +20,36 @@ use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 
-/// Characters of the first message that are kept for the list.
+/// Characters of the first message in a row.
 const FIRST_MESSAGE_CHARS: usize = 200;
-/// Bytes read at a time while a header is looked for.
+/// Bytes read at a time in search of a header.
 const HEADER_CHUNK: usize = 4096;
-/// Bytes a scanner reads at a time: they stay in the processor's cache until they have been scanned.
+/// Bytes a scanner reads at a time: few enough to stay in the processor's cache until they are scanned.
 const SCAN_CHUNK: usize = 256 << 10;
 
-/// What a row says of one session.
+/// The row of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     pub path: PathBuf,
-    /// `None` for a file that is no session; `problem` says why.
+    /// `None` for a file that is no session: then `problem` is set.
     pub header: Option<Header>,
     pub name: Option<String>,
     /// Unix milliseconds.
     pub created: Millis,
-    /// Last activity in Unix milliseconds: when the last message of the user or the assistant was sent,
-    /// else the creation, else when the file was last written.
+    /// Last activity in Unix milliseconds: the time of the last message of the user or the assistant, else of
+    /// the creation, else of the last write to the file.
     pub modified: Millis,
     /// `message` entries of all branches and roles.
     pub message_count: u64,
     /// The first user message that has text, cut and on one line.
     pub first_message: String,
-    /// Why the file is no session.
+    /// The reason why the file is no session.
     pub problem: Option<ErrorKind>,
 }
 
 impl Listing {
-    /// Of what opening the file at `location` gave. An error only if it cannot be read at all.
+    /// The row of the file at `location`, from the result of opening it. Fails only if the file cannot be read
+    /// at all.
     pub fn of(location: &Location, opened: Result<OpenedLog>) -> Result<Self> {
         let opened = match opened {
             Ok(opened) => opened,
@@ -112,18 +114,18 @@ fn written(location: &Location) -> Millis {
 
 fn millis(status: Status) -> Millis {
     let (seconds, nanoseconds) = status.modified;
-    // To the nearest one, as other programs show it.
+    // Rounded, as other programs show it.
     seconds * 1000 + (nanoseconds + 500_000) / 1_000_000
 }
 
-/// When the last of these messages was sent that the user or the assistant has sent.
+/// The latest time at which the user or the assistant sent one of these messages.
 fn last_said(
     tree: &Tree,
     bodies: &Bodies,
     messages: impl Iterator<Item = Node>,
 ) -> Result<Option<Millis>> {
     let mut reader = bodies.reader();
-    let mut last = LastSaid::default();
+    let mut last = LastMessageTime::default();
     for node in messages.filter(|node| matches!(tree.role(*node), Role::User | Role::Assistant)) {
         let entry = reader.entry(&bodies.fetch(tree, node)?)?;
         if let Ok(Line::Entry(envelope)) = scan::scan_line(&entry) {
@@ -133,11 +135,11 @@ fn last_said(
     Ok(last.time())
 }
 
-/// The latest time at which a message of the user or the assistant was sent.
+/// The latest time of a message of the user or the assistant.
 #[derive(Default)]
-struct LastSaid(Option<Millis>);
+struct LastMessageTime(Option<Millis>);
 
-impl LastSaid {
+impl LastMessageTime {
     fn take(&mut self, entry: &Envelope<'_>) {
         let Facts::Message { said, .. } = entry.facts else {
             return;
@@ -150,7 +152,7 @@ impl LastSaid {
         self.0 = self.0.max(time);
     }
 
-    /// Clocks that were never set count for nothing.
+    /// `None` for the times of clocks that were never set.
     fn time(&self) -> Option<Millis> {
         self.0.filter(|time| *time > 0)
     }
@@ -170,7 +172,7 @@ fn first_message(
     Ok(String::new())
 }
 
-/// What is shown of a message; empty if it has no text.
+/// The text of a message as rows show it; empty if it has none.
 fn text_of(entry: &[u8]) -> String {
     one_line(&draft(entry).text)
 }
@@ -181,7 +183,7 @@ fn one_line(text: &str) -> String {
     words.join(" ").chars().take(FIRST_MESSAGE_CHARS).collect()
 }
 
-/// The session id in a file's header, found as an opening finds it, without reading further.
+/// The session id in a file's header, read as by opening the file, but no further.
 pub fn header_id(location: &Location) -> Option<String> {
     let file = location.folder.file(&location.name, Access::Read).ok()?;
     let mut lines = Lines::in_chunks(&file, 0, HEADER_CHUNK);
@@ -195,18 +197,18 @@ pub fn header_id(location: &Location) -> Option<String> {
     None
 }
 
-/// Makes rows of files, one after the other, in the same memory.
+/// Makes rows of files one after the other, reusing memory.
 #[derive(Default)]
-pub struct Scanner {
+pub struct RowScanner {
     buffer: Vec<u8>,
-    /// The hashes of the ids met in this file.
+    /// Hashes of the ids found in this file.
     ids: HashTable<u64>,
     hasher: DefaultHashBuilder,
 }
 
-impl Scanner {
-    /// The row of a file, as [`Listing::of`] makes it. `None` if there is anything in it that an opening
-    /// may see otherwise than line by line: then it has to be opened.
+impl RowScanner {
+    /// The row of a file, equal to that of [`Listing::of`]; `None` if opening the file may find more than
+    /// reading it line by line.
     pub fn row(&mut self, location: &Location) -> Option<Listing> {
         let file = location.folder.file(&location.name, Access::Read).ok()?;
         let buffer = std::mem::take(&mut self.buffer);
@@ -230,11 +232,11 @@ impl Scanner {
         })
     }
 
-    fn scan(&mut self, lines: &mut Lines<'_>) -> Option<(Header, Found)> {
+    fn scan(&mut self, lines: &mut Lines<'_>) -> Option<(Header, RowContent)> {
         let (header, title) = header_of(&lines.next().ok()??)?;
-        let mut found = Found {
+        let mut found = RowContent {
             name: title,
-            ..Found::default()
+            ..RowContent::default()
         };
         while let Some(line) = lines.next().ok()? {
             let text = whole(&line)?;
@@ -250,7 +252,7 @@ impl Scanner {
         Some((header, found))
     }
 
-    /// `None` if there may be another entry with this id: hashes are the same for one pair in 2^64.
+    /// `None` if an earlier entry may have this id: two ids share a hash with a probability of 2^-64.
     fn is_new(&mut self, id: &str) -> Option<()> {
         let hash = self.hasher.hash_one(id);
         let same = |known: &u64| *known == hash;
@@ -264,14 +266,14 @@ impl Scanner {
     }
 }
 
-/// A line that is there in full and in UTF-8, with nothing to report of it.
-fn whole<'a>(line: &lines::Line<'a>) -> Option<&'a [u8]> {
+/// The bytes of a complete line in UTF-8.
+fn whole<'a>(line: &lines::RawLine<'a>) -> Option<&'a [u8]> {
     let text = line.bytes.filter(|_| line.terminated)?;
     simdutf8::basic::from_utf8(text).ok().map(str::as_bytes)
 }
 
-/// The header as this program writes it, the first line and nothing else on it, and its title.
-fn header_of(line: &lines::Line<'_>) -> Option<(Header, Option<String>)> {
+/// The header and title of a first line as this program writes it.
+fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
     let text = whole(line)?;
     let is_bare = text.first() == Some(&b'{') && text.last() == Some(&b'}');
     match scan::scan_line(text).ok().filter(|_| is_bare)? {
@@ -297,16 +299,16 @@ fn header_of(line: &lines::Line<'_>) -> Option<(Header, Option<String>)> {
     }
 }
 
-/// What the entries of a file tell of it.
+/// The row's data that comes from the entries of a file.
 #[derive(Default)]
-struct Found {
-    last_said: LastSaid,
+struct RowContent {
+    last_said: LastMessageTime,
     name: Option<String>,
     messages: u64,
     first_message: String,
 }
 
-impl Found {
+impl RowContent {
     fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
         if entry.kind == Kind::LeafRecord {
             return;
@@ -341,7 +343,7 @@ mod tests {
 
     /// A scan makes the row that opening the file makes, or none; says which.
     #[track_caller]
-    fn agrees(scanner: &mut Scanner, path: &Path) -> bool {
+    fn agrees(scanner: &mut RowScanner, path: &Path) -> bool {
         let location = Location::of_path(path).unwrap();
         let scanned = scanner.row(&location);
         let opened = Listing::of(&location, Log::open(location.clone()));
@@ -357,7 +359,7 @@ mod tests {
     #[test]
     fn a_scan_agrees_with_an_opening_on_every_kind_of_damage() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-        let mut scanner = Scanner::default();
+        let mut scanner = RowScanner::default();
         let mut scanned = 0;
         for file in fs::read_dir(data).unwrap() {
             let path = file.unwrap().path();
@@ -455,7 +457,7 @@ mod tests {
     fn a_scan_agrees_with_an_opening_on_any_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
-        let mut scanner = Scanner::default();
+        let mut scanner = RowScanner::default();
         let mut scanned = 0;
         let config = ProptestConfig::with_cases(300);
         let mut runner = proptest::test_runner::TestRunner::new(config);
@@ -485,7 +487,7 @@ mod tests {
         }
         text.push('\n');
         fs::write(&path, &text).unwrap();
-        let mut scanner = Scanner::default();
+        let mut scanner = RowScanner::default();
         assert!(agrees(&mut scanner, &path));
         assert!(agrees(&mut scanner, &path), "with the same memory again");
     }

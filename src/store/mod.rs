@@ -1,5 +1,5 @@
-//! The session directory: where sessions are, how they are found, listed, forked into and thrown
-//! away (storage.md §1, §5). Knows files and headers, nothing of trees that are open.
+//! The session directory: finds, lists, makes and deletes session files (session-file.md §1, §5). It knows
+//! files and headers, not the trees of open sessions.
 
 pub mod catalogue;
 pub mod listing;
@@ -12,12 +12,12 @@ use crate::clock;
 use crate::error::{Error, Kind, Result};
 use crate::id::{self, SessionId};
 use crate::lock::lock;
-use crate::log::ingest::Header;
+use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::{Folder, FolderLock, Location, Status};
 use crate::os::temporary;
 use crate::terminal::is_control;
-use catalogue::{Catalogue, Files, Row};
+use catalogue::{Catalogue, FolderFiles, Row};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -25,37 +25,37 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
-/// How long the end of the process waits for what is being kept in the cache.
+/// How long the process waits at its end for writes to the cache.
 const KEEPING: Duration = Duration::from_secs(2);
-/// How session files end.
+/// The ending of session files' names.
 const EXTENSION: &str = ".jsonl";
 
 /// The session directory.
 pub struct Store {
     path: PathBuf,
-    /// OpenedLog once; everything below is reached through it.
+    /// Opened once; everything below is reached through it.
     root: OnceLock<Arc<Folder>>,
-    /// Folders in use, shared by the sessions in them.
+    /// Folders in use, shared by their sessions.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
     catalogue: Mutex<Catalogue>,
-    /// Of the trash.
+    /// The trash folder.
     trashed: Mutex<Catalogue>,
-    keeping: Arc<Keeping>,
-    /// Folders that this process has tidied up.
+    keeping: Arc<CacheWrites>,
+    /// Folders from which this process has removed abandoned files.
     tidied: Mutex<HashSet<PathBuf>>,
-    /// Ids in the headers of files; rebuildable too.
+    /// Session ids by file, read again if lost.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
 }
 
 /// Counts the threads that write to the cache.
 #[derive(Default)]
-struct Keeping {
+struct CacheWrites {
     running: Mutex<usize>,
     done: Condvar,
 }
 
 impl Store {
-    /// Nothing is made before the first session is written.
+    /// Makes no folder before the first session is written.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -69,7 +69,7 @@ impl Store {
         }
     }
 
-    /// Where a new session will be.
+    /// The location of a new session's file.
     pub fn place(&self, header: &Header) -> Result<Location> {
         let root = self.root()?;
         let name = folder_name(&header.cwd);
@@ -86,8 +86,8 @@ impl Store {
         })
     }
 
-    /// Takes the id of a new session: fails with `sessionExists` if a file has it, whatever its name is.
-    /// While the lock is held no other process takes one.
+    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the
+    /// lock is held no other process reserves one.
     pub fn claim(&self, id: &str) -> Result<FolderLock> {
         let lock = self.root()?.lock()?;
         match self.find(id) {
@@ -97,7 +97,7 @@ impl Store {
         }
     }
 
-    /// The file of the session with this id; of several, the most recently modified.
+    /// The file of the session with this id; the most recently modified one if there are several.
     pub fn find(&self, id: &str) -> Result<Location> {
         let not_found = || {
             Error::new(
@@ -114,7 +114,7 @@ impl Store {
         };
         let mut found: Vec<(Location, Status)> = self.with_id(files.iter().filter(is_named), id);
         if found.is_empty() {
-            // Somebody has renamed it, or put it here under a name of their own.
+            // Its name may be another one: users rename and copy files.
             found = self.with_id(files.iter().filter(|location| !is_named(location)), id);
         }
         found.sort_by_key(|(_, status)| status.modified);
@@ -136,7 +136,7 @@ impl Store {
             .collect()
     }
 
-    /// The id in the file's header, read once and again only when the file has changed.
+    /// The id in the file's header, read again only after the file has changed.
     fn header_id(&self, location: &Location, status: Status) -> Option<String> {
         let path = location.path();
         let known = |headers: &HashMap<PathBuf, (Status, Option<String>)>| {
@@ -155,8 +155,8 @@ impl Store {
         lock(&self.headers)
     }
 
-    /// Opens a session's file, from the cache as far as that knows it. The file is only read; what has
-    /// been learned of it is kept in the cache, later.
+    /// Opens a session's file, using its side index. Opening only reads the file; a new index is written in the
+    /// background.
     pub fn open(&self, location: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let Some(cache) = self.cache() else {
             return Log::open_unless(location, cancel);
@@ -168,14 +168,14 @@ impl Store {
         Ok(opened)
     }
 
-    /// Where there is no session directory, there is no cache.
+    /// `None` without a session directory.
     pub fn cache(&self) -> Option<Cache> {
         self.root_if_there().ok()?.map(Cache::of)
     }
 
     /// Runs `write` on a thread of its own.
     fn keep(&self, write: impl FnOnce() + Send + 'static) {
-        let running = Running::begin(&self.keeping);
+        let running = CacheWriteGuard::begin(&self.keeping);
         let thread = std::thread::Builder::new().name("cache".to_owned());
         let spawned = thread.spawn(move || {
             let _running = running;
@@ -196,7 +196,7 @@ impl Store {
         }
     }
 
-    /// Removes, in the background, what processes that were killed have left unfinished in a folder.
+    /// Removes, in the background, files that killed processes have left unfinished in a folder.
     pub fn tidy(&self, folder: Arc<Folder>) {
         self.keep(move || {
             if let Err(error) = temporary::remove_abandoned(&folder) {
@@ -205,7 +205,7 @@ impl Store {
         });
     }
 
-    /// Waits a while for what is being kept in the cache.
+    /// Waits a limited time for writes to the cache.
     pub fn settle(&self) {
         let running = self.keeping.lock();
         let waited = self
@@ -215,7 +215,7 @@ impl Store {
         drop(waited);
     }
 
-    /// A row for every session, by last activity. A file that is no session has its place too.
+    /// The rows of all session files by last activity, including files that are no session.
     pub fn list(&self) -> Result<Vec<Arc<Row>>> {
         let mut catalogue = self.catalogue();
         let cache = self.cache();
@@ -231,8 +231,8 @@ impl Store {
         Ok(rows)
     }
 
-    /// The session files: those in the directory and those in its folders.
-    fn files(&self) -> Result<Vec<Files>> {
+    /// The session files in the directory and in its folders.
+    fn files(&self) -> Result<Vec<FolderFiles>> {
         let Some(root) = self.root_if_there()? else {
             return Ok(Vec::new());
         };
@@ -251,27 +251,34 @@ impl Store {
                 && !kind.is_file()
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
-                let mut names = folder.list().unwrap_or_default();
+                let mut names = match folder.list() {
+                    Ok(names) => names,
+                    Err(error) => {
+                        let folder = folder.path().display();
+                        tracing::warn!(%error, "sessions in {folder} are not listed");
+                        continue;
+                    }
+                };
                 if names.iter().any(|(name, _)| temporary::is_temporary(name)) {
                     self.tidy(Arc::clone(&folder));
                 }
                 names.retain(|(name, _)| is_session_file(name));
                 let names = names.into_iter().map(|(name, _)| name).collect();
-                files.push(Files { folder, names });
+                files.push(FolderFiles { folder, names });
             }
         }
         if has_abandoned {
             self.tidy(Arc::clone(&root));
         }
         let folder = root;
-        files.push(Files { folder, names });
+        files.push(FolderFiles { folder, names });
         Ok(files)
     }
 
-    /// The same, one by one.
+    /// The locations of all session files.
     fn locations(&self) -> Result<Vec<Location>> {
-        let located = |files: Files| {
-            let Files { folder, names } = files;
+        let located = |files: FolderFiles| {
+            let FolderFiles { folder, names } = files;
             names.into_iter().map(move |name| Location {
                 folder: Arc::clone(&folder),
                 name,
@@ -280,7 +287,7 @@ impl Store {
         Ok(self.files()?.into_iter().flat_map(located).collect())
     }
 
-    /// The session directory, unless nobody has made it yet.
+    /// The session directory; `None` if it does not exist yet.
     fn root_if_there(&self) -> Result<Option<Arc<Folder>>> {
         if let Some(root) = self.root.get() {
             return Ok(Some(Arc::clone(root)));
@@ -300,7 +307,7 @@ impl Store {
         Ok(self.adopt(root.map_err(|error| self.failed("create", &error))?))
     }
 
-    /// Warned about once: permissions of the user's own choice are not changed.
+    /// Warns once about permissions, which the user may have chosen and which stay as they are.
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
@@ -332,23 +339,23 @@ impl Store {
     }
 }
 
-impl Keeping {
+impl CacheWrites {
     fn lock(&self) -> MutexGuard<'_, usize> {
         lock(&self.running)
     }
 }
 
 /// A thread that writes to the cache, until dropped.
-struct Running(Arc<Keeping>);
+struct CacheWriteGuard(Arc<CacheWrites>);
 
-impl Running {
-    fn begin(keeping: &Arc<Keeping>) -> Self {
+impl CacheWriteGuard {
+    fn begin(keeping: &Arc<CacheWrites>) -> Self {
         *keeping.lock() += 1;
         Self(Arc::clone(keeping))
     }
 }
 
-impl Drop for Running {
+impl Drop for CacheWriteGuard {
     fn drop(&mut self) {
         *self.0.lock() -= 1;
         self.0.done.notify_all();
@@ -358,7 +365,7 @@ impl Drop for Running {
 /// `--<cwd without its leading separator, / \ : and control characters as ->--`.
 fn folder_name(cwd: &str) -> OsString {
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
-    // Longer than a file name may be: the end tells folders apart better than the start.
+    // A file name has a maximal length: the end of a path distinguishes folders better than its start.
     let safe: String = inner
         .chars()
         .map(|c| {
@@ -393,7 +400,7 @@ pub fn exists(id: &str) -> Error {
     )
 }
 
-/// A session id for a new session: the client's, if it is well formed.
+/// The id of a new session: the client's, if it is well formed.
 pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
     match chosen {
         None => Ok(clock::new_session_id()),
@@ -425,7 +432,7 @@ mod tests {
         assert!(folder_name(&"ä/".repeat(500)).len() <= 255);
     }
 
-    /// What another process would list, with what this one has kept.
+    /// The rows that another process lists, with the saved ones.
     fn listed(path: &Path) -> Vec<Listing> {
         let store = Store::new(path.to_owned());
         let rows = store.list().unwrap();
@@ -461,7 +468,7 @@ mod tests {
         assert!(kept.exists() && first.len() == 41);
         assert_eq!(listed(folder.path()), first);
 
-        // Changed, gone and new since.
+        // Files changed, removed and added since.
         write(3, 9);
         fs::remove_file(of(4)).unwrap();
         write(50, 2);
@@ -471,7 +478,7 @@ mod tests {
         assert_eq!(listed(folder.path()), second);
     }
 
-    /// A list reads what was kept rather than the files: seen by a kept row that says something else.
+    /// A list uses saved rows instead of reading files, which a forged row shows.
     #[test]
     fn a_list_is_made_of_what_was_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,16 +1,16 @@
-//! The trash folder: where deleted sessions go, and how they come back. Nothing here is ever removed.
+//! The trash folder: deleted sessions are moved there and can be restored. Nothing in it is ever removed.
 //!
-//! A session's file goes there with what belongs to it: the originals that migrations have kept, and
-//! the quarantine of repairs.
+//! A session's file is moved together with its related files: the originals kept by migrations, and the
+//! quarantine of repairs.
 
 use super::{Store, exists, folder_name, is_hidden};
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
-use crate::log::{Log, index, preview_cache};
+use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};
 use crate::os::handle::Access;
 use crate::os::temporary::Temporary;
-use crate::store::catalogue::{Files, Row};
+use crate::store::catalogue::{FolderFiles, Row};
 use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -19,28 +19,27 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where deleted sessions go.
+/// The folder of deleted sessions.
 const TRASH: &str = ".trash";
 
 /// A deleted session.
-pub struct Trashed {
+pub struct DeletedSession {
     pub row: Arc<Row>,
     pub deleted_at: Millis,
-    /// Where it goes when it is restored.
+    /// The file's place after a restore.
     pub returns_to: PathBuf,
 }
 
 impl Store {
-    /// Moves a session's file to the trash, with what belongs to it; returns where it is then. If that
-    /// fails everything is where it was.
+    /// Moves a session's file and its related files to the trash; returns its new path. On failure everything
+    /// stays in its place.
     pub fn trash(&self, location: &Location) -> Result<PathBuf> {
         let failed =
             |error: io::Error| Error::io(&format!("delete {}", location.path().display()), &error);
         let trash = self.root()?.subfolder_or_create(OsStr::new(TRASH));
         let trash = Arc::new(trash.map_err(failed)?);
         if let Some(cache) = self.cache() {
-            index::forget(location, &cache);
-            preview_cache::forget(location, &cache);
+            log::remove_cached(location, &cache);
         }
         let suffixes = belongings(location).map_err(failed)?;
         let mut name = location.name.clone();
@@ -52,7 +51,7 @@ impl Store {
             };
             match relocate(location, &to, &suffixes) {
                 Ok(()) => break,
-                // An earlier session of that name lies there.
+                // An earlier session of that name is there.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     number += 1;
                     name.clone_from(&location.name);
@@ -66,15 +65,15 @@ impl Store {
         Ok(trash.path().join(name))
     }
 
-    /// The deleted sessions, the last one first.
-    pub fn trashed(&self) -> Result<Vec<Trashed>> {
+    /// The deleted sessions, most recent first.
+    pub fn trashed(&self) -> Result<Vec<DeletedSession>> {
         let Some((root, trash)) = self.trash_folder()? else {
             return Ok(Vec::new());
         };
         let listed = trash.list().map_err(|error| self.failed("read", &error))?;
         let names = listed.into_iter().map(|(name, _)| name);
         let names: Vec<OsString> = names.filter(|name| name_before(name).is_some()).collect();
-        let files = [Files {
+        let files = [FolderFiles {
             folder: Arc::clone(&trash),
             names,
         }];
@@ -87,21 +86,21 @@ impl Store {
             let header = row.listing.header.as_ref();
             let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
             let folder = root.path().join(folder_name(cwd));
-            Some(Trashed {
+            Some(DeletedSession {
                 deleted_at: seconds * 1000 + nanoseconds / 1_000_000,
                 returns_to: folder.join(name_before(name)?),
                 row,
             })
         };
-        let mut trashed: Vec<Trashed> = rows.into_iter().filter_map(of_row).collect();
+        let mut trashed: Vec<DeletedSession> = rows.into_iter().filter_map(of_row).collect();
         trashed.sort_by_key(|trashed| Reverse(trashed.deleted_at));
         Ok(trashed)
     }
 
-    /// Moves a deleted session back: the one whose file is `path`, else the last one with this id. What
-    /// belongs to it comes along.
+    /// Restores a deleted session with its related files: the one whose file is `path`, else the last one
+    /// deleted with this id.
     pub fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
-        let is_meant = |trashed: &Trashed| {
+        let is_meant = |trashed: &DeletedSession| {
             let listing = &trashed.row.listing;
             let its = listing.header.as_ref().map(|header| header.id.as_str());
             its == Some(id) && path.is_none_or(|path| listing.path.to_string_lossy() == *path)
@@ -154,7 +153,7 @@ impl Store {
     }
 }
 
-/// The name that a session file in the trash had: without the number that tells it from others.
+/// The original name of a session file in the trash, without the number that makes it unique.
 fn name_before(name: &OsStr) -> Option<&OsStr> {
     let bytes = name.as_bytes();
     if is_hidden(name) {
@@ -173,8 +172,8 @@ fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// What the names of files and folders that belong to this session file have more than its own: the
-/// originals that migrations have kept, and the quarantine of repairs.
+/// The suffixes of a session file's related files: the originals kept by migrations, and the quarantine of
+/// repairs.
 fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {
@@ -195,8 +194,8 @@ fn is_belonging(suffix: &[u8]) -> bool {
     suffix == b".quarantine" || backup.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
-/// Moves a file, after everything that belongs to it: as long as the file is where it was, so is the
-/// session. What was moved before a failure is moved back.
+/// Moves a file after its related files: the session stays where it was as long as its file does. On failure,
+/// moves back what was moved.
 fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result<()> {
     let with = |at: &Location, suffix: &OsStr| {
         let mut name = at.name.clone();
@@ -206,7 +205,7 @@ fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result
             name,
         }
     };
-    // Looked at first, so that nothing is moved to and fro for a name that is taken.
+    // Checked first, so that nothing is moved in vain.
     if to.status().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -230,10 +229,10 @@ fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result
     done
 }
 
-/// Moves a file or folder to a name that is free.
+/// Moves a file or folder to a free name.
 fn move_new(from: &Location, to: &Location) -> io::Result<()> {
     match from.folder.rename_new(&from.name, &to.folder, &to.name) {
-        // A file the user named elsewhere.
+        // The file is on another file system.
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => match to_folder(from) {
             Some(folder) => copy_folder(from, Arc::new(folder), to),
             None => copy_file(from, to),
@@ -259,8 +258,8 @@ fn copy_folder(from: &Location, folder: Arc<Folder>, to: &Location) -> io::Resul
     from.folder.remove_subfolder(&from.name)
 }
 
-/// Copies a file to another file system, and removes it once the copy is on disk, private, and whole:
-/// while it is copied nobody appends who takes its lock.
+/// Copies a file to another file system and removes it once the copy is complete, private and on disk. The
+/// file's lock is held meanwhile, so no cooperating writer appends.
 fn copy_file(from: &Location, to: &Location) -> io::Result<()> {
     let mut source = from
         .folder

@@ -1,8 +1,7 @@
-//! Notices that somebody has changed the file of an open session, through the platform's own file
-//! watching (storage.md §3). A hint and nothing more: it may come late, twice or never, and what is
-//! read or appended is always checked against the file itself.
+//! Notices changes to the files of open sessions through the platform's file watching (session-file.md §3).
+//! Only a hint: it may come late, twice or never, and every read and append checks the file itself.
 //!
-//! One watcher for all sessions, one watch per folder; nothing runs while nothing happens.
+//! One watcher serves all sessions, with one watch per folder. It is idle while nothing changes.
 
 use crate::lock::lock;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -11,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// How long the watcher's thread sleeps once it is woken, and how long it then listens before it
-/// sleeps again. Our own appends wake it too: what comes meanwhile then comes together.
+/// How long the watcher's thread sleeps after an event, and then listens before it sleeps again. Our own
+/// appends wake it too; this combines events.
 const REST: Duration = Duration::from_millis(10);
 const AWAKE: Duration = Duration::from_millis(1);
 
-/// Files and who wants to know of them.
+/// Calls subscribers when their files change.
 pub struct Watcher<T> {
-    /// Made with the first file. Changed by callers only, one at a time.
+    /// Made with the first file. Only callers change it, one at a time.
     platform: Mutex<Platform>,
     files: Arc<Files<T>>,
 }
@@ -28,7 +27,7 @@ type Files<T> = Mutex<HashMap<PathBuf, Weak<T>>>;
 #[derive(Default)]
 struct Platform {
     watcher: Option<RecommendedWatcher>,
-    /// How many files are watched in each folder.
+    /// The number of watched files in each folder.
     folders: HashMap<PathBuf, usize>,
 }
 
@@ -40,8 +39,8 @@ impl<T: Send + Sync + 'static> Watcher<T> {
         }
     }
 
-    /// Has `changed` called with `who` whenever the file may have changed. It is called on the
-    /// watcher's thread and must not wait.
+    /// Calls `changed` with `who` whenever the file may have changed, on the watcher's thread. It must not
+    /// block.
     pub fn add(&self, file: &Path, who: &Arc<T>, changed: fn(Arc<T>)) {
         let Some(folder) = file.parent() else {
             return;
@@ -97,7 +96,7 @@ impl<T: Send + Sync + 'static> Watcher<T> {
         if *count == 0 {
             platform.folders.remove(folder);
             if let Some(watcher) = &mut platform.watcher {
-                // It may have gone with its folder.
+                // The watch may have ended with its folder.
                 let _gone = watcher.unwatch(folder);
             }
         }
@@ -114,7 +113,7 @@ fn tell<T>(files: &Files<T>, event: notify::Result<notify::Event>, changed: fn(A
     let Ok(event) = event else {
         return;
     };
-    // Being opened or read changes nothing; our own reading would wake us.
+    // Opening and reading change nothing, and our own reads would wake us.
     if matches!(event.kind, EventKind::Access(_)) {
         return;
     }

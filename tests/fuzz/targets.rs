@@ -232,7 +232,7 @@ pub fn path(bytes: &[u8], folder: &Path) {
     let found = store.find(&text);
     assert!(found.is_err_and(|error| error.kind == Kind::SessionNotFound));
     let session = clock::new_session_id();
-    let header = log::new_header(session.as_str(), 0, &text, Some(&text));
+    let header = log::header::Header::new(session.as_str(), 0, &text, Some(&text));
     let place = store
         .place(&header)
         .expect("any working directory has a folder")

@@ -1,4 +1,4 @@
---- The buffer of a tree: its windows' options, its keys.
+--- Options and keys of tree buffers.
 
 if vim.b.did_ftplugin == 1 then
   return

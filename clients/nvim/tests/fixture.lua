@@ -1,22 +1,22 @@
---- What tests share: folders and daemons of their own, a conversation, another Neovim with a screen.
+--- Shared by the tests: folders, daemons, a conversation, a Neovim with a screen.
 
 local treelined = require('treelined')
 local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 
 local M = { root = root, command = vim.env.TREELINED_BIN or 'treelined' }
 
---- How long something may take that a test waits for, in milliseconds. The machine may be busy.
+--- Maximum wait for a condition, in milliseconds. The machine may be busy.
 local PATIENCE_MS = 60000
 
 ---@param condition fun(): any
----@return any what the condition gave
+---@return any what the result of the condition
 function M.wait(condition, what)
   local found
   vim.wait(PATIENCE_MS, function()
     found = condition()
     return found
   end, 5)
-  return found or error('waited in vain for ' .. (what or 'something'), 2)
+  return found or error('timeout while waiting for ' .. (what or 'something'), 2)
 end
 
 ---@param expected any
@@ -50,12 +50,12 @@ function M.converse(client, params)
   return made
 end
 
---- Whether a process lives.
+--- Returns whether a process exists.
 function M.is_alive(pid)
   return vim.loop.kill(pid, 0) == 0
 end
 
---- A Neovim of its own, with this plugin and a screen of 80 × 24.
+--- A separate Neovim with this plugin and a screen of 80 × 24.
 local Child = {}
 Child.__index = Child
 
@@ -71,7 +71,7 @@ function Child:command(text)
   vim.rpcrequest(self.channel, 'nvim_command', text)
 end
 
---- The lines of the screen, without what is blank at their ends.
+--- Returns the lines of the screen, without trailing blanks.
 function Child:screen()
   return self:lua([[
     vim.cmd('redraw')
@@ -99,7 +99,7 @@ function Child:sees(text)
   end
 end
 
---- Waits until a Lua expression gives what is expected.
+--- Waits until a Lua expression has the expected value.
 function Child:gives(expression, expected)
   local found
   local ok = pcall(M.wait, function()
@@ -134,7 +134,7 @@ function M.new()
     return folder
   end
 
-  --- A client with a session folder of its own.
+  --- Starts a client with a session directory of its own.
   function t.client(options)
     options = options or {}
     if not options.command then
@@ -147,7 +147,7 @@ function M.new()
     return client
   end
 
-  --- Daemons that do not exist: of another version, or that never answer. Runs in Python.
+  --- Makes a fake daemon: of another version, or without responses. Runs in Python.
   function t.impostor(answer)
     local path = t.folder() .. '/daemon.py'
     vim.fn.writefile({

@@ -1,12 +1,12 @@
 --- Runs the tests: `nvim --headless -u tests/init.lua -c 'luafile tests/run.lua'`, or ./check.
 ---
---- Each file `test_*.lua` returns a list of `{ story, function(t) … end }`. `t` gives a test what it needs and
---- takes it away afterwards. TREELINED_TEST names a part of the stories to run.
+--- Each file `test_*.lua` returns a list of `{ name, function(t) … end }`. `t` creates what a test needs and
+--- removes it afterwards. TREELINED_TEST is a part of the names of the tests to run.
 
 local fixture = require('fixture')
 local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
 
---- No test may take longer, in milliseconds; a hanging one ends Neovim.
+--- Maximum duration of a test, in milliseconds; a test that hangs ends Neovim.
 local LIMIT_MS = 300000
 
 local function run_one(test)

@@ -1,11 +1,11 @@
---- Calls, errors by kind, messages that are hard on framing, notifications, questions and answers.
+--- Calls, kinds of errors, large messages, line separators, notifications, questions and answers.
 
 local f = require('fixture')
 local protocol = require('treelined.protocol')
 
 local equal, wait = f.equal, f.wait
 
---- Waits for a call that was made with the returned function as its callback.
+--- Returns a callback for a call, and a function that waits for it.
 local function promise()
   local done, err, result = false, nil, nil
   local function settle(...)
@@ -30,7 +30,7 @@ end
 
 return {
   {
-    'the daemon introduces itself, and the types come from its schema',
+    "initialize returns the daemon's name, and its schema is that of the types",
     function(t)
       local client = t.client({ summarizer = 'outline' })
       equal(client.server.protocolVersion, protocol.version)
@@ -40,7 +40,7 @@ return {
     end,
   },
   {
-    'a conversation is written, read and walked',
+    'a conversation can be written, read and navigated',
     function(t)
       local client = t.client()
       f.converse(client)
@@ -60,7 +60,7 @@ return {
     end,
   },
   {
-    'many calls at once take effect in their order',
+    'pipelined calls take effect in their order',
     function(t)
       local client = t.client()
       assert(client:request_sync('create_session'))
@@ -84,7 +84,7 @@ return {
     end,
   },
   {
-    'errors tell their kind, details and whether to try again',
+    'errors have a kind, details and retryable',
     function(t)
       local client = t.client()
       local function failure(method, params)
@@ -119,7 +119,7 @@ return {
     end,
   },
   {
-    'what has no JSON is refused with the name of the field, and nothing is sent',
+    'params that cannot be encoded are refused with the name of the field, and nothing is sent',
     function(t)
       local client = t.client()
       assert(client:request_sync('create_session'))
@@ -142,7 +142,7 @@ return {
     end,
   },
   {
-    '20 MB go there and back',
+    'a message of 20 MB is written and read',
     function(t)
       local client = t.client({ timeout_ms = 120000 })
       assert(client:request_sync('create_session'))
@@ -155,7 +155,7 @@ return {
     end,
   },
   {
-    'line separators that are no line feeds stay inside messages, and bytes are stored as they are',
+    'line separators other than line feeds stay inside messages, and bytes are stored unchanged',
     function(t)
       local client = t.client()
       local path = assert(client:request_sync('create_session')).session.path
@@ -173,8 +173,8 @@ return {
     end,
   },
   {
-    -- Neovim's decoder refuses half of a surrogate pair; the whole answer was lost.
-    'half a surrogate pair in a session is shown as U+FFFD, and its neighbours as they are',
+    -- Neovim's decoder refuses such escapes, and the whole response was lost.
+    'an unpaired surrogate is decoded as U+FFFD, and its neighbours are unchanged',
     function(t)
       local dir = t.folder()
       local header =
@@ -189,7 +189,7 @@ return {
     end,
   },
   {
-    'an answer that cannot be decoded fails its call and no other',
+    'a response that cannot be decoded fails only its call',
     function(t)
       local deep = '("[" * 2000) + ("]" * 2000)'
       local impostor = t.impostor(
@@ -205,7 +205,7 @@ return {
     end,
   },
   {
-    'a move is announced before its response, until nobody listens',
+    'session_tree arrives before the response, until the handler is removed',
     function(t)
       local client = t.client()
       f.converse(client)
@@ -225,7 +225,7 @@ return {
     end,
   },
   {
-    'a handler that fails is reported and harms nobody',
+    'an error in a handler is reported, and other handlers still run',
     function(t)
       local said = {}
       local client = t.client({
@@ -243,7 +243,7 @@ return {
     end,
   },
   {
-    'an answerer cancels or summarizes, later too',
+    'an answerer can cancel or summarize, at once or later',
     function(t)
       local client = t.client({
         answers = {
@@ -273,7 +273,7 @@ return {
     end,
   },
   {
-    'an answerer without opinion and a failing one let it happen; an answer of no use is reported',
+    'without an opinion, or after an error, the navigation proceeds; an invalid answer is reported',
     function(t)
       local answer
       local said = {}
@@ -308,7 +308,7 @@ return {
     end,
   },
   {
-    'a question that nobody answers in time is over for its answerer',
+    'a question is over for its answerer after the timeout',
     function(t)
       local dismissed
       local client = t.client({
@@ -327,7 +327,7 @@ return {
     end,
   },
   {
-    'what answering takes is sent although it is not wanted',
+    'notifications that an answerer needs are sent despite opt_out',
     function(t)
       local dismissed
       local client = t.client({
@@ -412,7 +412,7 @@ return {
     end,
   },
   {
-    'summaries arrive in pieces while they are written',
+    'summary_delta arrives while a summary is written',
     function(t)
       local client = t.client({ summarizer = 'outline', summary_deltas = true })
       f.converse(client)

@@ -9,7 +9,7 @@ end
 
 return {
   {
-    'nothing is loaded before it is used',
+    'modules are loaded when they are used',
     function(t)
       local child = t.child()
       local loaded = child:lua([[
@@ -40,13 +40,13 @@ return {
     end,
   },
   {
-    'what cannot be done is said',
+    'commands that fail show the reason',
     function(t)
       local child = t.child()
       for command, pattern in pairs({
         ['Treelined frobnicate'] = 'there is no `frobnicate`',
-        ['Treelined undo'] = 'this buffer is no tree',
-        ['Treelined send'] = 'this buffer is no prompt',
+        ['Treelined undo'] = 'this buffer is not a tree',
+        ['Treelined send'] = 'this buffer is not a prompt',
         ['Treelined name x'] = 'neither a tree nor a prompt',
         ['Treelined filter odd'] = 'there is no filter "odd"; there are default, no%-tools',
       }) do
@@ -61,7 +61,7 @@ return {
     end,
   },
   {
-    'one of the last sessions is picked from a list',
+    'a recent session can be picked from a list',
     function(t)
       local child = t.child()
       child:command('Treelined')
@@ -83,7 +83,7 @@ return {
     end,
   },
   {
-    'maps are there for whoever wants others, and can be left away',
+    '<Plug> maps can be mapped to other keys, and default keys can be disabled',
     function(t)
       local child = t.child({ default_keys = false })
       child:command('Treelined new')
@@ -101,7 +101,7 @@ return {
     end,
   },
   {
-    'a configuration that is wrong is told by its field, and by :checkhealth',
+    'an invalid setting is reported by name, also by :checkhealth',
     function(t)
       local child = t.child({ filtre = 'all', page_size = 'many', render = 'svg' })
       child:command('Treelined open x')
@@ -119,7 +119,7 @@ return {
     end,
   },
   {
-    ':checkhealth tells what there is',
+    ':checkhealth reports versions and settings',
     function(t)
       local child = t.child({ env = { SECRET = 'sk-canary' } })
       child:command('checkhealth treelined')
@@ -136,7 +136,7 @@ return {
     end,
   },
   {
-    'setup may be called, and wins over the global',
+    'setup overrides vim.g.treelined',
     function(t)
       local child = t.child({ filter = 'all' })
       child:lua("require('treelined').setup({ filter = 'user-only', render = 'ascii' })")
@@ -146,7 +146,7 @@ return {
     end,
   },
   {
-    'the global may be a function, and hold functions',
+    'vim.g.treelined can be a function, and contain functions',
     function(t)
       local child = t.child()
       child:lua([[
@@ -169,7 +169,7 @@ return {
     end,
   },
   {
-    'the help knows every subcommand, map, setting, function and highlight group',
+    'the help describes every subcommand, map, setting, function and highlight group',
     function()
       local help = read('doc/treelined.txt')
       local function knows(text)
@@ -199,7 +199,7 @@ return {
     end,
   },
   {
-    'every tag that the help refers to is there',
+    'every tag that the help refers to exists',
     function(t)
       local child = t.child()
       child:command('helptags doc')
@@ -207,7 +207,7 @@ return {
         local found = child:lua('return #vim.fn.getcompletion(..., "help")', tag)
         assert(found > 0, 'there is no help for ' .. tag)
       end
-      -- What Neovim's own file type plugin needs is not here.
+      -- The help file has no file type plugin here.
       child:command('noautocmd help treelined')
       f.matches(child:lua('return vim.api.nvim_buf_get_name(0)'), 'treelined.txt$')
     end,

@@ -1,4 +1,4 @@
---- Beginning and end: versions, deadlines, the death of the daemon, the end of its input.
+--- Start and end: versions, deadlines, the death of the daemon, the end of its stdin.
 
 local f = require('fixture')
 local treelined = require('treelined')
@@ -6,7 +6,7 @@ local equal, wait = f.equal, f.wait
 
 return {
   {
-    'closing answers what was asked, and leaves no process',
+    'close answers open calls, and leaves no process',
     function(t)
       local client = t.client()
       assert(f.is_alive(client.pid))
@@ -23,7 +23,7 @@ return {
     end,
   },
   {
-    'closing ends questions',
+    'close aborts open questions',
     function(t)
       local question, moved
       local client = t.client({
@@ -45,7 +45,7 @@ return {
     end,
   },
   {
-    'the death of the daemon fails every call that waits, and every one after',
+    'the death of the daemon fails open and later calls',
     function(t)
       local asked, failed, over = 0, {}, 0
       local ended
@@ -85,7 +85,7 @@ return {
     end,
   },
   {
-    'a daemon that shuts down says so',
+    'shutdown ends the daemon with exit code 0',
     function(t)
       local ended
       local client = t.client({
@@ -102,12 +102,12 @@ return {
     end,
   },
   {
-    'a daemon that cannot be started is no riddle',
+    'the error of a failed start names the cause and a remedy',
     function()
       local client, err = treelined.connect_sync({ command = '/nowhere/treelined' })
       equal({ client, err.kind }, { nil, 'disconnected' })
       f.matches(err, 'cannot start /nowhere/treelined: .*ENOENT')
-      -- What was looked for, where, and how to get it was left to guess.
+      -- The error named neither the PATH nor a remedy.
       client, err = treelined.connect_sync({ command = 'no-such-treelined' })
       equal(client, nil)
       f.matches(err, 'no such program on the PATH %(.*%)%. Install it with `cargo install')
@@ -119,7 +119,7 @@ return {
       f.matches(err, 'exit code 2: .*%-%-no%-such%-option')
       client, err = treelined.connect_sync({ command = 'echo', args = { 'hello' } })
       equal({ client, err.kind }, { nil, 'disconnected' })
-      f.matches(err, 'no treelined daemon: it said "hello"')
+      f.matches(err, 'no treelined daemon: it wrote "hello"')
     end,
   },
   {
@@ -132,7 +132,7 @@ return {
     end,
   },
   {
-    'a call has a deadline and is cancelled then',
+    'a call is cancelled at its deadline',
     function(t)
       local log = ''
       local options = t.impostor(
@@ -150,7 +150,7 @@ return {
     end,
   },
   {
-    'a daemon that does not end is made to',
+    'a daemon that does not end is killed',
     function(t)
       local impostor =
         t.impostor('say(id=message["id"], result={"protocolVersion": 1}); time.sleep(60)')
@@ -161,7 +161,7 @@ return {
     end,
   },
   {
-    'a daemon that goes on without its output is ended',
+    'a daemon that closes its output is ended',
     function(t)
       local impostor = t.impostor(
         'say(id=message["id"], result={"protocolVersion": 1}); import os; os.close(1); time.sleep(60)'
@@ -172,7 +172,7 @@ return {
     end,
   },
   {
-    'the daemon ends with the Neovim that started it, with all it was given',
+    'the daemon ends with its Neovim, after it has written everything',
     function(t)
       local child = t.child()
       child:lua([[

@@ -1,4 +1,4 @@
---- Bytes: cutting them into lines, telling UTF-8, and what of a session's text a buffer may show.
+--- Lines, UTF-8, and text that is safe in a buffer.
 
 local f = require('fixture')
 local json = require('treelined.json')
@@ -8,7 +8,7 @@ local equal = f.equal
 
 return {
   {
-    'lines end at line feeds only, however the bytes arrive',
+    'lines end only at line feeds, for every division into chunks',
     function()
       local bytes = 'one\r\n\ntwo\226\128\168three 😀\226\128\169\nrest'
       for size = 1, #bytes do
@@ -24,7 +24,7 @@ return {
     end,
   },
   {
-    'text is UTF-8 or not, by Unicode table 3-7',
+    'UTF-8 is validated by Unicode table 3-7',
     function()
       for _, good in ipairs({
         '',
@@ -59,7 +59,7 @@ return {
     end,
   },
   {
-    'no text breaks a line, moves a cursor or turns its direction',
+    'sanitized text contains no line break, control or mark of direction',
     function()
       equal(utf8.line('a\nb\r\27[31m\0\t\127'), 'a␊b␍␛[31m␀␉␡')
       equal(
@@ -71,7 +71,7 @@ return {
     end,
   },
   {
-    'values are encoded exactly, and the same value always the same',
+    'values are encoded exactly, and equal values equally',
     function()
       local value = {
         b = { 1, -0.5, 1e300, 2 ^ 53 - 1, true, vim.NIL },

@@ -1,4 +1,4 @@
---- The README's example does what it says.
+--- The example of the README.
 
 local f = require('fixture')
 

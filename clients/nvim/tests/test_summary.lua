@@ -1,9 +1,9 @@
---- Summaries while a model writes them. The model is a server of ours that says what a test tells it to.
+--- Summaries while a model writes them. The model is a server under the control of the test.
 
 local f = require('fixture')
 local equal, wait = f.equal, f.wait
 
---- A server that speaks like OpenAI's, as far as a stream of text goes.
+--- Starts a server with OpenAI's protocol for streams of text.
 local function model(t)
   local server = vim.loop.new_tcp()
   assert(server:bind('127.0.0.1', 0))
@@ -82,7 +82,7 @@ end
 
 return {
   {
-    'a summary is shown as it is written, and what it shall dwell on is passed on',
+    'a summary is shown while it is written, and its focus is sent',
     function(t)
       local writer = model(t)
       local child = shown(t, writer)
@@ -95,7 +95,7 @@ return {
       writer.say('## Goal\nTo be ')
       child:sees('To be')
       child:sees('moving…')
-      -- Half of a character, and what must not reach a screen as it is.
+      -- Half of a character, and an escape sequence.
       writer.say('wärm\27[2J')
       child:sees('To be wärm␛[2J')
       child:type('gg')
@@ -110,7 +110,7 @@ return {
     end,
   },
   {
-    'a summary that is being written is aborted with x, and nothing has moved',
+    'x aborts a running summary, and the leaf stays',
     function(t)
       local writer = model(t)
       local child = shown(t, writer)
@@ -129,11 +129,11 @@ return {
         return writer.is_hung_up
       end, 'the daemon to hang up')
       child:type('x')
-      child:gives('notes[2]', 'treelined: nothing is on its way')
+      child:gives('notes[2]', 'treelined: no navigation is running')
     end,
   },
   {
-    'no summarizer: what to do is told, and nothing has moved',
+    'without a summarizer a hint is shown, and the leaf stays',
     function(t)
       local child = shown(t, { config = { summarizer = vim.NIL } })
       child:type('ggj<CR>2<CR>')

@@ -1,11 +1,12 @@
---- The tree on the screen of another Neovim, by keys.
+--- The tree on the screen of another Neovim, driven by keys.
 ---
---- While Neovim asks for something it answers no calls: what is asked and what is typed then go in one go.
+--- While that Neovim waits for input it answers no requests, so a test sends the action and its input at
+--- once.
 
 local f = require('fixture')
 local equal = f.equal
 
---- A child that shows u1 → a1 → u2 → a2, written by a client of our own.
+--- Starts a Neovim that shows u1 → a1 → u2 → a2, written by another client.
 local function shown(t, config, params)
   local child = t.child(config)
   local client = t.client({ command = f.command, session_dir = child.session_dir })
@@ -25,7 +26,7 @@ local ALL = 'vim.api.nvim_buf_get_lines(0, 0, -1, false)'
 
 return {
   {
-    'a session is drawn, with the cursor where it stands',
+    'a session is drawn with the cursor on the leaf',
     function(t)
       local child = shown(t)
       local screen = child:screen()
@@ -47,7 +48,7 @@ return {
     end,
   },
   {
-    'Enter moves the conversation, u takes that back, and C-r does it again',
+    'Enter navigates, u undoes it, and C-r redoes it',
     function(t)
       local child = shown(t)
       child:type('gg<CR><CR>ggj<CR>1<CR>')
@@ -61,12 +62,12 @@ return {
       child:type('<C-r>')
       child:gives('notes', { 'treelined: nothing to undo or redo' })
       child:type('<CR>')
-      child:gives('notes[2]', 'treelined: the conversation stands here already')
+      child:gives('notes[2]', 'treelined: the leaf is here already')
     end,
   },
   {
-    -- The question named no number: people could not tell a step of two entries from one of two hundred.
-    'the question before a move says how many entries are left behind',
+    -- The question had no number: a step of two entries looked like one of two hundred.
+    'the question before a navigation says how many entries are left behind',
     function(t)
       local child = shown(t)
       child:lua([[
@@ -82,13 +83,13 @@ return {
       child:type('jj<CR>')
       child:gives('asked[2]', '1 entry is left behind; it stays in the tree. Summarize it?')
       child:type('G<CR>')
-      child:gives('notes[1]', 'treelined: the conversation stands here already')
+      child:gives('notes[1]', 'treelined: the leaf is here already')
       equal(child:lua('return #asked'), 2)
     end,
   },
   {
-    -- There is nothing to summarize then, so there is nothing to ask.
-    'a move that leaves nothing behind is made without a question',
+    -- There is nothing to summarize.
+    'a navigation that leaves no entry behind asks nothing',
     function(t)
       local child = shown(t)
       child:type('ggj<CR>1<CR>')
@@ -100,7 +101,7 @@ return {
     end,
   },
   {
-    'the question before a move is asked without a number if the number is late',
+    'the question has no number if the number is late',
     function(t)
       local child = shown(t)
       child:lua([[
@@ -115,7 +116,7 @@ return {
     end,
   },
   {
-    'a user message comes back into the prompt, and is sent from there as a new one',
+    'a user message returns to the prompt, and can be sent as a new one',
     function(t)
       local child = shown(t)
       child:type('k<CR>1<CR>')
@@ -136,7 +137,7 @@ return {
     end,
   },
   {
-    'the message that is the leaf goes back into the prompt too',
+    'a user message that is the leaf returns to the prompt too',
     function(t)
       local child = shown(t)
       child:type('phasty<C-s>')
@@ -147,7 +148,7 @@ return {
     end,
   },
   {
-    'what others write is followed from the end, and leaves other cursors where they are',
+    'a cursor on the leaf follows the entries of other programs; other cursors stay',
     function(t)
       local child = shown(t)
       local function append(id)
@@ -173,7 +174,7 @@ return {
     end,
   },
   {
-    'a message that others were faster than is kept; it follows theirs, or makes a branch',
+    'a message refused because of entries of others is kept; it can follow them, or make a branch',
     function(t)
       local child = shown(t)
       child:type('pprecious<Esc>')
@@ -182,7 +183,7 @@ return {
       child:sees('says u3')
       child:type('<C-s>')
       child:gives('#notes', 1)
-      f.matches(child:lua('return notes[1]'), 'not sent: others have written on')
+      f.matches(child:lua('return notes[1]'), 'not sent: other programs have appended here')
       equal(child:lines(), { 'precious' })
       child:type('<C-w>kgj')
       child:sees('says u3 ← active')
@@ -208,7 +209,7 @@ return {
     end,
   },
   {
-    'a label is asked for, shown, and taken off',
+    'a label can be set and removed',
     function(t)
       local child = shown(t)
       child:type('ggLhere 100%{1+1}<CR>')
@@ -222,7 +223,7 @@ return {
     end,
   },
   {
-    'rows are folded and unfolded, filtered, and left out unless they match',
+    'rows can be folded, filtered, and reduced to those that match',
     function(t)
       local child = shown(t)
       child:type('ggjza')
@@ -286,7 +287,7 @@ return {
         'treelined: a pattern cannot be searched for among rows that match a query; '
           .. '`s` changes the query',
       })
-      -- What is no pattern is refused once, and all rows come back.
+      -- An invalid pattern is refused once, and all rows are shown again.
       child:command('Treelined query /[/')
       child:gives('#notes', 2)
       f.matches(child:lua('return notes[2]'), 'is no regular expression')
@@ -299,7 +300,7 @@ return {
     end,
   },
   {
-    'an entry is shown in full beside the prompt',
+    'a whole entry is shown beside the prompt',
     function(t)
       local child = shown(t)
       child:type('ggpunsent<Esc><C-w>kK')
@@ -310,7 +311,7 @@ return {
     end,
   },
   {
-    'text of strangers breaks no line, moves no cursor and stays out of every command',
+    'text of a session breaks no line, moves no cursor and runs no command',
     function(t)
       local hostile = 'x\27[2J\n\r\t\0\226\128\174y%#Error#%{1/0}'
       local child = t.child()
@@ -349,7 +350,7 @@ return {
       child:type('K')
       child:sees('x␛[2J')
       child:type('<CR>1<CR>')
-      -- In the prompt the text is as it was, so that it can be sent again.
+      -- The prompt has the original text, so that it can be sent again.
       child:gives("vim.api.nvim_buf_get_name(0):match('prompt$')", 'prompt')
       equal(table.concat(child:lines(), '\n'), hostile)
       child:type('<C-s>')
@@ -360,9 +361,9 @@ return {
     end,
   },
   {
-    -- Neovim takes the default of a question as if it were typed, and C-f opens a window whose keys are
-    -- commands; a path went through expand(), which runs what stands between backticks.
-    'nothing that a label or the name of a file says is run',
+    -- Neovim processes the default of a question like typed keys, and C-f opens a window of commands. A
+    -- path went through expand(), which runs text between backticks.
+    'labels and names of files are never run as commands',
     function(t)
       local child = t.child()
       local client = t.client({ command = f.command, session_dir = child.session_dir })
@@ -384,7 +385,7 @@ return {
     end,
   },
   {
-    'a session of 100,000 entries is there with its first page',
+    'a session of 100,000 entries is shown with its first page',
     function(t)
       local child = t.child()
       local path = child.session_dir .. '/long.jsonl'
@@ -423,7 +424,7 @@ return {
     end,
   },
   {
-    'the death of the daemon is told, and R goes on where it was',
+    'the death of the daemon is shown, and R reopens the session',
     function(t)
       local child = shown(t)
       child:type('gg')
@@ -441,7 +442,7 @@ return {
     end,
   },
   {
-    'what is written in the prompt stays there when it cannot be sent, and goes out once',
+    'a message that cannot be sent stays in the prompt, and a retry sends it once',
     function(t)
       local child = shown(t)
       child:type('pprecious<Esc>')
@@ -464,7 +465,7 @@ return {
     end,
   },
   {
-    'images come back with the text, and go out with it',
+    'images return with the text, and are sent with it',
     function(t)
       local child = t.child()
       local client = t.client({ command = f.command, session_dir = child.session_dir })
@@ -490,7 +491,7 @@ return {
     end,
   },
   {
-    'an empty session says so, and a new one is made by a command',
+    'an empty session shows a message, and a command creates a session',
     function(t)
       local child = t.child()
       child:command('Treelined new of mine')
@@ -505,7 +506,7 @@ return {
     end,
   },
   {
-    'a veto is told',
+    'a cancelled navigation is reported',
     function(t)
       local child = shown(t)
       child:lua([[
@@ -528,7 +529,7 @@ return {
     end,
   },
   {
-    -- Guides of up to 64 columns filled a narrow window, and no word of a deep row was seen.
+    -- Guides of up to 64 columns filled a narrow window, so that no word of a deep row was visible.
     'guides take a third of the window, and are drawn again when its width changes',
     function(t)
       local child = t.child()
@@ -565,7 +566,7 @@ return {
   },
   {
     -- The cursor was put in the middle of the window also at the end of the tree.
-    'a long tree leaves no half of the window empty',
+    'the end of a long tree fills the window',
     function(t)
       local child = t.child()
       local client = t.client({ command = f.command, session_dir = child.session_dir })
@@ -594,7 +595,7 @@ return {
     end,
   },
   {
-    'text is wrapped at words in the prompt and beside it, and the prompt is ready to be written in',
+    'text is wrapped at words, and the prompt opens in insert mode',
     function(t)
       local child = shown(t)
       child:type('p')
@@ -607,7 +608,7 @@ return {
     end,
   },
   {
-    'a deleted tree is drawn again, also by :edit, and its windows leave nothing behind',
+    'a deleted tree can be shown again, also by :edit, and its windows keep no options of it',
     function(t)
       local child = shown(t)
       child:command('edit')

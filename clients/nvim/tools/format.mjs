@@ -1,11 +1,11 @@
-// Formats Lua with StyLua's WebAssembly build, which needs no binary from elsewhere; `--check` only tells.
+// Formats Lua with StyLua's WebAssembly build, which needs no native binary. `--check` only reports.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const stylua = createRequire(import.meta.url)('@johnnymorganz/stylua');
 
-/** Of our own for each file: formatting consumes it. */
+/** Returns a new configuration: formatting consumes it. */
 function config() {
   const config = stylua.Config.new();
   config.column_width = 100;

@@ -1,4 +1,4 @@
-"""What tests share: the daemon to test, a folder of its own for each client, a conversation."""
+"""Shared by the tests: the daemon, clients, a conversation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def message(entry_id: str) -> types.Message:
 
 
 def converse(client: Client) -> str:
-    """Make a session with the messages u1 → a1 → u2 → a2, the leaf at a2."""
+    """Create a session with the messages u1 → a1 → u2 → a2 and the leaf a2."""
     session_id = client.create_session()["session"]["sessionId"]
     for entry_id in ("u1", "a1", "u2", "a2"):
         client.append_message(session_id=session_id, entry_id=entry_id, message=message(entry_id))
@@ -33,7 +33,7 @@ def converse(client: Client) -> str:
 
 
 async def converse_async(client: AsyncClient) -> str:
-    """Do the same."""
+    """Create the same session with asyncio."""
     session_id = (await client.create_session())["session"]["sessionId"]
     for entry_id in ("u1", "a1", "u2", "a2"):
         said = message(entry_id)
@@ -43,14 +43,14 @@ async def converse_async(client: AsyncClient) -> str:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    """Give a client with a session folder of its own."""
+    """Return a client with a session directory of its own."""
     with Client(COMMAND, session_dir=tmp_path / "sessions") as client:
         yield client
 
 
 @pytest.fixture
 def impostor(tmp_path: Path) -> Callable[[str], list[str]]:
-    """Make daemons that do not exist: of another version, or that never answer."""
+    """Make a fake daemon: of another version, or without responses."""
 
     def make(answer: str) -> list[str]:
         script = tmp_path / "daemon.py"

@@ -1,4 +1,4 @@
-"""The asyncio face: what differs from the blocking one."""
+"""The asyncio client, where it differs from the blocking one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a test in debug mode, with whatever reaches the loop's exception handler."""
+    """Run a test in debug mode, and collect the errors of the loop's exception handler."""
     asyncio.run(asyncio.wait_for(test(), 30), debug=False)
 
 
-def test_many_calls_at_once_take_effect_in_their_order(tmp_path: Path) -> None:
+def test_pipelined_calls_take_effect_in_order(tmp_path: Path) -> None:
     async def test() -> None:
         async with AsyncClient(COMMAND, session_dir=tmp_path) as client:
             await client.create_session()
@@ -39,7 +39,7 @@ def test_many_calls_at_once_take_effect_in_their_order(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_move_is_announced_before_its_response(tmp_path: Path) -> None:
+def test_session_tree_arrives_before_the_response(tmp_path: Path) -> None:
     async def test() -> None:
         async with AsyncClient(COMMAND, session_dir=tmp_path) as client:
             await converse_async(client)
@@ -70,7 +70,7 @@ def asked(
     return with_client
 
 
-def test_an_answerer_cancels_or_summarizes(tmp_path: Path) -> None:
+def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         async def answer(event: types.SessionBeforeTree) -> types.EventAnswer | None:
             preparation = event["preparation"]
@@ -90,7 +90,7 @@ def test_an_answerer_cancels_or_summarizes(tmp_path: Path) -> None:
     run(asked(tmp_path, test))
 
 
-def test_no_answerer_one_without_opinion_and_a_failing_one_let_it_happen(tmp_path: Path) -> None:
+def test_without_an_opinion_or_after_an_error_the_navigation_proceeds(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         errors: list[Any] = []
         loop = asyncio.get_running_loop()
@@ -113,7 +113,7 @@ def test_no_answerer_one_without_opinion_and_a_failing_one_let_it_happen(tmp_pat
     run(asked(tmp_path, test))
 
 
-def test_an_answerer_that_was_not_declared_is_a_mistake_that_tells_its_remedy(
+def test_the_error_for_an_undeclared_answerer_names_the_remedy(
     tmp_path: Path,
 ) -> None:
     async def answer(_: types.SessionBeforeTree) -> None: ...
@@ -126,7 +126,7 @@ def test_an_answerer_that_was_not_declared_is_a_mistake_that_tells_its_remedy(
     run(test)
 
 
-def test_a_question_that_nobody_answers_in_time_is_over_for_its_answerer(tmp_path: Path) -> None:
+def test_a_question_is_over_for_its_answerer_after_the_timeout(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         dismissed = asyncio.Event()
 
@@ -192,7 +192,7 @@ def test_a_cancelled_task_cancels_its_call(tmp_path: Path) -> None:
     run(asked(tmp_path, test))
 
 
-def test_the_death_of_the_daemon_fails_every_call_that_waits(tmp_path: Path) -> None:
+def test_the_death_of_the_daemon_fails_every_open_call(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         over = asyncio.Event()
 
@@ -214,7 +214,7 @@ def test_the_death_of_the_daemon_fails_every_call_that_waits(tmp_path: Path) -> 
     run(asked(tmp_path, test))
 
 
-def test_closing_answers_what_was_asked_and_ends_questions(tmp_path: Path) -> None:
+def test_close_answers_open_calls_and_aborts_questions(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         questions: asyncio.Queue[None] = asyncio.Queue()
 

@@ -1,4 +1,4 @@
-"""The blocking face: calls, errors, messages that are hard on framing, handlers, answerers."""
+"""The blocking client: calls, errors, large messages, handlers, answerers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def test_the_daemon_introduces_itself(tmp_path: Path) -> None:
+def test_initialize_returns_the_name_of_the_daemon(tmp_path: Path) -> None:
     with Client(COMMAND, session_dir=tmp_path, summarizer="outline") as client:
         assert client.server["protocolVersion"] == PROTOCOL_VERSION
         assert client.server["serverInfo"]["name"] == "treelined"
@@ -53,7 +53,7 @@ def test_the_daemon_and_the_types_come_from_the_same_schema(client: Client) -> N
     assert client.discover() == document
 
 
-def test_a_conversation_is_written_read_and_walked(client: Client) -> None:
+def test_a_conversation_can_be_written_read_and_navigated(client: Client) -> None:
     converse(client)
     rows = client.get_tree(render="unicode")["nodes"]
     assert [row["preview"] for row in rows] == ["says u1", "says a1", "says u2", "says a2"]
@@ -70,7 +70,7 @@ def test_a_conversation_is_written_read_and_walked(client: Client) -> None:
     assert row["messageCount"] == 4
 
 
-def test_none_is_sent_where_it_means_something(client: Client) -> None:
+def test_none_is_sent_where_null_is_a_position(client: Client) -> None:
     converse(client)
     assert client.set_leaf(leaf_id=None)["newLeafId"] is None
     root = client.append_message(
@@ -80,9 +80,7 @@ def test_none_is_sent_where_it_means_something(client: Client) -> None:
     assert [entry["id"] for entry in roots] == ["u1", root["entryId"]]
 
 
-def test_errors_tell_their_kind_details_and_whether_to_try_again(
-    client: Client, tmp_path: Path
-) -> None:
+def test_errors_have_a_kind_details_and_retryable(client: Client, tmp_path: Path) -> None:
     def failure(call: Callable[[], object]) -> TreelinedError:
         with pytest.raises(TreelinedError) as caught:
             call()
@@ -111,7 +109,7 @@ def test_errors_tell_their_kind_details_and_whether_to_try_again(
         assert small.list_sessions()["sessions"] == [], "the connection goes on"
 
 
-def test_20_mb_go_there_and_back(client: Client) -> None:
+def test_a_message_of_20_mb_is_written_and_read(client: Client) -> None:
     client.create_session()
     text = "päckchen\n" * 2_000_000
     entry_id = client.append_message(message={"role": "user", "content": text})["entryId"]
@@ -120,7 +118,7 @@ def test_20_mb_go_there_and_back(client: Client) -> None:
     assert entry["message"]["content"] == text  # type: ignore[typeddict-item]
 
 
-def test_line_separators_that_are_no_line_feeds_stay_inside_messages(client: Client) -> None:
+def test_other_line_separators_stay_inside_messages(client: Client) -> None:
     path = client.create_session()["session"]["path"]
     text = "a\u2028b\u2029c\u0085d\re\r\nf\vg\fh\ni\x1e\x1c\ufeff😀"
     entry_id = client.append_message(message={"role": "user", "content": text})["entryId"]
@@ -130,14 +128,14 @@ def test_line_separators_that_are_no_line_feeds_stay_inside_messages(client: Cli
     assert text.splitlines()[-1] in Path(path).read_text(), "stored as it is, not escaped"
 
 
-def test_half_a_surrogate_pair_survives(client: Client) -> None:
+def test_an_unpaired_surrogate_is_kept(client: Client) -> None:
     client.create_session()
     entry_id = client.append_message(message={"role": "user", "content": "ä\ud83d"})["entryId"]
     entry: Any = client.get_entry(entry_id=entry_id)["entry"]
     assert entry["message"]["content"] == "ä\ud83d"
 
 
-def test_an_answer_that_python_cannot_read_fails_alone(client: Client) -> None:
+def test_a_response_that_python_cannot_parse_fails_only_its_call(client: Client) -> None:
     converse(client)
     said: types.Message = {"role": "user", "content": "deeper"}
     entries: Any = [{"type": "message", "message": said}] * 2000
@@ -148,7 +146,7 @@ def test_an_answer_that_python_cannot_read_fails_alone(client: Client) -> None:
     assert client.get_tree()["total"] == 2004
 
 
-def test_threads_share_a_client(client: Client) -> None:
+def test_threads_can_share_a_client(client: Client) -> None:
     client.create_session()
 
     def append(entry_id: str) -> str:
@@ -162,7 +160,7 @@ def test_threads_share_a_client(client: Client) -> None:
     assert {entry["id"] for entry in entries} == set(ids)
 
 
-def test_handlers_hear_of_moves_and_may_call_the_client(client: Client) -> None:
+def test_handlers_get_notifications_and_can_call_the_client(client: Client) -> None:
     converse(client)
     moves: list[tuple[types.SessionTree, str | None]] = []
     heard = threading.Event()
@@ -183,7 +181,7 @@ def test_handlers_hear_of_moves_and_may_call_the_client(client: Client) -> None:
     assert len(moves) == 1, "nobody listens any more"
 
 
-def test_an_answerer_cancels_or_summarizes(tmp_path: Path) -> None:
+def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
     with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
         converse(client)
 
@@ -208,7 +206,7 @@ def test_an_answerer_cancels_or_summarizes(tmp_path: Path) -> None:
         assert client.get_label(entry_id=summary["id"])["label"] == "left"
 
 
-def test_giving_an_answerer_tells_the_daemon_to_wait_for_it(tmp_path: Path) -> None:
+def test_answers_make_the_daemon_wait(tmp_path: Path) -> None:
     """The event had to be named twice: for the daemon, and for the answerer."""
 
     def veto(event: types.SessionBeforeTree, _: threading.Event) -> types.EventAnswer | None:
@@ -229,8 +227,8 @@ def test_giving_an_answerer_tells_the_daemon_to_wait_for_it(tmp_path: Path) -> N
                 client.answer("session_before_fork", lambda *_: None)
 
 
-def test_a_missing_program_is_told_with_where_it_was_looked_for(tmp_path: Path) -> None:
-    """A program that was missing was a bare errno, the same as of a missing folder."""
+def test_the_error_for_a_missing_program_names_the_path(tmp_path: Path) -> None:
+    """The error was a bare errno, like that of a missing folder."""
     looked = r"PATH \(/no/bin\)\. Install it with `cargo install --path \.`.*Client\("
     with pytest.raises(DisconnectedError, match=looked):
         Client("no-such-treelined", env={"PATH": "/no/bin"}).start()
@@ -254,7 +252,7 @@ def test_a_waiting_navigation_is_aborted_from_another_thread(tmp_path: Path) -> 
         assert client.get_leaf()["leafId"] == "a2"
 
 
-def test_no_question_waits_for_another(tmp_path: Path) -> None:
+def test_questions_are_answered_concurrently(tmp_path: Path) -> None:
     count = 40
     with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
         sessions = [converse(client) for _ in range(count)]
@@ -286,7 +284,7 @@ def test_an_answerer_that_raises_has_no_opinion(tmp_path: Path, error: BaseExcep
         assert moved["newLeafId"] == "a1"
 
 
-def test_an_answer_of_no_use_is_no_opinion(tmp_path: Path) -> None:
+def test_an_invalid_answer_counts_as_no_opinion(tmp_path: Path) -> None:
     with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
         converse(client)
         wrong: Any = {"cancle": True}
@@ -294,7 +292,7 @@ def test_an_answer_of_no_use_is_no_opinion(tmp_path: Path) -> None:
         assert client.navigate_tree(target_id="a1", timeout=20)["newLeafId"] == "a1"
 
 
-def test_an_answerer_that_never_ends_does_not_keep_the_program(tmp_path: Path) -> None:
+def test_an_answerer_that_never_ends_does_not_keep_the_program_alive(tmp_path: Path) -> None:
     program = (
         "import sys, threading; from treelined import Client\n"
         "with Client(sys.argv[1], session_dir=sys.argv[2], answers=['session_before_tree']) as c:\n"
@@ -309,7 +307,7 @@ def test_an_answerer_that_never_ends_does_not_keep_the_program(tmp_path: Path) -
     assert (ran.stdout, ran.stderr, ran.returncode) == ("None\n", "", 0)
 
 
-def test_what_answering_takes_is_sent_although_it_is_not_wanted(tmp_path: Path) -> None:
+def test_notifications_for_answerers_are_sent_despite_opt_out(tmp_path: Path) -> None:
     unwanted: list[NotificationName] = ["session_before_tree", "event_resolved", "session_tree"]
     with Client(
         COMMAND, session_dir=tmp_path, answers=["session_before_tree"], opt_out=unwanted
@@ -327,7 +325,7 @@ def test_what_answering_takes_is_sent_although_it_is_not_wanted(tmp_path: Path) 
         assert dismissed.wait(5)
 
 
-def test_closing_answers_what_was_asked_and_leaves_no_process(client: Client) -> None:
+def test_close_answers_open_calls_and_leaves_no_process(client: Client) -> None:
     pid = client.pid
     assert is_alive(pid)
     client.close()
@@ -337,7 +335,7 @@ def test_closing_answers_what_was_asked_and_leaves_no_process(client: Client) ->
     client.close()
 
 
-def test_the_death_of_the_daemon_fails_every_call_that_waits(tmp_path: Path) -> None:
+def test_the_death_of_the_daemon_fails_every_open_call(tmp_path: Path) -> None:
     with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
         sessions = [converse(client), converse(client)]
         asked = threading.Semaphore(0)
@@ -365,7 +363,7 @@ def test_the_death_of_the_daemon_fails_every_call_that_waits(tmp_path: Path) -> 
             client.get_leaf()
 
 
-def test_a_daemon_that_cannot_be_started_is_no_riddle() -> None:
+def test_a_daemon_that_cannot_be_started_names_the_cause() -> None:
     with pytest.raises(DisconnectedError, match="cannot start /nowhere/treelined"):
         Client("/nowhere/treelined").start()
     with pytest.raises(DisconnectedError, match=r"(?s)exit code 2: .*--no-such-option"):
@@ -381,7 +379,7 @@ def test_a_daemon_of_another_version_is_refused(impostor: Callable[[str], list[s
     assert caught.value.details == {"expected": 1, "spoken": 2}
 
 
-def test_a_call_has_a_deadline_and_is_cancelled_then(impostor: Callable[[str], list[str]]) -> None:
+def test_a_call_is_cancelled_at_its_deadline(impostor: Callable[[str], list[str]]) -> None:
     args = impostor(
         "if message['method'] == 'initialize': "
         "say(id=message['id'], result={'protocolVersion': 1})\n"
@@ -396,7 +394,7 @@ def test_a_call_has_a_deadline_and_is_cancelled_then(impostor: Callable[[str], l
     assert "".join(log) == "cancelled"
 
 
-def test_a_log_that_nobody_can_take_is_read_all_the_same(
+def test_the_log_is_read_although_on_log_fails(
     impostor: Callable[[str], list[str]],
 ) -> None:
     args = impostor(
@@ -411,7 +409,7 @@ def test_a_log_that_nobody_can_take_is_read_all_the_same(
         client.call("get_leaf", {}, timeout=10)
 
 
-def test_a_daemon_that_does_not_end_is_made_to(impostor: Callable[[str], list[str]]) -> None:
+def test_a_daemon_that_does_not_end_is_killed(impostor: Callable[[str], list[str]]) -> None:
     args = impostor("say(id=message['id'], result={'protocolVersion': 1}); time.sleep(60)")
     client = Client(sys.executable, args=args)
     client.start()

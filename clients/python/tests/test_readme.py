@@ -1,4 +1,4 @@
-"""The README's example does what it says."""
+"""The example of the README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers know of entries and messages: they refuse this file if they know less."""
+"""The types of entries and messages. Type checkers refuse this file if they lose precision."""
 
 from __future__ import annotations
 

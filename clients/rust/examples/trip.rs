@@ -2,7 +2,7 @@ use treelined_client::{Client, Error, EventAnswer, Message, TreeRender};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    // Asked before every move: cancel it, bring a summary of what is left, or have no opinion.
+    // The daemon asks before every navigation: cancel it, give a summary of the entries it leaves, or neither.
     let builder = Client::builder().answer_tree(|event, _question| async move {
         let left = event.preparation.entries_to_summarize.unwrap_or_default();
         let ids: Vec<_> = left.iter().map(|entry| entry.id()).collect();
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Error> {
         client.append_message(message).entry_id(id).await?;
     }
 
-    // Back to before "By plane.", which comes back for editing.
+    // Go back to before "By plane.", whose text is returned for editing.
     let call = client.navigate_tree("u2").summarize(true);
     let moved = call.label("by plane").await?;
     println!("again: {}", moved.editor_text.unwrap_or_default());

@@ -1,7 +1,7 @@
-//! Which daemon to start or to attach to, and what the client tells it at first.
+//! Settings of the daemon to start or attach to, and the `initialize` request.
 
 use crate::call;
-use crate::client::{Client, Life, close};
+use crate::client::{Client, ConnectionOwner, close};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::generated::{
@@ -9,7 +9,7 @@ use crate::generated::{
     SessionBeforeTree,
 };
 use crate::json::Json;
-use crate::process::{OnLog, attend, supervise};
+use crate::process::{OnLog, supervise, watch_attached};
 use crate::question::{Answerers, Question};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -21,12 +21,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
-/// How long a daemon may take to introduce itself.
+/// Deadline of the `initialize` request.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// Starts a daemon. Every setting is optional.
 ///
-/// A builder can be used again: after the daemon has died, `spawn` once more and open the sessions again.
+/// A builder can be used again: after the daemon has ended, call `spawn` again and reopen the sessions.
 #[derive(Clone)]
 pub struct Builder {
     program: OsString,
@@ -67,25 +67,25 @@ impl Builder {
         }
     }
 
-    /// The daemon's program; `treelined` on the `PATH` if not told.
+    /// Sets the daemon's program. Default: `treelined` on the `PATH`.
     pub fn program(mut self, program: impl Into<OsString>) -> Self {
         self.program = program.into();
         self
     }
 
-    /// One more argument for it.
+    /// Adds an argument of the daemon.
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    /// More arguments for it.
+    /// Adds arguments of the daemon.
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// Where sessions are kept.
+    /// Sets the session directory.
     pub fn session_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.session_dir = Some(folder.into());
         self
@@ -97,36 +97,35 @@ impl Builder {
         self
     }
 
-    /// The daemon's working directory, and so that of new sessions; this process's own if not told.
+    /// Sets the daemon's working directory, which is also that of new sessions. Default: this process's.
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(folder.into());
         self
     }
 
-    /// A variable in the daemon's environment, which is otherwise this process's own.
+    /// Sets an environment variable of the daemon, which otherwise inherits this process's environment.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Takes each line that the daemon logs (stderr), without its line break.
+    /// Calls `on_log` with each line that the daemon writes to stderr, without its line break.
     pub fn on_log(mut self, on_log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_log = Some(Arc::new(on_log));
         self
     }
 
-    /// Sets the name and version that the program sends to the daemon.
+    /// Sets the name and version that `initialize` sends to the daemon.
     pub fn client_info(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self.version = Some(version.into());
         self
     }
 
-    /// Answers `session_before_tree`, which the daemon asks before it goes elsewhere in a tree, and
-    /// waits for.
+    /// Answers `session_before_tree`: the daemon sends it before a navigation and waits for the answer.
     ///
-    /// Each question gets a task of its own. An answerer that panics has no opinion. When the question is
-    /// over ([`Question::over`]), what is answered is of no interest any more.
+    /// Each question runs in a task of its own. If the answerer panics, the answer is [`EventAnswer::none`].
+    /// An answer that arrives after the question is over ([`Question::over`]) is ignored.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), treelined_client::Error> {
@@ -157,8 +156,8 @@ impl Builder {
         self
     }
 
-    /// Answers `session_before_fork`, as [`answer_tree`](Builder::answer_tree) does. All it can say is
-    /// `cancel`.
+    /// Answers `session_before_fork`, like [`answer_tree`](Builder::answer_tree). The only answers are
+    /// [`EventAnswer::none`] and [`EventAnswer::cancel`].
     pub fn answer_fork<F, A>(mut self, answerer: F) -> Self
     where
         F: Fn(SessionBeforeFork, Question) -> A + Send + Sync + 'static,
@@ -168,7 +167,7 @@ impl Builder {
         self
     }
 
-    /// Answers `session_before_compact`, as [`answer_tree`](Builder::answer_tree) does.
+    /// Answers `session_before_compact`, like [`answer_tree`](Builder::answer_tree).
     pub fn answer_compact<F, A>(mut self, answerer: F) -> Self
     where
         F: Fn(SessionBeforeCompact, Question) -> A + Send + Sync + 'static,
@@ -178,49 +177,52 @@ impl Builder {
         self
     }
 
-    /// Send `summary_delta` while summaries are written.
+    /// Makes the daemon send `summary_delta` while it writes summaries.
     pub fn summary_deltas(self) -> Self {
         self.capability("summaryDeltas", json!({}))
     }
 
-    /// Send `progress` while long work goes on.
+    /// Makes the daemon send `progress` during long work.
     pub fn progress(self) -> Self {
         self.capability("progress", json!({}))
     }
 
-    /// Notifications not to send, by name. What answering takes is sent all the same.
+    /// Names the notifications that the daemon does not send. Events with an answerer are
+    /// sent all the same.
     pub fn opt_out(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.opt_out = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Bytes of the longest message the client wants; the daemon divides into pages what would be longer.
+    /// Sets the longest message that the client accepts, in bytes. The daemon splits longer results into
+    /// pages.
     pub fn max_frame_bytes(self, bytes: u64) -> Self {
         self.capability("maxFrameBytes", bytes.into())
     }
 
-    /// How long calls that are not told otherwise wait for their answer; 30 s if not told, and 11 minutes
-    /// for those that wait for people and models.
+    /// Sets the deadline of calls that have none of their own. Default: 30 s, and 11 minutes for calls that
+    /// wait for people and models.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.deadline = Some(timeout);
         self
     }
 
-    /// How long the daemon may take to end before it is killed; 10 s if not told.
+    /// Sets how long the daemon may take to end before it is killed. Default: 10 s.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How many unread notifications a stream holds, or a few more; 1024 if not told, at most a million.
+    /// Sets how many unread notifications a stream keeps. Default: 1024; at most a million. The number is
+    /// rounded up.
     pub fn capacity(mut self, notifications: usize) -> Self {
         self.capacity = notifications;
         self
     }
 
-    /// Starts the daemon and introduces this client.
+    /// Starts the daemon and sends `initialize`.
     ///
-    /// The daemon ends when its input does, when this process dies, and when the last [`Client`] is
+    /// The daemon ends when its stdin is closed, when this process dies, and when the last [`Client`] is
     /// dropped.
     pub async fn spawn(&self) -> Result<Client, Error> {
         let cannot_start = |error: std::io::Error| Error::CannotStart {
@@ -241,21 +243,20 @@ impl Builder {
             Arc::clone(&connection),
             self.grace,
         ));
-        // Elsewhere the number would belong to another process.
+        // With `attach` the daemon may run on another machine, where the number names another process.
         let process_id = Some(std::process::id());
         self.connect(connection, stdout, stdin, pid, process_id)
             .await
     }
 
-    /// Speaks with a daemon that somebody else has started: `reader` reads what it writes, `writer` writes
-    /// what it reads.
+    /// Connects to a daemon that is already running: `reader` is its output, `writer` its input.
     pub async fn attach<R, W>(&self, reader: R, writer: W) -> Result<Client, Error>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let connection = Connection::new(self.answerers.questions(), self.capacity);
-        tokio::spawn(attend(Arc::clone(&connection)));
+        tokio::spawn(watch_attached(Arc::clone(&connection)));
         self.connect(connection, reader, writer, None, None).await
     }
 
@@ -271,18 +272,18 @@ impl Builder {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let life = Life {
+        let owner = ConnectionOwner {
             _rpc: connection.start(reader, writer).await,
             connection,
             deadline: self.deadline,
             grace: self.grace,
             pid,
         };
-        match self.introduce(&life.connection, process_id).await {
-            Ok(server) => Ok(Client::new(life, server)),
+        match self.introduce(&owner.connection, process_id).await {
+            Ok(server) => Ok(Client::new(owner, server)),
             Err(error) => {
-                // No process is left behind by what failed.
-                let _ = close(&life.connection, self.grace).await;
+                // A failed start leaves no process behind.
+                let _ = close(&owner.connection, self.grace).await;
                 Err(error)
             }
         }
@@ -318,10 +319,10 @@ impl Builder {
         let deadline = self.deadline.unwrap_or(HANDSHAKE);
         let answer: Json =
             call::request(connection, "initialize", Json::new(&params), deadline, None).await?;
-        // Of another version nothing but the version is known.
+        // Only the version can be read in a result of another version.
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Spoken {
+        struct VersionMember {
             protocol_version: u64,
         }
         let unexpected = |error: serde_json::Error| Error::Unexpected {
@@ -329,7 +330,7 @@ impl Builder {
             message: error.to_string(),
         };
         let spoken = answer
-            .parse::<Spoken>()
+            .parse::<VersionMember>()
             .map_err(unexpected)?
             .protocol_version;
         if spoken != PROTOCOL_VERSION {
@@ -358,7 +359,7 @@ impl Builder {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // When the runtime ends before the client is closed.
+            // The runtime can end before the client is closed.
             .kill_on_drop(true);
         command
     }

@@ -1,4 +1,4 @@
-//! A call: what it is called with, how long it may take, what cancels it.
+//! One call: its params, its deadline, its cancellation.
 
 use crate::client::Client;
 use crate::connection::{CancelOn, Connection};
@@ -17,11 +17,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For calls that answer at once.
+/// Deadline of calls that are answered at once.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// For calls that wait for people and models: a little more than the longest that a question can stay
-/// open.
+/// Deadline of calls that wait for people and models. A question stays open for at most 10 minutes.
 const WAITING_DEADLINE: Duration = Duration::from_secs(660);
 
 /// Calls that wait for people and models.
@@ -33,11 +32,10 @@ const WAITING: &[&str] = &[
     "pop",
 ];
 
-/// A call that has not been made yet: `.await` makes it. There is a function for each param that may be
-/// left out.
+/// A call that has not been sent yet; `.await` sends it. It has a function for each optional param.
 ///
-/// Dropping the future of a call before it is done asks the daemon to cancel it. Whether that came in time
-/// is not known then; with [`cancel_on`](Call::cancel_on) it is.
+/// Dropping the future of a running call asks the daemon to cancel it, but does not say whether the
+/// cancel came in time. [`cancel_on`](Call::cancel_on) does.
 #[must_use = "nothing is called before it is awaited"]
 pub struct Call<P, R> {
     client: Client,
@@ -60,22 +58,22 @@ impl<P, R> Call<P, R> {
         }
     }
 
-    /// How long to wait for the answer: 30 s if not told, 11 minutes for calls that wait for people and
-    /// models. Then the daemon is asked to cancel it, and it fails with [`Error::Timeout`].
+    /// Sets how long to wait for the response. Default: 30 s, and 11 minutes for calls that wait for people
+    /// and models. After that the daemon is asked to cancel the call, which fails with [`Error::Timeout`].
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.deadline = Some(timeout);
         self
     }
 
-    /// Asks the daemon to cancel the call once `signal` resolves. The daemon has the last word, and what it
-    /// says is the result: a navigation says `cancelled`, anything else that waits fails with the kind
-    /// `cancelled`, and what was done already comes back as usual.
+    /// Asks the daemon to cancel the call when `signal` resolves. The call returns what the daemon answers:
+    /// a navigation returns `cancelled`, another waiting call fails with the kind `cancelled`, and a call
+    /// that has already taken effect returns its usual result.
     pub fn cancel_on(mut self, signal: impl Future<Output = ()> + Send + 'static) -> Self {
         self.cancel_on = Some(Box::pin(signal));
         self
     }
 
-    fn giving<S>(self) -> Call<P, S> {
+    fn with_result<S>(self) -> Call<P, S> {
         Call {
             client: self.client,
             method: self.method,
@@ -87,38 +85,38 @@ impl<P, R> Call<P, R> {
     }
 }
 
-/// The preparation of a navigation that a dry run returns (protocol.md §4).
+/// The result of a dry run of a navigation (protocol.md §4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DryRun {
-    /// As `session_before_tree` would carry it; none where the leaf stands at the target already, for then
-    /// nothing would be done.
+    /// The preparation that `session_before_tree` would contain; `None` if the leaf is at the target
+    /// already, so that the navigation would do nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation: Option<TreePreparation>,
 }
 
 impl Call<NavigateTreeParams, Navigation> {
-    /// Only tell what would be summarized, if the navigation leads anywhere.
+    /// Changes nothing and returns the preparation: what would be summarized.
     pub fn dry_run(mut self) -> Call<NavigateTreeParams, DryRun> {
         self.params.dry_run = Some(true);
-        self.giving()
+        self.with_result()
     }
 }
 
 impl Call<PopParams, Navigation> {
-    /// Only tell what would be summarized, if it leads anywhere.
+    /// Changes nothing and returns the preparation: what would be summarized.
     pub fn dry_run(mut self) -> Call<PopParams, DryRun> {
         self.params.dry_run = Some(true);
-        self.giving()
+        self.with_result()
     }
 }
 
 impl Call<GetTreeParams, FlatTree> {
-    /// Nodes inside of nodes instead of rows. Trees of more than some 60 levels are too deep for this
-    /// client; rows have no such limit.
+    /// Returns nested nodes instead of rows. This client reads at most some 60 levels of nesting; rows have
+    /// no such limit.
     pub fn nested(mut self) -> Call<GetTreeParams, NestedTree> {
         self.params.format = Some(TreeFormat::Nested);
-        self.giving()
+        self.with_result()
     }
 }
 
@@ -150,7 +148,7 @@ where
     }
 }
 
-/// Makes a call whose params have been turned into JSON, or could not be.
+/// Sends a request. `params` is an error if serializing them has failed.
 pub(crate) async fn request<R: DeserializeOwned>(
     connection: &Arc<Connection>,
     method: &str,

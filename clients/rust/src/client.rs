@@ -1,4 +1,4 @@
-//! The client: a handle on a connection, to be cloned at will.
+//! The client, a handle that can be cloned.
 
 use crate::builder::Builder;
 use crate::call::Call;
@@ -14,30 +14,30 @@ use std::time::Duration;
 
 /// A connection to a daemon, with a function for each method of the protocol. Clones share it.
 ///
-/// The functions return [`Call`]s: give them the params that may be left out, and `.await` them.
+/// The functions return [`Call`]s: set their optional params, then `.await` them.
 ///
-/// [`close`](Client::close) ends the daemon in good order. When the last clone is dropped instead, the
-/// daemon's pipes are closed and it is killed if it does not end, so that no process is left behind; calls
-/// that it has not answered by then may or may not have been carried out.
+/// [`close`](Client::close) ends the daemon after it has answered all calls. Dropping the last clone closes
+/// the daemon's pipes and kills it if it does not end by itself. Whether unanswered calls took effect is then
+/// not known.
 #[derive(Clone)]
 pub struct Client {
-    life: Arc<Life>,
+    owner: Arc<ConnectionOwner>,
     server: Arc<InitializeResult>,
-    /// Of calls that name no session.
+    /// The session of calls that name none.
     session: Option<Arc<str>>,
 }
 
 /// Ends the connection when it is dropped.
-pub(crate) struct Life {
+pub(crate) struct ConnectionOwner {
     pub connection: Arc<Connection>,
-    /// Reads and writes for as long as it lives.
+    /// Runs the tasks that read and write; they end when it is dropped.
     pub _rpc: RpcClient<RpcService>,
     pub deadline: Option<Duration>,
     pub grace: Duration,
     pub pid: Option<u32>,
 }
 
-impl Drop for Life {
+impl Drop for ConnectionOwner {
     fn drop(&mut self) {
         self.connection
             .end(Disconnected::because("the client was dropped"));
@@ -45,21 +45,21 @@ impl Drop for Life {
 }
 
 impl Client {
-    /// Begins to say which daemon to start, and what for.
+    /// Returns a builder with the default settings.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    pub(crate) fn new(life: Life, server: InitializeResult) -> Client {
+    pub(crate) fn new(owner: ConnectionOwner, server: InitializeResult) -> Client {
         Client {
-            life: Arc::new(life),
+            owner: Arc::new(owner),
             server: Arc::new(server),
             session: None,
         }
     }
 
-    /// Calls a method by its name in the protocol, with params as there. The functions named after the
-    /// methods are this with types.
+    /// Calls a method by its name in the protocol, with the params of the protocol. The functions named after
+    /// the methods do the same with types.
     ///
     /// ```no_run
     /// # async fn example(client: treelined_client::Client) -> Result<(), treelined_client::Error> {
@@ -77,8 +77,8 @@ impl Client {
         Call::new(self.clone(), method.into(), params)
     }
 
-    /// The same client, whose calls are about that session where they name no other. Without it the daemon
-    /// takes the one session that is open.
+    /// Returns a client whose calls are about this session unless they name another. Without it the daemon
+    /// uses the only open session.
     #[must_use = "the client itself stays as it is"]
     pub fn with_session(&self, session_id: &str) -> Client {
         Client {
@@ -98,38 +98,38 @@ impl Client {
         &self.server
     }
 
-    /// The daemon's process, if this client started it.
+    /// Returns the process id of the daemon, if this client started it.
     pub fn pid(&self) -> Option<u32> {
-        self.life.pid
+        self.owner.pid
     }
 
-    /// Resolves when the connection has ended, with the error that open calls fail with.
+    /// Resolves when the connection has ended, with the error of the calls that were open.
     pub async fn closed(&self) -> Disconnected {
         self.connection().over().await
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.connection().is_over()
     }
 
-    /// Lets the daemon finish what it has accepted, ends its input, and waits until it is gone; after the
-    /// builder's `grace` it is killed. Calls that are open are answered, new ones fail. Fails if the daemon
-    /// did not end by itself and in good order, or had ended before.
+    /// Asks the daemon to shut down, closes its stdin, and waits until it has ended. Open calls are answered,
+    /// new ones fail. After the builder's `grace` the daemon is killed. Fails if the daemon was killed, ended
+    /// with an error, or had ended before.
     pub async fn close(&self) -> Result<(), Error> {
         let connection = self.connection();
         if connection.is_over() {
             return ending(connection.why_over());
         }
-        close(connection, self.life.grace).await
+        close(connection, self.owner.grace).await
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
-        &self.life.connection
+        &self.owner.connection
     }
 
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.life.deadline
+        self.owner.deadline
     }
 
     pub(crate) fn session_id(&self) -> Option<String> {
@@ -140,18 +140,18 @@ impl Client {
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
-            .field("pid", &self.life.pid)
+            .field("pid", &self.owner.pid)
             .field("session", &self.session)
             .field("is_closed", &self.is_closed())
             .finish_non_exhaustive()
     }
 }
 
-/// Ends the daemon in good order, if it goes within `grace`.
+/// Shuts the daemon down; kills it after `grace`.
 pub(crate) async fn close(connection: &Arc<Connection>, grace: Duration) -> Result<(), Error> {
     let asked = async {
-        // It says no to what is new and lets summaries run for seconds only, which the end of its input
-        // alone would not. One that does not answer is ended all the same.
+        // After `shutdown` the daemon refuses new requests and gives running summaries 5 s; closing stdin
+        // alone lets them run on. If the daemon does not answer, closing stdin follows all the same.
         let _ = connection.shut_down(grace).await;
         connection.end_input().await;
         connection.over().await
@@ -165,7 +165,7 @@ pub(crate) async fn close(connection: &Arc<Connection>, grace: Duration) -> Resu
     }
 }
 
-/// Whether that was an end in good order.
+/// Fails unless the daemon ended by itself and without an error.
 fn ending(why: Disconnected) -> Result<(), Error> {
     match why.status {
         Some(status) if status.success() => Ok(()),

@@ -1,9 +1,12 @@
-//! One connection: requests and their answers over jsonrpsee's client, what comes unasked, the end.
+//! One connection: requests and responses through jsonrpsee's client, notifications, the end.
 //!
-//! jsonrpsee matches answers to requests. What it would do wrong over a pipe is done here: it ends at an
-//! answer that it cannot match and at a line that it cannot read, so neither reaches it; it drops what
-//! slow subscribers have not read without a word, so notifications never reach it either; and it tells
-//! nobody the id of a request, which is needed to cancel it, so requests are given their ids here.
+//! jsonrpsee matches responses to requests. Three of its habits do not fit a pipe:
+//!
+//! - It ends the connection at a response that it cannot match and at a line that it cannot read. `pipe`
+//!   keeps both from it.
+//! - It silently drops notifications that a subscriber has not read. They go through a channel of this
+//!   module.
+//! - It does not reveal the id of a request, which a cancel needs. This module assigns the ids.
 
 use crate::error::{Disconnected, Error, Refusal};
 use crate::json::Json;
@@ -24,20 +27,20 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-/// jsonrpsee's own deadline, which none of ours reaches. Its timers overflow at `Duration::MAX`.
+/// jsonrpsee's own deadline, longer than any of ours. Its timers overflow at `Duration::MAX`.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// Room for unread notifications is made at once.
+/// The channel allocates its whole capacity at once.
 const MAX_CAPACITY: usize = 1 << 20;
 
-/// A notification as it came.
+/// A notification whose params are not parsed yet.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct RawNotification {
     pub method: String,
     pub params: Json,
 }
 
-/// Cancels a call: asks the daemon to cancel it, and the daemon decides.
+/// Resolves when the daemon is to be asked to cancel the call.
 pub(crate) type CancelOn = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// State that all handles of a client share. It does not keep the daemon alive.
@@ -45,21 +48,21 @@ pub(crate) struct Connection {
     rpc: OnceLock<RpcService>,
     runtime: Handle,
     last_id: AtomicU64,
-    /// Ids that an answer is still to come for: the only answers that jsonrpsee gets to see. A `std`
-    /// lock, since it is held for one operation on the set.
+    /// Ids of requests without a response; only responses to these reach jsonrpsee. A `std` lock, since it
+    /// is held for one operation on the set.
     pub(crate) unanswered: Mutex<HashSet<u64>>,
-    /// None once the daemon's input has been ended.
+    /// `None` after the daemon's stdin was closed.
     pub(crate) writer: tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
-    /// None once nothing more will be said.
-    feed: Mutex<Option<broadcast::Sender<Arc<Said>>>>,
+    /// `None` after the last notification.
+    feed: Mutex<Option<broadcast::Sender<Arc<RawNotification>>>>,
     pub(crate) questions: Questions,
-    /// No more calls are made, but those that were are still answered.
+    /// New calls are refused; open calls are still answered.
     is_closing: AtomicBool,
-    /// Nothing more can be read.
+    /// Cancelled at the end of the daemon's output.
     pub(crate) is_read: CancellationToken,
-    /// The process shall not be waited for any longer.
+    /// Cancelled when the process is to be killed without waiting any longer.
     pub(crate) is_killed: CancellationToken,
-    /// The end; `why` is set before.
+    /// Cancelled at the end of the connection, after `why` is set.
     over: CancellationToken,
     why: OnceLock<Disconnected>,
 }
@@ -84,7 +87,7 @@ impl Connection {
         })
     }
 
-    /// Begins to read and to write. The connection is read until what is returned is dropped.
+    /// Starts to read and write. Dropping the returned client stops both.
     pub(crate) async fn start<R, W>(self: &Arc<Self>, reader: R, writer: W) -> RpcClient<RpcService>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -92,7 +95,7 @@ impl Connection {
     {
         *self.writer.lock().await = Some(Box::new(writer));
         let connection = Arc::clone(self);
-        // Instead of the default logger, which formats every message. It is where the service shows.
+        // Replaces jsonrpsee's logger, which formats every message, and gives access to the service.
         let middleware = RpcServiceBuilder::new().layer_fn(move |service: RpcService| {
             let _ = connection.rpc.set(service.clone());
             service
@@ -106,7 +109,7 @@ impl Connection {
             )
     }
 
-    /// Calls a method and gives its result as it came.
+    /// Calls a method and returns its result unparsed.
     pub(crate) async fn request(
         self: &Arc<Self>,
         method: &str,
@@ -126,7 +129,7 @@ impl Connection {
         deadline: Duration,
         mut cancel_on: Option<CancelOn>,
     ) -> Result<Json, Error> {
-        let call = InFlight::new(self);
+        let call = PendingRequest::new(self);
         let response = rpc.call(Request::owned(
             method.to_owned(),
             Some(params),
@@ -141,13 +144,13 @@ impl Connection {
         let expired = tokio::time::sleep(deadline);
         tokio::pin!(response, cancelled, expired);
         let mut is_cancelled = false;
-        // In this order: an answer that has come counts, whatever else has happened since.
+        // `biased`: a response that has arrived counts, even if the connection has ended since.
         let response = loop {
             tokio::select! {
                 biased;
                 response = &mut response => break response,
                 () = self.over.cancelled() => {
-                    call.settled();
+                    call.finish();
                     return Err(self.why_over().into());
                 }
                 () = &mut cancelled, if !is_cancelled => {
@@ -159,7 +162,7 @@ impl Connection {
                 }
             }
         };
-        call.settled();
+        call.finish();
         match response {
             Ok(response) => match response.into_response().into_inner().payload {
                 ResponsePayload::Success(result) => Ok(result.into_owned().into()),
@@ -168,7 +171,7 @@ impl Connection {
                     error: Refusal::new(&error),
                 }),
             },
-            // jsonrpsee has ended, which it does only when the connection does.
+            // jsonrpsee drops the request only when the connection ends.
             Err(_) => {
                 self.over.cancelled().await;
                 Err(self.why_over().into())
@@ -184,7 +187,7 @@ impl Connection {
         self.runtime.spawn(async move {
             let params = Json::from(serde_json::json!({ "requestId": id })).into_raw();
             let cancel = Notification::new("$/cancel_request".into(), Some(Cow::Owned(params)));
-            // Where nobody listens any more there is nothing to cancel.
+            // Fails if the connection has ended, and the request with it.
             let _ = rpc.notification(cancel).await;
         });
     }
@@ -199,7 +202,7 @@ impl Connection {
             .ok_or_else(|| Disconnected::because("the client is closed").into())
     }
 
-    /// Asks the daemon to end. From now on calls fail; those made before are still answered.
+    /// Sends `shutdown`. From here on new calls fail; earlier ones are still answered.
     pub(crate) async fn shut_down(self: &Arc<Self>, deadline: Duration) -> Result<Json, Error> {
         let params = Json::from(serde_json::json!({})).into_raw();
         let rpc = self.service()?;
@@ -207,20 +210,20 @@ impl Connection {
         self.exchange(rpc, "shutdown", params, deadline, None).await
     }
 
-    /// Ends the daemon's input.
+    /// Closes the daemon's stdin.
     pub(crate) async fn end_input(&self) {
         self.writer.lock().await.take();
     }
 
-    /// The end. The first reason counts.
+    /// Ends the connection. Only the first reason is kept.
     pub(crate) fn end(&self, why: Disconnected) {
         let _ = self.why.set(why);
         self.over.cancel();
         lock(&self.feed).take();
-        self.questions.all_over();
+        self.questions.end_all();
     }
 
-    /// Resolves at the end, with its reason.
+    /// Waits for the end of the connection and returns the reason.
     pub(crate) async fn over(&self) -> Disconnected {
         self.over.cancelled().await;
         self.why_over()
@@ -238,56 +241,57 @@ impl Connection {
     }
 
     /// Subscribes to later notifications; `None` if the connection has ended.
-    pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Arc<Said>>> {
+    pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<Arc<RawNotification>>> {
         lock(&self.feed).as_ref().map(broadcast::Sender::subscribe)
     }
 
-    /// Hands a notification to all who listen, and to who answers it.
-    pub(crate) fn said(self: &Arc<Self>, said: Said) {
-        let said = Arc::new(said);
+    /// Sends a notification to all streams, and to the answerer of its event.
+    pub(crate) fn publish(self: &Arc<Self>, notification: RawNotification) {
+        let notification = Arc::new(notification);
         if let Some(feed) = lock(&self.feed).as_ref() {
-            // Fails if nobody listens.
-            let _ = feed.send(Arc::clone(&said));
+            // Fails if there is no stream.
+            let _ = feed.send(Arc::clone(&notification));
         }
-        self.questions.heard(self, &said);
+        self.questions.dispatch(self, &notification);
     }
 }
 
-/// Ends the connection with the task that looks after the daemon: when the runtime does before the client,
-/// the task is dropped, and nobody else would notice the end.
-pub(crate) struct EndsWith(pub(crate) Arc<Connection>);
+/// Ends the connection when the task that owns it is dropped. The runtime drops that task when it ends before
+/// the client.
+pub(crate) struct EndGuard(pub(crate) Arc<Connection>);
 
-impl Drop for EndsWith {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         self.0
             .end(Disconnected::because("the runtime of the client has ended"));
     }
 }
 
-/// A request on its way. Dropped without an answer, as when its future is, it is cancelled.
-struct InFlight<'a> {
+/// A request without a response. It is cancelled if it is dropped before the response, as with the future of
+/// a call.
+struct PendingRequest<'a> {
     connection: &'a Arc<Connection>,
     id: u64,
     is_settled: bool,
 }
 
-impl<'a> InFlight<'a> {
-    fn new(connection: &'a Arc<Connection>) -> InFlight<'a> {
+impl<'a> PendingRequest<'a> {
+    fn new(connection: &'a Arc<Connection>) -> PendingRequest<'a> {
         let id = connection.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         lock(&connection.unanswered).insert(id);
-        InFlight {
+        PendingRequest {
             connection,
             id,
             is_settled: false,
         }
     }
 
-    fn settled(mut self) {
+    fn finish(mut self) {
         self.is_settled = true;
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
             self.connection.cancel(self.id);

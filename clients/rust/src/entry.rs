@@ -1,21 +1,21 @@
-//! Entries of the tree, as their bytes, with what every entry has read out.
+//! Entries of the tree: their JSON, with the common members parsed.
 
 use crate::generated::EntryBody;
 use crate::json::Json;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An entry of the tree. What all types have in common can be asked for at once, the rest is read by
-/// [`body`](Entry::body), and [`json`](Entry::json) has every byte.
+/// An entry of the tree. The members that all types share are parsed; [`body`](Entry::body) parses the
+/// others by type, and [`json`](Entry::json) has the entry as it was received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    head: Head,
+    head: CommonMembers,
     json: Json,
 }
 
-/// The members of every entry. In a damaged file any of them but the id may be missing.
+/// The members of every entry. In a damaged file any of them except the id may be missing.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct CommonMembers {
     #[serde(default)]
     r#type: String,
     id: String,
@@ -26,33 +26,33 @@ struct Head {
 }
 
 impl Entry {
-    /// Unique in the session.
+    /// Returns the id, unique in the session.
     pub fn id(&self) -> &str {
         &self.head.id
     }
 
-    /// The entry before it; none at a root.
+    /// Returns the id of the parent; `None` at a root.
     pub fn parent_id(&self) -> Option<&str> {
         self.head.parent_id.as_deref()
     }
 
-    /// Such as `message`.
+    /// Returns the type, such as `message`.
     pub fn r#type(&self) -> &str {
         &self.head.r#type
     }
 
-    /// ISO 8601 with milliseconds, UTC.
+    /// Returns the time as ISO 8601 in UTC with milliseconds.
     pub fn timestamp(&self) -> &str {
         &self.head.timestamp
     }
 
-    /// What it says. Fails if members are missing that its type asks for, or it is nested more than
-    /// some hundred levels deep.
+    /// Parses the entry by its type. Fails if a required member is missing, or if the entry is nested deeper
+    /// than 128 levels.
     pub fn body(&self) -> Result<EntryBody, serde_json::Error> {
         EntryBody::parse(self.r#type(), &self.json)
     }
 
-    /// All of it.
+    /// Returns the whole entry.
     pub fn json(&self) -> &Json {
         &self.json
     }

@@ -1,4 +1,4 @@
-//! The errors of a call.
+//! Errors of calls.
 
 use crate::generated::ErrorKind;
 use crate::json::Json;
@@ -11,38 +11,38 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The daemon refused, or failed.
+    /// The daemon answered with an error.
     #[error("{method}: {error}")]
     Refused {
         /// The method that was called.
         method: String,
-        /// Why.
+        /// The daemon's error.
         error: Refusal,
     },
 
-    /// The daemon is gone, or the client is closed. Whether the call was carried out is not known.
+    /// The daemon has ended, or the client is closed. Whether the call took effect is not known.
     #[error(transparent)]
     Disconnected(#[from] Disconnected),
 
-    /// No answer came in time. The daemon was asked to cancel the call; what it had done stays done.
+    /// No response arrived in time. The daemon was asked to cancel the call, which may have taken effect.
     #[error("{method}: no answer within {after:?}")]
     Timeout {
         /// The method that was called.
         method: String,
-        /// How long it was waited for.
+        /// The deadline of the call.
         after: Duration,
     },
 
     /// The daemon speaks another version of the protocol.
-    #[error("the daemon speaks protocol version {spoken}, this client {expected}")]
+    #[error("the daemon speaks protocol version {spoken}, this client speaks {expected}")]
     VersionMismatch {
         /// This client's version.
         expected: u64,
-        /// The daemon's.
+        /// The daemon's version.
         spoken: u64,
     },
 
@@ -55,7 +55,7 @@ pub enum Error {
         source: Arc<io::Error>,
     },
 
-    /// The answer is not what this client expects, or nested too deep for it (more than some 60 levels in
+    /// The result does not have the expected shape, or is nested too deep for this client (some 60 levels in
     /// `nested` trees).
     #[error("{method}: unexpected answer: {message}")]
     Unexpected {
@@ -65,7 +65,7 @@ pub enum Error {
         message: String,
     },
 
-    /// The params have no JSON.
+    /// The params cannot be written as JSON.
     #[error("{method}: {message}")]
     InvalidCall {
         /// The method that the client tried to call.
@@ -75,7 +75,7 @@ pub enum Error {
     },
 }
 
-/// Where a missing program was looked for, and how to get it.
+/// Says where a missing program was searched and how to install it.
 fn remedy(program: &str, source: &io::Error) -> String {
     if source.kind() != io::ErrorKind::NotFound {
         return String::new();
@@ -93,7 +93,7 @@ fn remedy(program: &str, source: &io::Error) -> String {
 }
 
 impl Error {
-    /// What the daemon refused a call for; none if the error is not an answer of the daemon.
+    /// Returns the daemon's error; `None` if the error comes from elsewhere.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Error::Refused { error, .. } => Some(error),
@@ -101,17 +101,17 @@ impl Error {
         }
     }
 
-    /// The kind of a refusal: the contract of the protocol (protocol.md, Errors).
+    /// Returns the kind of the daemon's error (protocol.md §8.2).
     pub fn kind(&self) -> Option<&ErrorKind> {
         self.refusal().map(|refusal| &refusal.kind)
     }
 
-    /// Whether the daemon refused for that reason.
+    /// Returns whether the daemon answered with an error of this kind.
     pub fn is(&self, kind: ErrorKind) -> bool {
         self.kind() == Some(&kind)
     }
 
-    /// The same call may succeed later, unchanged.
+    /// Returns whether the same call may succeed later, unchanged.
     pub fn is_retryable(&self) -> bool {
         match self {
             Error::Refused { error, .. } => error.retryable,
@@ -121,27 +121,27 @@ impl Error {
     }
 }
 
-/// An answer of the daemon that is an error.
+/// An error that the daemon answered.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The cause: the contract.
+    /// The kind, on which programs decide.
     pub kind: ErrorKind,
     /// The JSON-RPC error code.
     pub code: i32,
-    /// For people.
+    /// A description for people.
     pub message: String,
-    /// The same request may succeed later, unchanged.
+    /// Whether the same request may succeed later, unchanged.
     pub retryable: bool,
-    /// When a retry makes sense.
+    /// The time after which a retry makes sense.
     pub retry_after: Option<Duration>,
-    /// By kind; see [`details`](Refusal::details).
+    /// The details; their shape depends on the kind. See [`details`](Refusal::details).
     pub details: Option<Json>,
 }
 
 impl Refusal {
-    /// The details as the type of their kind: of `leafMoved` that is `LeafMovedDetails`, and so on. None
-    /// if there are none, or of another shape.
+    /// Parses the details as the type of the kind, such as `LeafMovedDetails` for `leafMoved`. `None` if
+    /// there are none, or if they have another shape.
     pub fn details<T: DeserializeOwned>(&self) -> Option<T> {
         self.details.as_ref()?.parse().ok()
     }
@@ -159,7 +159,7 @@ impl Refusal {
         let data = error
             .data()
             .and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
-        // Not of a treelined daemon, then; the code is all there is.
+        // A treelined daemon always sends `data`; of other errors only the code is known.
         let data = data.unwrap_or(Data {
             kind: ErrorKind::Unknown(error.code().to_string()),
             retryable: false,
@@ -191,7 +191,7 @@ impl std::error::Error for Refusal {}
 pub struct Disconnected {
     /// A description of the error for people.
     pub reason: String,
-    /// How the process ended, if it is this client's and has ended.
+    /// The exit status of the process, if this client started it and it has ended.
     pub status: Option<ExitStatus>,
     /// The last lines that the daemon wrote to stderr.
     pub last_words: String,

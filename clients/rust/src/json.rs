@@ -1,7 +1,7 @@
-//! JSON as it came, and what is easy to make of it: messages and their content.
+//! JSON as it was received, and the types around it: messages and their content.
 //!
-//! What the daemon stores byte for byte stays as its bytes here too: no member is lost, no number
-//! loses digits, and nothing is parsed before somebody asks.
+//! The daemon stores entries byte for byte, and these types keep the bytes: no member is lost, no number
+//! loses digits, and nothing is parsed before it is needed.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,23 +10,23 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Any JSON, as its text.
+/// Any JSON value, as its text.
 #[derive(Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// The JSON of a value; fails where that has none, such as maps whose keys are no strings.
+    /// Serializes a value. Fails if it cannot be written as JSON, such as a map whose keys are not strings.
     pub fn new<T: Serialize + ?Sized>(value: &T) -> Result<Json, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Json)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// The value, as another type.
+    /// Parses the text.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.get())
     }
@@ -44,7 +44,7 @@ impl From<Box<RawValue>> for Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Json {
-        // A `Value` always has a JSON.
+        // Serializing a `Value` never fails.
         Json::new(&value).unwrap_or_default()
     }
 }
@@ -73,18 +73,18 @@ impl fmt::Display for Json {
     }
 }
 
-/// The content of a message: a text, or content blocks.
+/// The content of a message: a text or content blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Content(Json);
 
 impl Content {
-    /// The text, or the text blocks one after the other. Empty if there is none.
+    /// Returns the text, or the text blocks joined; empty if there is none.
     pub fn text(&self) -> String {
         text_of(&self.0)
     }
 
-    /// As it is.
+    /// Returns the JSON.
     pub fn json(&self) -> &Json {
         &self.0
     }
@@ -114,7 +114,7 @@ impl From<Json> for Content {
     }
 }
 
-/// A message of the conversation: an object with a `role`, mostly a `content`, and whatever else.
+/// A message of the conversation: an object with a `role`, usually a `content`, and any other members.
 ///
 /// ```
 /// use treelined_client::Message;
@@ -129,7 +129,7 @@ impl From<Json> for Content {
 #[serde(transparent)]
 pub struct Message(Json);
 
-/// What [`Message`] looks into. The parts stay JSON, so that what is odd about one spoils no other.
+/// The members that [`Message`] reads. They stay JSON, so that a defect in one does not affect the other.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct MessageParts {
@@ -138,40 +138,40 @@ struct MessageParts {
 }
 
 impl Message {
-    /// A message of that role.
+    /// Makes a message of this role.
     pub fn new(role: &str, content: impl Into<Content>) -> Message {
         #[derive(Serialize)]
-        struct Parts<'a> {
+        struct MessageLiteral<'a> {
             role: &'a str,
             content: Content,
         }
         let content = content.into();
-        // Strings and JSON always have a JSON.
-        Message(Json::new(&Parts { role, content }).unwrap_or_default())
+        // Serializing strings and JSON never fails.
+        Message(Json::new(&MessageLiteral { role, content }).unwrap_or_default())
     }
 
-    /// The user's text.
+    /// Makes a user message.
     pub fn user(text: impl Into<String>) -> Message {
         Message::new("user", text.into())
     }
 
-    /// The model's text, in one text block.
+    /// Makes an assistant message with one text block.
     pub fn assistant(text: impl Into<String>) -> Message {
         let block = serde_json::json!([{ "type": "text", "text": text.into() }]);
         Message::new("assistant", block)
     }
 
-    /// The role of the message; empty if it has none.
+    /// Returns the role; empty if the message has none.
     pub fn role(&self) -> String {
         self.parts().role.parse().unwrap_or_default()
     }
 
-    /// The text of its content, or its text blocks one after the other. Empty if there is none.
+    /// Returns the text of the content, or its text blocks joined; empty if there is none.
     pub fn text(&self) -> String {
         text_of(&self.parts().content)
     }
 
-    /// As it is.
+    /// Returns the JSON.
     pub fn json(&self) -> &Json {
         &self.0
     }
@@ -193,7 +193,7 @@ impl From<Json> for Message {
     }
 }
 
-/// However deep the blocks are nested that are no text.
+/// Reads text blocks; other blocks may be nested to any depth.
 fn text_of(content: &Json) -> String {
     #[derive(Deserialize)]
     struct Block {
@@ -217,13 +217,13 @@ fn text_of(content: &Json) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RequestId {
-    /// As this client makes them.
+    /// Number, such as this client's own ids.
     Number(u64),
-    /// As others do, and navigations.
+    /// Text, as other clients and navigations use.
     Text(String),
 }
 
-/// Enums that a newer daemon may have more values of.
+/// Makes an enum of strings that keeps values of a newer daemon as `Unknown`.
 macro_rules! string_enum {
     ($(#[$doc:meta])* pub enum $name:ident { $($variant:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -236,7 +236,7 @@ macro_rules! string_enum {
         }
 
         impl $name {
-            /// As in the protocol.
+            /// Returns the value as it is written in the protocol.
             pub fn as_str(&self) -> &str {
                 match self {
                     $($name::$variant => $text,)+

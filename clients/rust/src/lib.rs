@@ -1,4 +1,4 @@
-//! Starts a treelined daemon, which keeps the conversations of AI agents as trees, and speaks with it.
+//! Starts a treelined daemon, which keeps the conversations of AI agents as trees, and calls its methods.
 //!
 //! ```no_run
 //! use treelined_client::{Client, Message, TreeRender};
@@ -15,27 +15,28 @@
 //! ```
 //!
 //! - [`Client::builder`] → [`Builder::spawn`] or [`Builder::attach`] → [`Client`], cheap to clone.
-//! - [`Client`] has a function for each method of the protocol. What must be told are its arguments, what
-//!   may be left out are functions of the [`Call`] that it returns, and `.await` makes the call:
+//! - [`Client`] has a function for each method of the protocol. Required params are its arguments, optional
+//!   params are functions of the [`Call`] that it returns, and `.await` sends the call:
 //!   `client.navigate_tree("u2").summarize(true).label("by plane").await?`. [`Client::call`] takes a name
 //!   and any params. [`Client::with_session`] names the session once for many calls.
-//! - [`Call::timeout`]: every call has a deadline. [`Call::cancel_on`] cancels a call and tells what became
-//!   of it; dropping its future cancels it, too.
-//! - [`Error`]: [`Error::Refused`] is the daemon's, with a [`kind`](Error::kind) that is the contract.
-//!   [`Error::Disconnected`] is what every open call fails with when the daemon dies.
+//! - Every call has a deadline ([`Call::timeout`]). [`Call::cancel_on`] cancels a call and returns what the
+//!   daemon answers; dropping the call's future cancels it too.
+//! - [`Error::Refused`] is an error of the daemon; decide on its [`kind`](Error::kind).
+//!   [`Error::Disconnected`] is the error of every open call when the daemon dies.
 //! - [`Client::notifications`] is a stream of [`Notification`]s.
-//! - [`Builder::answer_tree`] (`_fork`, `_compact`) answers what the daemon asks before it acts.
-//! - [`Client::close`] ends the daemon, [`Client::closed`] tells when and how it ended. To reconnect,
+//! - [`Builder::answer_tree`] (`_fork`, `_compact`) answers the daemon's questions.
+//! - [`Client::close`] ends the daemon; [`Client::closed`] says when and how it ended. To reconnect,
 //!   [`spawn`](Builder::spawn) the same builder again.
 //!
-//! The types are made from the daemon's schema, and lenient where a newer daemon may say more: enums have
-//! `Unknown`, structs that are received may grow, and [`Entry`], [`Message`] and [`Content`] keep every byte.
-//! It needs a tokio runtime.
+//! The types are generated from the daemon's schema and accept what a newer daemon may add: enums have
+//! `Unknown`, received structs are non-exhaustive, and [`Entry`], [`Message`] and [`Content`] keep every
+//! byte.
+//! The crate needs a tokio runtime.
 //!
-//! The source, in reading order: `builder` and `client` are the face, `call` one call, `notifications` and
-//! `question` what the daemon says and asks. Below them `connection` has what clones share and what
-//! jsonrpsee does, `pipe` makes messages of bytes, `process` looks after the daemon. `generated` is made by
-//! `tools/generate` from `schema/`.
+//! The source, in reading order: `builder` and `client` are the public interface, `call` is one call,
+//! `notifications` and `question` are what the daemon sends. `connection` is the state that clones share, on
+//! top of jsonrpsee; `pipe` splits bytes into messages; `process` supervises the daemon. `tools/generate`
+//! writes `generated` from `schema/`.
 
 #![warn(missing_docs)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]

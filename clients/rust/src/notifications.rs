@@ -1,6 +1,6 @@
 //! A stream of the daemon's notifications.
 
-use crate::connection::Said;
+use crate::connection::RawNotification;
 use crate::generated::Notification;
 use futures_core::Stream;
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
 /// The notifications since this stream was made, in order. The stream ends with the connection.
 ///
-/// A stream that is not read holds the builder's `capacity` of notifications. When more come, the oldest
-/// are dropped, and [`Notification::Missed`] says how many, in their place. Neither the daemon nor other
-/// streams wait for it.
+/// An unread stream keeps as many notifications as the builder's `capacity`. When more arrive, the oldest
+/// are dropped, and [`Notification::Missed`] in their place says how many. Neither the daemon nor other
+/// streams wait for this one.
 #[derive(Debug)]
-pub struct Notifications(Option<BroadcastStream<Arc<Said>>>);
+pub struct Notifications(Option<BroadcastStream<Arc<RawNotification>>>);
 
 impl Notifications {
-    pub(crate) fn new(feed: Option<broadcast::Receiver<Arc<Said>>>) -> Notifications {
+    pub(crate) fn new(feed: Option<broadcast::Receiver<Arc<RawNotification>>>) -> Notifications {
         Notifications(feed.map(BroadcastStream::new))
     }
 
-    /// The next one; none at the end. Nothing is lost when the future is dropped.
+    /// Returns the next notification; `None` at the end. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Notification> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -39,11 +39,11 @@ impl Stream for Notifications {
         let Some(feed) = &mut self.0 else {
             return Poll::Ready(None);
         };
-        Poll::Ready(
-            ready!(Pin::new(feed).poll_next(context)).map(|said| match said {
-                Ok(said) => Notification::parse(&said.method, &said.params),
+        Poll::Ready(ready!(Pin::new(feed).poll_next(context)).map(
+            |notification| match notification {
+                Ok(notification) => Notification::parse(&notification.method, &notification.params),
                 Err(BroadcastStreamRecvError::Lagged(count)) => Notification::Missed { count },
-            }),
-        )
+            },
+        ))
     }
 }

@@ -1,9 +1,9 @@
 //! Messages as lines: jsonrpsee's transport over two streams of bytes.
 //!
-//! Only `\n` separates lines: U+2028 and the like stand inside of them. What jsonrpsee must not see
-//! (connection.rs) is taken out here.
+//! Only `\n` separates lines; U+2028 and the like occur inside of them. Messages at which jsonrpsee would end
+//! the connection (see `connection`) are removed here.
 
-use crate::connection::{Connection, Said, lock};
+use crate::connection::{Connection, RawNotification, lock};
 use crate::error::Disconnected;
 use crate::json::Json;
 use jsonrpsee::core::client::{ReceivedMessage, TransportReceiverT, TransportSenderT};
@@ -17,16 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// After writing has failed: how long to wait for the daemon's own last words.
+/// After a failed write: how long to wait for the reason why the daemon ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How much of a line that is no message is shown, in bytes.
+/// Bytes of an invalid line that a log or an error quotes.
 const MAX_ECHO: usize = 200;
 
-/// Longest line of what may not be a daemon at all, in bytes. Its first one is an introduction.
+/// Longest first line, in bytes. A program that is no daemon may write without end.
 const MAX_FIRST_LINE: u64 = 1024 * 1024;
 
-/// Bytes read at once.
+/// Size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
 pub(crate) struct Sender {
@@ -40,7 +40,7 @@ impl Sender {
 
     async fn write(&self, message: &str) -> io::Result<()> {
         let mut writer = self.connection.writer.lock().await;
-        // The input has been ended: a call that came too late fails with the connection.
+        // The input is closed: this call fails with the connection.
         let Some(writer) = writer.as_mut() else {
             return Ok(());
         };
@@ -55,7 +55,7 @@ impl TransportSenderT for Sender {
     async fn send(&mut self, mut message: String) -> Result<(), Disconnected> {
         message.push('\n');
         let connection = &self.connection;
-        // A daemon that does not read must not keep the connection from ending.
+        // A daemon that does not read must not delay the end of the connection.
         let written = tokio::select! {
             written = self.write(&message) => written,
             why = connection.over() => return Err(why),
@@ -63,7 +63,7 @@ impl TransportSenderT for Sender {
         let Err(error) = written else {
             return Ok(());
         };
-        // It is about to die, most likely: then how it did is a better reason.
+        // The daemon is probably ending; its exit status is then a better reason than the failed write.
         if tokio::time::timeout(LAST_WORDS, connection.over())
             .await
             .is_err()
@@ -84,7 +84,7 @@ impl TransportSenderT for Sender {
 pub(crate) struct Receiver<R> {
     connection: Arc<Connection>,
     reader: BufReader<R>,
-    /// Something has been read that only a daemon says.
+    /// Whether a valid message has arrived.
     is_daemon: bool,
 }
 
@@ -97,34 +97,34 @@ impl<R: AsyncRead + Unpin> Receiver<R> {
         }
     }
 
-    /// Deals with a line, unless it is an answer that somebody waits for.
+    /// Returns whether the line is a response that a call waits for. Handles every other line.
     fn is_answer(&mut self, line: &[u8]) -> bool {
         let Some(message) = Envelope::parse(line) else {
-            self.strange(line);
+            self.reject(line);
             return false;
         };
         self.is_daemon = true;
         match message {
             Envelope::Notification { method, params } => {
-                self.connection.said(Said { method, params });
+                self.connection.publish(RawNotification { method, params });
                 false
             }
             Envelope::Answer { id: Some(id) } => lock(&self.connection.unanswered).remove(&id),
-            // About something that the daemon could not read, or that nobody has asked.
+            // An error about a message that the daemon could not read, or a response to no request.
             Envelope::Answer { id: None } => {
-                tracing::warn!("the daemon answered what was not asked");
+                tracing::warn!("ignored a response to no request");
                 false
             }
         }
     }
 
-    fn strange(&self, line: &[u8]) {
+    fn reject(&self, line: &[u8]) {
         let shown = String::from_utf8_lossy(line.get(..MAX_ECHO).unwrap_or(line));
         if self.is_daemon {
-            tracing::warn!("not a message, and ignored: {shown:?}");
+            tracing::warn!("ignored a line that is no message: {shown:?}");
         } else {
             let why = format!(
-                "this is no treelined daemon: it said {:?}",
+                "the program is no treelined daemon: it wrote {:?}",
                 shown.trim_end()
             );
             self.connection.end(Disconnected::because(why));
@@ -154,7 +154,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> TransportReceiverT for Receiver<R> {
             }
         }
         self.connection.is_read.cancel();
-        // Whoever looks after the other end knows why.
+        // The task that supervises the daemon sets the reason.
         Err(self.connection.over().await)
     }
 }
@@ -165,14 +165,14 @@ enum Envelope {
         method: String,
         params: Json,
     },
-    /// Without an id: an error about something that the daemon could not read.
+    /// `id` is `None` in an error about a message that the daemon could not read.
     Answer {
         id: Option<u64>,
     },
 }
 
 impl Envelope {
-    /// None if it is nothing that a daemon says.
+    /// Returns `None` for a line that is no message of a daemon.
     fn parse(line: &[u8]) -> Option<Envelope> {
         #[derive(Deserialize)]
         struct Members<'a> {
@@ -181,7 +181,7 @@ impl Envelope {
             id: Option<serde_json::Value>,
             method: Option<String>,
             params: Option<Json>,
-            #[serde(default, deserialize_with = "is_there")]
+            #[serde(default, deserialize_with = "is_present")]
             result: bool,
             #[serde(borrow)]
             error: Option<&'a RawValue>,
@@ -197,7 +197,7 @@ impl Envelope {
             }),
             (Some(_), Some(_)) => None,
             (None, id) => {
-                // jsonrpsee ends at answers that have neither, both, or an error of another shape.
+                // jsonrpsee ends at a response that has neither, both, or an error of another shape.
                 let is_error = match members.error {
                     Some(error) => {
                         serde_json::from_str::<ErrorObject>(error.get()).ok()?;
@@ -213,6 +213,6 @@ impl Envelope {
     }
 }
 
-fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+fn is_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }

@@ -1,6 +1,6 @@
-//! The daemon as a process: what it writes to stderr, and its end.
+//! The daemon as a process: its stderr and its end.
 
-use crate::connection::{Connection, EndsWith, lock};
+use crate::connection::{Connection, EndGuard, lock};
 use crate::error::Disconnected;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,22 +8,22 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr};
 
-/// Takes a line of the daemon's log.
+/// Called with each line of the daemon's log.
 pub(crate) type OnLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How much of what the daemon last wrote to stderr goes into an error, in bytes.
+/// Bytes of the daemon's latest stderr output that an error quotes.
 const LAST_WORDS: usize = 4096;
 
 /// Longest line of the log, in bytes.
 const MAX_LINE: u64 = 64 * 1024;
 
-/// After the end of the process: how long its output may still be on its way.
+/// How long to wait for remaining output after the process has ended.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The reason where no process tells one.
+/// The reason of an end without a process.
 pub(crate) const CLOSED: &str = "the connection was closed";
 
-/// Waits for the end of the daemon, sees to it where need be, and tells everyone.
+/// Waits until the daemon ends, kills it where necessary, and ends the connection.
 pub(crate) async fn supervise(
     mut child: Child,
     stderr: Option<ChildStderr>,
@@ -31,12 +31,12 @@ pub(crate) async fn supervise(
     connection: Arc<Connection>,
     grace: Duration,
 ) {
-    let EndsWith(connection) = &EndsWith(connection);
+    let EndGuard(connection) = &EndGuard(connection);
     let words = Arc::new(Mutex::new(VecDeque::new()));
     let logged = tokio::spawn(log(stderr, on_log, Arc::clone(&words)));
     let ended = tokio::select! {
         ended = child.wait() => Some(ended),
-        // It says no more, or nobody listens: then it should end by itself.
+        // The daemon has closed its output, or the client is closed: it should end by itself.
         () = connection.is_read.cancelled() => None,
         _ = connection.over() => None,
         () = connection.is_killed.cancelled() => None,
@@ -46,11 +46,11 @@ pub(crate) async fn supervise(
         Some(ended) => ended,
         None => tokio::select! {
             ended = child.wait() => ended,
-            () = tokio::time::sleep(grace) => killed(&mut child, &mut reason).await,
-            () = connection.is_killed.cancelled() => killed(&mut child, &mut reason).await,
+            () = tokio::time::sleep(grace) => kill(&mut child, &mut reason).await,
+            () = connection.is_killed.cancelled() => kill(&mut child, &mut reason).await,
         },
     };
-    // What it has said before counts. A process of its own that it has left behind may hold the pipes.
+    // Earlier output still counts. A process that the daemon left behind may hold the pipes open.
     let _ = tokio::time::timeout(DRAIN, connection.is_read.cancelled()).await;
     let _ = tokio::time::timeout(DRAIN, logged).await;
     connection.end(Disconnected {
@@ -63,7 +63,7 @@ pub(crate) async fn supervise(
     });
 }
 
-async fn killed(
+async fn kill(
     child: &mut Child,
     reason: &mut &'static str,
 ) -> std::io::Result<std::process::ExitStatus> {
@@ -72,12 +72,12 @@ async fn killed(
     child.wait().await
 }
 
-/// Reads the log, so that the daemon never waits for somebody to do it.
+/// Reads stderr, so that the daemon never blocks on it.
 async fn log(stderr: Option<ChildStderr>, on_log: Option<OnLog>, words: Arc<Mutex<VecDeque<u8>>>) {
     let Some(stderr) = stderr else { return };
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    // A longer line is given in pieces.
+    // A line over the limit is delivered in pieces.
     while let Ok(1..) = (&mut stderr)
         .take(MAX_LINE)
         .read_until(b'\n', &mut line)
@@ -101,9 +101,9 @@ fn last_words(words: &VecDeque<u8>) -> String {
     String::from_utf8_lossy(&words).trim().to_owned()
 }
 
-/// Waits for the end of a connection to a daemon that somebody else started.
-pub(crate) async fn attend(connection: Arc<Connection>) {
-    let EndsWith(connection) = &EndsWith(connection);
+/// Waits for the end of a connection to a daemon that this client did not start.
+pub(crate) async fn watch_attached(connection: Arc<Connection>) {
+    let EndGuard(connection) = &EndGuard(connection);
     tokio::select! {
         () = connection.is_read.cancelled() => {
             connection.end(Disconnected::because(CLOSED));

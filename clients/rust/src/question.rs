@@ -1,7 +1,7 @@
-//! Questions that the daemon asks before something happens, and who answers them.
+//! Questions of the daemon, and their answerers.
 
 use crate::call;
-use crate::connection::{Connection, Said, lock};
+use crate::connection::{Connection, RawNotification, lock};
 use crate::error::Error;
 use crate::generated::{
     AnswerEventParams, AnswerEventResult, ErrorKind, EventAnswer, GivenCompaction, GivenSummary,
@@ -15,15 +15,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long an `answer_event` may take.
+/// Deadline of an `answer_event` request.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 
-type Answering = Pin<Box<dyn Future<Output = EventAnswer> + Send>>;
+type AnswerFuture = Pin<Box<dyn Future<Output = EventAnswer> + Send>>;
 
-/// Fails if the event has not the members expected of it.
-type Answerer = Arc<dyn Fn(&Json, Question) -> Result<Answering, serde_json::Error> + Send + Sync>;
+/// Fails if the event lacks an expected member.
+type Answerer =
+    Arc<dyn Fn(&Json, Question) -> Result<AnswerFuture, serde_json::Error> + Send + Sync>;
 
-/// A question that is open, beside the event that it is about.
+/// An open question.
 #[derive(Clone)]
 pub struct Question {
     connection: Arc<Connection>,
@@ -32,23 +33,23 @@ pub struct Question {
 }
 
 impl Question {
-    /// Names the question in `answer_event` and `event_resolved`.
+    /// Returns the id that `answer_event` and `event_resolved` use.
     pub fn event_id(&self) -> &str {
         &self.event_id
     }
 
-    /// Resolves when no answer is wanted any more: somebody else has decided, time is up, or what was
-    /// asked about has ended. A prompt for it can be dismissed.
+    /// Resolves when the question is over: another client decided, time is up, or the operation has ended.
+    /// A prompt for it can be dismissed.
     pub async fn over(&self) {
         self.over.cancelled().await;
     }
 
-    /// Whether no answer is wanted any more.
+    /// Returns whether the question is over.
     pub fn is_over(&self) -> bool {
         self.over.is_cancelled()
     }
 
-    /// Asks for that much time from now. Gives what was granted.
+    /// Asks the daemon to keep the question open for `time` from now. Returns the granted time.
     pub async fn extend(&self, time: Duration) -> Result<Duration, Error> {
         let extend_ms = time.as_millis().try_into().unwrap_or(u64::MAX);
         let granted = self.reply(None, Some(extend_ms)).await?;
@@ -86,15 +87,15 @@ impl std::fmt::Debug for Question {
     }
 }
 
-/// The answerers by event, and the questions that are being answered.
+/// The answerers by event, and the open questions.
 #[derive(Default)]
 pub(crate) struct Questions {
     answerers: BTreeMap<&'static str, Answerer>,
-    /// By event id.
+    /// Cancelled when the question of this event id is over.
     open: Mutex<HashMap<String, CancellationToken>>,
 }
 
-/// The answerers that the builder keeps.
+/// The builder's answerers, by event.
 #[derive(Clone, Default)]
 pub(crate) struct Answerers(BTreeMap<&'static str, Answerer>);
 
@@ -112,7 +113,7 @@ impl Answerers {
         self.0.insert(event, answerer);
     }
 
-    /// The events that are answered.
+    /// Returns the events that have an answerer.
     pub(crate) fn events(&self) -> impl Iterator<Item = &'static str> {
         self.0.keys().copied()
     }
@@ -126,16 +127,20 @@ impl Answerers {
 }
 
 impl Questions {
-    pub(crate) fn heard(&self, connection: &Arc<Connection>, said: &Arc<Said>) {
-        if said.method == "event_resolved" {
-            if let Ok(About { event_id, .. }) = said.params.parse()
+    pub(crate) fn dispatch(
+        &self,
+        connection: &Arc<Connection>,
+        notification: &Arc<RawNotification>,
+    ) {
+        if notification.method == "event_resolved" {
+            if let Ok(QuestionParams { event_id, .. }) = notification.params.parse()
                 && let Some(over) = lock(&self.open).remove(&event_id)
             {
                 over.cancel();
             }
-        } else if let Some(answerer) = self.answerers.get(said.method.as_str())
-            && let Ok(About { event_id, timeout_ms }) = said.params.parse()
-            // Nobody waits otherwise: it is told, not asked.
+        } else if let Some(answerer) = self.answerers.get(notification.method.as_str())
+            && let Ok(QuestionParams { event_id, timeout_ms }) = notification.params.parse()
+            // The daemon does not wait for an answer to a question without a timeout.
             && timeout_ms > 0
         {
             let question = Question {
@@ -144,15 +149,19 @@ impl Questions {
                 over: CancellationToken::new(),
             };
             lock(&self.open).insert(question.event_id.clone(), question.over.clone());
-            // The end may have come between, and have missed it.
+            // The connection may have ended before the insertion, and then not have cancelled this question.
             if connection.is_over() {
                 question.over.cancel();
             }
-            tokio::spawn(answer(Arc::clone(answerer), question, Arc::clone(said)));
+            tokio::spawn(answer(
+                Arc::clone(answerer),
+                question,
+                Arc::clone(notification),
+            ));
         }
     }
 
-    pub(crate) fn all_over(&self) {
+    pub(crate) fn end_all(&self) {
         for (_, over) in lock(&self.open).drain() {
             over.cancel();
         }
@@ -162,20 +171,20 @@ impl Questions {
 /// The params of questions and of `event_resolved`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct About {
+struct QuestionParams {
     event_id: String,
     #[serde(default)]
     timeout_ms: u64,
 }
 
-async fn answer(answerer: Answerer, question: Question, said: Arc<Said>) {
-    // In a task of its own: the daemon must not wait for an answerer that has panicked.
+async fn answer(answerer: Answerer, question: Question, notification: Arc<RawNotification>) {
+    // A separate task, so that a panic of the answerer still sends an answer.
     let asked = question.clone();
     let answered = tokio::spawn(async move {
-        match answerer(&said.params, asked) {
+        match answerer(&notification.params, asked) {
             Ok(answering) => answering.await,
             Err(error) => {
-                tracing::warn!("{}: cannot be answered: {error}", said.method);
+                tracing::warn!("{}: cannot be answered: {error}", notification.method);
                 EventAnswer::default()
             }
         }
@@ -186,7 +195,7 @@ async fn answer(answerer: Answerer, question: Question, said: Arc<Said>) {
     }
     match question.reply(Some(answer), None).await {
         Ok(_) | Err(Error::Disconnected(_)) => (),
-        // Somebody else or the deadline was faster.
+        // Another client or the deadline was faster.
         Err(error) if error.is(ErrorKind::EventNotPending) => (),
         Err(error) => tracing::warn!("the answer was not taken: {error}"),
     }
@@ -198,7 +207,7 @@ impl EventAnswer {
         EventAnswer::default()
     }
 
-    /// It shall not happen.
+    /// Cancels the operation.
     pub fn cancel() -> EventAnswer {
         EventAnswer {
             cancel: Some(true),
@@ -206,7 +215,7 @@ impl EventAnswer {
         }
     }
 
-    /// To `session_before_tree`, if a summary is wanted: this one.
+    /// Answers `session_before_tree` with a summary, which is used if one is wanted.
     pub fn summary(summary: impl Into<GivenSummary>) -> EventAnswer {
         EventAnswer {
             summary: Some(summary.into()),
@@ -214,7 +223,7 @@ impl EventAnswer {
         }
     }
 
-    /// To `session_before_compact`: this compaction.
+    /// Answers `session_before_compact` with a compaction.
     pub fn compaction(compaction: GivenCompaction) -> EventAnswer {
         EventAnswer {
             compaction: Some(compaction),

@@ -1,4 +1,5 @@
-//! The loop: what happens → the model → what it wants done, and a frame.
+//! The event loop: terminal input and daemon messages update the model; its effects are run; a frame is
+//! drawn.
 
 use crate::args::Args;
 use crate::config::{Config, Settings};
@@ -17,14 +18,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use treelined_client::{Builder, Client};
 
-/// Between two ticks, while something moves by itself.
+/// Interval of ticks while something on the screen is animated.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How long the daemon may take to end with the program.
+/// How long the daemon may take to end when the program ends.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Runs until the user quits or a signal comes. The error is for the user, and comes with the terminal
-/// given back.
+/// Runs until the user quits or a signal arrives. The terminal is restored before an error returns; its
+/// text is for the user.
 pub async fn run(args: Args) -> Result<ExitCode, String> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(
@@ -51,7 +52,7 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
     let daemon = Daemon::new(builder(&args, &config), cwd, sender);
     let terminal = Terminal::take(config.mouse.unwrap_or(true));
     let mut terminal =
-        terminal.map_err(|error| format!("this is no terminal to draw on: {error}"))?;
+        terminal.map_err(|error| format!("cannot draw on this terminal: {error}"))?;
     let size = terminal.size().map_err(|error| error.to_string())?;
     let started = jiff::Timestamp::now().as_second();
     let model = Model::new(settings, size, started, args.target());
@@ -68,7 +69,7 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
     ended.map_err(|error| error.to_string())
 }
 
-/// The daemon that the user wants: named, else beside this program, else on the `PATH`.
+/// Chooses the daemon: the configured one, else the one beside this program, else the one on the `PATH`.
 fn builder(args: &Args, config: &Config) -> Builder {
     let mut builder = Client::builder()
         .client_info("treelined-tui", env!("CARGO_PKG_VERSION"))
@@ -116,7 +117,7 @@ impl Loop {
             let message = tokio::select! {
                 event = events.next() => match event {
                     Some(event) => message_of(event?),
-                    // The terminal is gone.
+                    // The terminal is closed.
                     None => return Ok(ExitCode::SUCCESS),
                 },
                 message = self.messages.recv() => message,
@@ -126,7 +127,7 @@ impl Loop {
                 _ = interrupt.recv() => return Ok(ExitCode::from(128 + 2)),
             };
             let mut next = message;
-            // What has come meanwhile is drawn together.
+            // Handle everything that has arrived before drawing once.
             while let Some(message) = next {
                 if self.handle(message, terminal)? {
                     return Ok(ExitCode::SUCCESS);
@@ -136,7 +137,7 @@ impl Loop {
         }
     }
 
-    /// Whether the user has quit.
+    /// Handles one message. Returns whether the user has quit.
     fn handle(&mut self, message: Message, terminal: &mut Terminal) -> io::Result<bool> {
         let mut effects = self.model.update(Message::Tick(self.began.elapsed()));
         effects.extend(self.model.update(message));

@@ -5,40 +5,40 @@ use crate::theme::Background;
 use clap::Parser;
 use std::path::{Path, PathBuf};
 
-/// The conversations of AI agents as trees, in a terminal.
+/// Shows conversations of AI agents as trees, in a terminal.
 #[derive(Debug, Parser)]
 #[command(name = "treelined-tui", version, about)]
 pub struct Args {
-    /// A session's id, or the path of its file; without it the list of sessions.
+    /// Id of a session, or path of its file; without it the program shows the list of sessions
     pub session: Option<String>,
 
-    /// Open the session that was used last: of this directory if there is one.
+    /// Open the session used last, one of this directory if there is any
     #[arg(long, conflicts_with = "session")]
     pub latest: bool,
 
-    /// The session directory.
+    /// Session directory
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
-    /// Who writes summaries: outline, llm or command; treelined's own configuration if left out.
+    /// Summarizer: outline, llm or command; treelined's own configuration if left out
     #[arg(long, value_name = "WHO")]
     pub summarizer: Option<String>,
 
-    /// The daemon's program.
+    /// Program of the daemon
     #[arg(long, value_name = "PROGRAM", env = "TREELINED_BIN")]
     pub daemon: Option<PathBuf>,
 
-    /// The configuration file.
+    /// Configuration file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// What is behind the text; the terminal is asked if left out.
+    /// Background of the terminal; the terminal is asked if left out
     #[arg(long, value_enum)]
     pub background: Option<Background>,
 }
 
 impl Args {
-    /// What to open.
+    /// Returns the session to open first; `None` for the list.
     pub fn target(&self) -> Option<Target> {
         match &self.session {
             _ if self.latest => Some(Target::Latest),
@@ -52,7 +52,7 @@ impl Args {
     }
 }
 
-/// Whether the user means a file: ids have neither separators nor this ending.
+/// Returns whether the argument is a path. Ids have no separators and do not end in `.jsonl`.
 fn is_path(given: &str) -> bool {
     given.contains('/') || given.ends_with(".jsonl") || Path::new(given).is_file()
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_ids_are_told_apart() {
+    fn paths_and_ids_are_distinguished() {
         let target = |args: &[&str]| Args::parse_from([&["treelined-tui"], args].concat()).target();
         assert_eq!(target(&[]), None);
         assert_eq!(target(&["--latest"]), Some(Target::Latest));

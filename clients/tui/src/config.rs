@@ -1,7 +1,7 @@
 //! The configuration file: keys, colours, how the daemon is started.
 //!
-//! `treelined/tui.toml` in the platform's configuration folder, or `--config FILE`. All of it may be left
-//! out; what is not known is an error, for a typo must not pass silently.
+//! `treelined/tui.toml` in the platform's configuration folder, or `--config FILE`. Every setting is
+//! optional. An unknown setting is an error, so that a typo does not pass silently.
 
 use crate::keys::{Keymap, Remaps};
 use crate::message::Filter;
@@ -9,18 +9,18 @@ use crate::theme::{Background, Theme};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
-/// The file.
+/// The settings of the file.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub background: Option<Background>,
-    /// The preview is there from the start; true if left out.
+    /// Whether the preview is open at the start. Default: true.
     pub preview: Option<bool>,
-    /// Which entries are shown at first; `default` if left out.
+    /// The filter at the start. Default: `default`.
     pub filter: Option<Filter>,
-    /// Whether a move summarizes what is left behind; `ask` if left out.
+    /// Whether a navigation summarizes the entries that it leaves. Default: `ask`.
     pub summary: Option<Summary>,
-    /// Clicks and the wheel; true if left out. Without, the terminal selects text as ever.
+    /// Whether the program handles clicks and the wheel. If not, the terminal selects text. Default: true.
     pub mouse: Option<bool>,
     /// The daemon's program and its arguments.
     pub daemon: Option<Vec<String>>,
@@ -28,27 +28,27 @@ pub struct Config {
     pub keys: Remaps,
 }
 
-/// Whether a move summarizes what is left behind.
+/// Whether a navigation summarizes the entries that it leaves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Summary {
-    /// The user is asked before each move.
+    /// Ask before each navigation.
     #[default]
     Ask,
-    /// Moves go without a summary, and without a question.
+    /// Navigate without a summary and without asking.
     Never,
-    /// Moves summarize, without a question.
+    /// Summarize without asking.
     Always,
 }
 
-/// What the model needs to know of all that.
+/// The settings that the model uses.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub keymap: Keymap,
     pub theme: Theme,
-    /// The preview is there from the start.
+    /// Whether the preview is open at the start.
     pub half: bool,
-    /// Which entries are shown at first.
+    /// The filter at the start.
     pub filter: Filter,
     pub summary: Summary,
     /// The directory whose sessions are listed first.
@@ -56,7 +56,7 @@ pub struct Settings {
 }
 
 impl Config {
-    /// Reads `file`, or the usual place, where it need not be. The error names the file and the line.
+    /// Reads `file`, or the default file, which may be missing. The error names the file and the line.
     pub fn read(file: Option<&Path>) -> Result<Self, String> {
         let path = match file {
             Some(path) => path.to_owned(),
@@ -70,7 +70,7 @@ impl Config {
         toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))
     }
 
-    /// The keys; the error says what is wrong with them.
+    /// Returns the keys; the error says what is wrong with them.
     pub fn keymap(&self) -> Result<Keymap, String> {
         Keymap::remapped(&self.keys)
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typo_does_not_pass() {
+    fn a_typo_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tui.toml");
         for (text, error) in [
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_is_read() {
+    fn a_complete_file_is_read() {
         let text = "background = \"light\"\npreview = false\nmouse = false\n\
                     filter = \"no-tools\"\nsummary = \"never\"\n\
                     daemon = [\"treelined\", \"--summarizer\", \"outline\"]\n\

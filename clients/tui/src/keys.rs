@@ -1,7 +1,7 @@
-//! Keys, what they do, and how the configuration file changes that.
+//! Keys, their actions, and their configuration.
 //!
-//! An [`Action`] has one name, used in the configuration file and in the help. Each [`Context`] has its
-//! own table; a key that its table does not have falls to whoever takes text (a search, an editor).
+//! An [`Action`] has one name, used in the configuration file and in the help. Each [`Context`] has its own
+//! table. A key that is not in the table goes to the text input, if one is open.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::{BTreeMap, HashMap};
@@ -9,20 +9,20 @@ use std::fmt;
 
 macro_rules! actions {
     ($($variant:ident $name:literal $about:literal,)+) => {
-        /// What a key can do.
+        /// An action that a key can have.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Action { $(#[doc = $about] $variant,)+ }
 
         impl Action {
-            /// All, in the order of the help.
+            /// All actions, in the order of the help.
             pub const ALL: &[Action] = &[$(Action::$variant,)+];
 
-            /// As the configuration file calls it.
+            /// Returns the name in the configuration file.
             pub const fn name(self) -> &'static str {
                 match self { $(Action::$variant => $name,)+ }
             }
 
-            /// One line for the help.
+            /// Returns a line for the help.
             pub const fn about(self) -> &'static str {
                 match self { $(Action::$variant => $about,)+ }
             }
@@ -43,8 +43,8 @@ actions! {
     FoldOrUp "fold-or-up" "fold, or to the start of the branch",
     UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",
     ToggleFold "toggle-fold" "fold or unfold",
-    ToActive "to-active" "to where the conversation stands",
-    ToNews "to-news" "to where others are",
+    ToActive "to-active" "to the leaf",
+    ToNews "to-news" "to the leaf of other programs",
     FilterDefault "filter-default" "show the conversation",
     FilterNoTools "filter-no-tools" "hide tool results",
     FilterUserOnly "filter-user-only" "only user messages",
@@ -57,14 +57,14 @@ actions! {
     Redo "redo" "redo it",
     Copy "copy" "copy the text",
     Compose "compose" "write a message here",
-    Rewind "rewind" "take a user message back into the editor",
+    Rewind "rewind" "edit a user message again",
     Mark "mark" "mark for comparing",
     Compare "compare" "compare the marked entries",
     TogglePreview "toggle-preview" "half or full screen",
     FocusPreview "focus-preview" "to the preview and back",
     Sessions "sessions" "the list of sessions",
     Scope "scope" "sessions of this directory, or all",
-    NextSort "next-sort" "sort otherwise",
+    NextSort "next-sort" "the next order",
     NamedOnly "named-only" "only sessions with a name",
     Rename "rename" "rename",
     Trash "trash" "move to the trash",
@@ -76,14 +76,14 @@ actions! {
     Quit "quit" "quit",
 }
 
-/// Where a key is pressed.
+/// The part of the screen that has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Context {
     /// The list of sessions.
     Sessions,
     /// The tree.
     Tree,
-    /// The preview, when it has the keys.
+    /// The preview.
     Preview,
     /// Two branches side by side.
     Compare,
@@ -100,7 +100,7 @@ impl Context {
         Context::Editor,
     ];
 
-    /// As the configuration file calls it.
+    /// Returns the name in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Context::Sessions => "sessions",
@@ -124,8 +124,8 @@ impl Context {
 
 type Defaults = &'static [(Action, &'static [&'static str])];
 
-// Where typing searches, commands are on capital letters; only the few that everybody has in the fingers
-// are on small ones.
+// In the tree and in the list, letters start a search. Commands are therefore on capital letters, except
+// for a few common small ones.
 
 const TREE: Defaults = &[
     (Action::Up, &["up", "k"]),
@@ -222,7 +222,7 @@ const EDITOR: Defaults = &[
     (Action::Quit, &["ctrl+c"]),
 ];
 
-/// A key and what is held with it.
+/// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     code: KeyCode,
@@ -254,7 +254,7 @@ const NAMED: [(KeyCode, &str); 15] = [
 ];
 
 impl Key {
-    /// Letters carry their shift themselves: `L`, not shift and `l`.
+    /// Letters contain their shift: `L`, not shift and `l`.
     pub fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let held = HELD
             .iter()
@@ -281,7 +281,7 @@ impl Key {
         Self { code, modifiers }
     }
 
-    /// From `ctrl+left`, `alt+x`, `L`, `shift+l`, `f2`, `?`.
+    /// Parses names such as `ctrl+left`, `alt+x`, `L`, `shift+l`, `f2` and `?`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut modifiers = KeyModifiers::NONE;
         let mut rest = text;
@@ -310,7 +310,7 @@ impl Key {
         Some(Self::new(code, modifiers))
     }
 
-    /// The character it types, if it types one.
+    /// Returns the character that the key types, if any.
     pub fn text(self) -> Option<char> {
         match (self.code, self.modifiers) {
             (KeyCode::Char(char), KeyModifiers::NONE) => Some(char),
@@ -334,7 +334,7 @@ impl Key {
         self.code == KeyCode::Char(char) && self.modifiers == KeyModifiers::CONTROL
     }
 
-    /// With Ctrl or Alt held.
+    /// Returns whether Ctrl or Alt is held.
     pub fn by_word(self) -> bool {
         self.modifiers
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
@@ -376,7 +376,7 @@ pub enum Keys {
     Several(Vec<String>),
 }
 
-/// Which key does what.
+/// The actions of keys.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     actions: HashMap<(Context, Key), Action>,
@@ -407,8 +407,8 @@ fn by_key(keys: &BTreeMap<(Context, Action), Vec<Key>>) -> HashMap<(Context, Key
 }
 
 impl Keymap {
-    /// The defaults, changed by `remaps`. An action that is named loses its default keys; a key that is
-    /// given to one action is taken from the others. The error says what is wrong and where.
+    /// Returns the defaults changed by `remaps`. An action that `remaps` names loses its default keys; a
+    /// key that it names loses its default action. The error says what is wrong and where.
     pub fn remapped(remaps: &Remaps) -> Result<Self, String> {
         let mut keys = Self::default().keys;
         let mut given: HashMap<(Context, Key), Action> = HashMap::new();
@@ -419,7 +419,7 @@ impl Keymap {
             let Some(context) = context else {
                 let known = Context::ALL.map(Context::name).join(", ");
                 return Err(format!(
-                    "keys.{context_name}: no such place; there are {known}"
+                    "keys.{context_name}: no such context; the contexts are {known}"
                 ));
             };
             for (action_name, names) in table {
@@ -435,13 +435,12 @@ impl Keymap {
                 };
                 let mut mine = Vec::new();
                 for name in names {
-                    let key = Key::parse(name).ok_or_else(|| {
-                        format!("{place}: {name:?} is no key, such as \"ctrl+x\"")
-                    })?;
+                    let key = Key::parse(name)
+                        .ok_or_else(|| format!("{place}: {name:?} is no key like \"ctrl+x\""))?;
                     if let Some(other) = given.insert((context, key), *action)
                         && other != *action
                     {
-                        return Err(format!("{place}: {key} is given to {} too", other.name()));
+                        return Err(format!("{place}: {key} is also given to {}", other.name()));
                     }
                     mine.push(key);
                 }
@@ -463,18 +462,18 @@ impl Keymap {
         self.actions.get(&(context, key)).copied()
     }
 
-    /// The keys of `action`; none if it has none there.
+    /// Returns the keys of `action`; empty if it has none in this context.
     pub fn keys(&self, context: Context, action: Action) -> &[Key] {
         self.keys.get(&(context, action)).map_or(&[], Vec::as_slice)
     }
 
-    /// The first key of `action`, for hints.
+    /// Returns the first key of `action`, for hints.
     pub fn hint(&self, context: Context, action: Action) -> String {
         let key = self.keys(context, action).first();
         key.map_or_else(|| "(no key)".to_owned(), Key::to_string)
     }
 
-    /// Every action of `context` that has a key, in the order of the help.
+    /// Returns every action of `context` that has a key, in the order of the help.
     pub fn bound(&self, context: Context) -> impl Iterator<Item = (Action, &[Key])> {
         Action::ALL.iter().filter_map(move |action| {
             let keys = self.keys(context, *action);
@@ -488,7 +487,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_is_a_key_and_does_one_thing() {
+    fn every_default_key_parses_and_has_one_action() {
         for context in Context::ALL {
             let mut seen = HashMap::new();
             for (action, names) in context.defaults() {
@@ -502,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn shift_is_in_the_letter() {
+    fn letters_contain_their_shift() {
         let typed = Key::new(KeyCode::Char('L'), KeyModifiers::SHIFT);
         assert_eq!(Some(typed), Key::parse("L"));
         assert_eq!(Some(typed), Key::parse("shift+l"));
@@ -524,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remapped_key_leaves_its_old_action() {
+    fn a_remapped_key_loses_its_old_action() {
         let keymap = remap("[tree]\nundo = \"j\"\ncopy = [\"ctrl+y\", \"Y\"]").unwrap();
         let action = |name: &str| keymap.action(Context::Tree, Key::parse(name).unwrap());
         assert_eq!(action("j"), Some(Action::Undo));
@@ -535,9 +534,9 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn errors_name_the_mistake() {
         for (toml, error) in [
-            ("[tre]\nundo = \"x\"", "keys.tre: no such place"),
+            ("[tre]\nundo = \"x\"", "keys.tre: no such context"),
             ("[tree]\nundoo = \"x\"", "keys.tree.undoo: no such action"),
             ("[tree]\ntrash = \"x\"", "keys.tree.trash: no such action"),
             (
@@ -546,7 +545,7 @@ mod tests {
             ),
             (
                 "[tree]\ncopy = \"x\"\nundo = \"x\"",
-                "x is given to copy too",
+                "x is also given to copy",
             ),
         ] {
             let found = remap(toml).unwrap_err();

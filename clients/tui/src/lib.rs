@@ -1,15 +1,15 @@
 //! `treelined-tui`: the conversations of AI agents as trees, in a terminal.
 //!
-//! Thin: everything it knows it asked the daemon, over stdio, through `treelined-client`. The heart is
-//! pure, and there are three pure parts:
+//! The program keeps no data of its own: all of it comes from the daemon, over stdio, through
+//! `treelined-client`. Three parts are pure:
 //!
-//! - [`model`]: what is known, and [`Model::update`](model::Model::update): [`message::Message`] →
+//! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into
 //!   [`message::Effect`]s. No I/O, no clock, no terminal.
-//! - [`view`]: the model on a frame.
-//! - [`text`], [`keys`], [`theme`], [`time`]: text made safe, what keys do, colours, how spans read.
+//! - [`view`]: draws the model on a frame.
+//! - [`text`], [`keys`], [`theme`], [`time`]: sanitized text, keys, colours, formatted times.
 //!
-//! Around them: [`daemon`] carries effects out and brings answers back, [`terminal`] gives the terminal back
-//! whatever happens, [`app`] is the loop between the two, [`args`] and [`config`] what the user says first.
+//! Around them, [`daemon`] runs effects and returns answers, [`terminal`] sets the terminal up and restores
+//! it, [`app`] is the event loop, and [`args`] and [`config`] read what the user has configured.
 
 pub mod app;
 pub mod args;

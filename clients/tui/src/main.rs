@@ -1,4 +1,4 @@
-//! The program: arguments in, exit code out.
+//! The program `treelined-tui`.
 
 use clap::Parser;
 use std::io::Write;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(code) => code,
         Err(error) => {
-            // Where even that cannot be said, the exit code does.
+            // If stderr is closed too, the exit code still reports the failure.
             let _written = writeln!(std::io::stderr(), "treelined-tui: {error}");
             ExitCode::FAILURE
         }

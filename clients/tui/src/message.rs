@@ -1,5 +1,5 @@
-//! What happens to the model, and what it wants done: the whole traffic between the pure part and the
-//! world. Texts in here have passed through [`crate::text`].
+//! The interface between the pure model and the world: messages in, effects out. All texts in messages are
+//! sanitized by [`crate::text`].
 
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
@@ -8,30 +8,30 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Something happened.
+/// An input of the model.
 #[derive(Debug)]
 pub enum Message {
     Key(KeyEvent),
     Mouse(MouseEvent),
-    /// Pasted text, as it came.
+    /// Pasted text, not sanitized.
     Paste(String),
     /// Columns and rows.
     Resize(u16, u16),
-    /// Time since the program's start; comes while something on the screen moves by itself.
+    /// Time since the program's start; sent while something on the screen is animated.
     Tick(Duration),
-    /// The daemon answered or said something.
+    /// An answer or an event of the daemon.
     Daemon(Daemon),
 }
 
-/// Something to do, outside.
+/// An action outside of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     Quit,
-    /// To the shell, until it says `fg`.
+    /// Suspend the program until the shell continues it.
     Suspend,
-    /// Into the terminal's clipboard.
+    /// Copy into the terminal's clipboard.
     Copy(String),
-    /// Start a daemon, and open what was open.
+    /// Start a daemon and reopen the session that was open.
     Connect,
     ListSessions(SessionQuery),
     OpenSession(Target),
@@ -39,16 +39,16 @@ pub enum Effect {
     GetEntry {
         id: String,
     },
-    /// The text of an entry, to be copied.
+    /// Read the text of an entry, to copy it.
     GetText {
         id: String,
     },
-    /// What a navigation would leave behind.
+    /// Count the entries that a navigation would leave.
     Prepare {
         target: String,
         rewind: bool,
     },
-    Navigate(Navigate),
+    Navigate(NavigationRequest),
     AbortNavigation {
         navigation_id: String,
     },
@@ -71,25 +71,25 @@ pub enum Effect {
         left: String,
         right: String,
     },
-    /// The comparison under way is not wanted any more.
+    /// Stop the running comparison.
     StopComparing,
 }
 
-/// Which session to open.
+/// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     Id(String),
     Path(String),
-    /// The one that was used last, in this directory if there is one.
+    /// The session used last, one of this directory if there is any.
     Latest,
 }
 
-/// A page of the list of sessions.
+/// A request for a page of the list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Answers to an older question are not wanted any more.
+    /// Answers with an older generation are ignored.
     pub generation: u64,
-    /// Only of the working directory.
+    /// Only sessions of the working directory.
     pub here: bool,
     pub named: bool,
     pub query: String,
@@ -107,34 +107,34 @@ pub enum Sort {
     Name,
 }
 
-/// A page of the tree.
+/// A request for a page of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeQuery {
-    /// Answers to an older question are not wanted any more.
+    /// Answers with an older generation are ignored.
     pub generation: u64,
     pub filter: Filter,
     pub query: String,
     pub folded: Vec<String>,
-    pub place: Place,
+    pub place: PagePosition,
     pub limit: usize,
-    /// The cursor goes there; else it is only more of the same tree.
+    /// Whether the page replaces the tree and moves the cursor, or adds rows to the same tree.
     pub reload: bool,
-    /// Where others are: the row that stands for it is wanted too.
+    /// The file's leaf, if it differs from ours; the answer names the row to show it at.
     pub others: Option<String>,
 }
 
-/// Where a page lies.
+/// The position of a page in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// Rows before it.
+pub enum PagePosition {
+    /// Behind this many rows.
     Offset(usize),
-    /// About this entry, or the nearest visible one above it.
+    /// Around this entry, or around its nearest visible ancestor.
     Around(String),
-    /// About where the conversation stands.
+    /// Around the leaf.
     Leaf,
 }
 
-/// Which entries are shown.
+/// The entries that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
@@ -146,32 +146,32 @@ pub enum Filter {
     All,
 }
 
-/// Going to another place.
+/// A navigation to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Navigate {
+pub struct NavigationRequest {
     pub navigation_id: String,
     pub target: String,
     pub summarize: bool,
     pub focus: Option<String>,
-    /// Go before a user message even if the conversation stands on it.
+    /// Go before the user message even if it is the leaf.
     pub rewind: bool,
 }
 
-/// A user message to be sent.
+/// A user message to send.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draft {
     pub text: String,
-    /// Content blocks that go with it.
+    /// Content blocks that are sent with the text.
     pub images: Vec<Value>,
-    /// Where the conversation stood when it was written.
+    /// The leaf when the draft was opened.
     pub expected_leaf: Option<String>,
 }
 
-/// What comes from the daemon.
+/// A message from the daemon.
 #[derive(Debug)]
 pub enum Daemon {
     Connected(Server),
-    /// It is gone.
+    /// The connection has ended.
     Lost(End),
     Sessions {
         generation: u64,
@@ -187,7 +187,7 @@ pub enum Daemon {
         result: Result<Document, Failure>,
     },
     Text(Result<String, Failure>),
-    /// How many entries a navigation would summarize; none: it leads to where the conversation stands.
+    /// The number of entries that a navigation would summarize; `None` if it leads to the leaf itself.
     Prepared {
         target: String,
         result: Result<Option<usize>, Failure>,
@@ -196,7 +196,7 @@ pub enum Daemon {
         navigation_id: String,
         result: Result<Navigation, Failure>,
     },
-    /// Undo or redo.
+    /// The result of undo or redo.
     Moved {
         undo: bool,
         result: Result<(), Failure>,
@@ -208,12 +208,12 @@ pub enum Daemon {
         result: Result<(), Failure>,
     },
     Sent(Result<(), Failure>),
-    /// How far a comparison is.
+    /// Progress of a comparison.
     Comparing {
         id: u64,
-        /// Entries.
+        /// Entries read so far.
         read: usize,
-        /// It will not be more of them.
+        /// An upper bound of `read`.
         most: usize,
     },
     Compared {
@@ -223,59 +223,59 @@ pub enum Daemon {
     Event(Event),
 }
 
-/// What it said unasked, about the open session.
+/// A notification about the open session.
 #[derive(Debug)]
 pub enum Event {
     /// Entries were appended.
     Appended {
         by_others: bool,
         count: usize,
-        /// Where others are, if it is elsewhere.
+        /// The file's leaf, if it differs from ours.
         others_at: Option<String>,
     },
-    /// The conversation stands elsewhere.
+    /// The leaf has moved.
     Moved,
-    /// The session has another name.
+    /// The session was renamed.
     Named(Option<String>),
-    /// A piece of the summary.
+    /// A part of the summary.
     Delta { navigation_id: String, text: String },
-    /// How far the summary is, for people.
+    /// Progress of the summary, for people.
     Progress {
         navigation_id: String,
         message: String,
     },
-    /// The session is no longer open.
+    /// The session was closed.
     Closed,
-    /// Some events were lost: everything may have changed.
+    /// Notifications were lost, so anything may have changed.
     Missed,
 }
 
-/// The daemon at the other end.
+/// The connected daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub version: String,
-    /// Its summarizer; none if there is none.
+    /// The name of its summarizer.
     pub summarizer: Option<String>,
 }
 
-/// How a daemon ended, or why there is none.
+/// The reason why the connection ended, or why no daemon was started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct End {
     pub reason: String,
-    /// The last lines of its log, which need not have to do with it.
+    /// The last lines of the daemon's log; they may be unrelated to its end.
     pub last_words: Vec<String>,
 }
 
 /// An error of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Of protocol.md §8, or `timeout`, `disconnected`.
+    /// A kind of protocol.md §8.2, or `timeout`, or `disconnected`.
     pub kind: String,
     pub message: String,
 }
 
 impl Failure {
-    /// The daemon is gone, which is told by itself.
+    /// Returns whether the connection has ended, which has a dialog of its own.
     pub fn is_of_connection(&self) -> bool {
         self.kind == "disconnected"
     }
@@ -289,19 +289,19 @@ pub struct Session {
     pub cwd: String,
     pub name: Option<String>,
     pub read_only: bool,
-    /// Lines of the file that are damaged.
+    /// The number of damaged lines in the file.
     pub damaged: usize,
 }
 
-/// Sessions of the list.
+/// A page of the list of sessions.
 #[derive(Debug)]
 pub struct SessionPage {
     pub rows: Vec<SessionRow>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
 }
 
-/// One session of the list.
+/// A row of the list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
     pub id: String,
@@ -313,36 +313,36 @@ pub struct SessionRow {
     pub messages: u64,
     pub first_message: String,
     pub parent: Option<String>,
-    /// Why it cannot be opened.
+    /// The reason why the session cannot be opened.
     pub damage: Option<String>,
 }
 
-/// Rows of the tree.
+/// A page of the tree.
 #[derive(Debug)]
 pub struct TreePage {
-    /// Rows before it.
+    /// The number of rows before this page.
     pub offset: usize,
     pub rows: Vec<Row>,
-    /// Rows over all pages.
+    /// The number of rows of all pages.
     pub total: usize,
-    /// Entries that the filter or the search removed.
+    /// The number of entries that the filter or the search hides.
     pub hidden: usize,
-    /// Changes with every change.
+    /// Differs after every change of the tree.
     pub revision: String,
     pub leaf: Option<String>,
-    /// The row that was asked for, if one was.
+    /// The index of the requested row, if one was requested.
     pub at: Option<usize>,
-    /// The entry whose row stands for where others are: theirs, or the nearest visible one above it.
+    /// The row for the file's leaf: its entry, or the nearest visible ancestor.
     pub others: Option<String>,
 }
 
-/// How a navigation ended.
+/// The result of a navigation.
 #[derive(Debug, Default)]
 pub struct Navigation {
     pub cancelled: bool,
-    /// As the daemon calls it.
+    /// The reason in the protocol's terms.
     pub reason: Option<String>,
-    /// The user message that was gone to.
+    /// The user message whose text was returned for editing.
     pub draft: Option<Draft>,
     pub new_leaf: Option<String>,
     pub summarized: bool,

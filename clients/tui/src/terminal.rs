@@ -1,7 +1,7 @@
-//! The terminal: taken over, and given back whatever happens.
+//! The terminal: set up at the start, restored at the end.
 //!
-//! Given back at the end, on every error, on a panic (before its message is written) and on signals, which
-//! the loop hears. Nothing else of the program writes to it.
+//! It is also restored on errors, on a panic (before its message is written) and on signals, which the event
+//! loop receives. No other module writes to it.
 
 use crate::theme::{Background, Theme};
 use crossterm::clipboard::CopyToClipboard;
@@ -17,27 +17,27 @@ use std::io::{self, Stdout, Write, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Whether the terminal is ours, so that it is given back once.
+/// Whether the terminal is set up, so that it is restored once.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while it is ours.
+/// The terminal while it is set up.
 pub struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
     mouse: bool,
 }
 
 impl Terminal {
-    /// Takes it over.
+    /// Sets the terminal up: raw mode, alternate screen, mouse and paste reports.
     pub fn take(mouse: bool) -> io::Result<Self> {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore();
             before(panic);
         }));
         enter(mouse)?;
         let inner = ratatui::Terminal::new(CrosstermBackend::new(stdout()));
         if inner.is_err() {
-            give_back();
+            restore();
         }
         Ok(Self {
             inner: inner?,
@@ -55,14 +55,14 @@ impl Terminal {
         self.inner.draw(draw).map(drop)
     }
 
-    /// Puts `text` into the clipboard (OSC 52), base64, so nothing of it is obeyed.
+    /// Copies `text` into the clipboard (OSC 52). It is base64, so the terminal obeys nothing in it.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
         execute!(stdout(), CopyToClipboard::to_clipboard_from(text))
     }
 
-    /// Stops the program as Ctrl+Z does elsewhere; comes back when the shell lets it.
+    /// Suspends the program as Ctrl+Z does elsewhere. Returns when the shell continues it.
     pub fn suspend(&mut self) -> io::Result<()> {
-        give_back();
+        restore();
         stop();
         enter(self.mouse)?;
         self.inner.clear()
@@ -71,7 +71,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
@@ -86,13 +86,13 @@ fn enter(mouse: bool) -> io::Result<()> {
         Ok(())
     })();
     if entered.is_err() {
-        give_back();
+        restore();
     }
     entered
 }
 
-/// Undoes everything. On its way out of a panic nothing can be done about errors.
-fn give_back() {
+/// Undoes the set-up. Ignores errors: during a panic nothing can be done about them.
+fn restore() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
@@ -111,7 +111,7 @@ fn stop() {
     let _sent = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
 }
 
-/// The theme for this terminal. It is asked for its background only where nobody says it.
+/// Returns the theme for this terminal. Asks the terminal for its background only if it is not configured.
 pub fn theme(background: Background) -> Theme {
     if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var("TERM").is_ok_and(|term| term == "dumb")
@@ -135,7 +135,7 @@ fn looks_light() -> bool {
     options.timeout = Duration::from_millis(200);
     match terminal_colorsaurus::theme_mode(options) {
         Ok(mode) => mode == terminal_colorsaurus::ThemeMode::Light,
-        // Some that do not answer say it in the environment: "foreground;background".
+        // Some terminals do not answer but set this variable to "foreground;background".
         Err(_) => std::env::var("COLORFGBG")
             .is_ok_and(|colours| matches!(colours.rsplit(';').next(), Some("7" | "15"))),
     }

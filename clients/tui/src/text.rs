@@ -1,12 +1,13 @@
-//! Text made safe to show, and its columns: the one way from what sessions hold to cells.
+//! Sanitized text and its width in columns.
 //!
-//! Sessions hold what models, tools and strangers wrote. Printed as it is, such text could move the
-//! cursor, retitle the window, fill the clipboard, or show its words in another order than they stand.
-//! Everything that comes from the daemon passes through [`line`] or [`lines`] where it enters the model.
+//! Sessions contain what models, tools and other programs wrote. Printed unchanged, such text could move
+//! the cursor, change the window's title, fill the clipboard, or reverse the order of its words. Every text
+//! from the daemon passes through [`line`] or [`lines`] before it enters the model.
 //!
-//! Columns are counted by grapheme cluster, as ratatui counts them. Terminals disagree about emoji that
-//! are joined or styled by invisible characters, and one cell of disagreement tears the whole line; such
-//! joiners are left out and flags are spelled, so that every terminal draws the parts, with widths all agree on.
+//! Columns are counted by grapheme cluster, as ratatui counts them. Terminals disagree about the width of
+//! emoji that invisible characters join or style, and one column of disagreement tears the line. Such
+//! characters are removed and flags are spelled as letters, so that the width is the same in every
+//! terminal.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -14,8 +15,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Columns of a tab stop.
 const TAB: usize = 4;
 
-/// Whether a terminal or its text layout would obey `char` rather than show it: C0, DEL, C1, the marks
-/// that turn the direction of writing, and line separators.
+/// Returns whether a terminal would obey `char` instead of showing it: C0, DEL, C1, marks that change the
+/// direction of writing, and line separators.
 pub const fn is_control(char: char) -> bool {
     matches!(
         char,
@@ -31,8 +32,8 @@ pub const fn is_control(char: char) -> bool {
     )
 }
 
-/// Takes no column of its own and says nothing that all terminals draw: soft hyphen, zero-width space, word
-/// joiners, byte order mark, the style and the skin tone of emoji.
+/// Returns whether `char` has no column and no appearance common to all terminals: soft hyphen, zero-width
+/// space, word joiner, byte order mark, and the style and skin tone of emoji.
 const fn is_invisible(char: char) -> bool {
     matches!(
         char,
@@ -40,19 +41,19 @@ const fn is_invisible(char: char) -> bool {
     )
 }
 
-/// The letter that a regional indicator stands for. Two of them are a flag, of one cell or two or four, as
-/// the terminal likes, and what a terminal draws wider than it was told stays on the screen.
+/// Returns the letter of a regional indicator. Two of them form a flag, whose width differs between
+/// terminals; a flag wider than expected would leave remains on the screen.
 fn letter_of_flag(char: char) -> Option<char> {
     let at = u32::from(char).checked_sub(0x1f1e6)?;
     ('A'..='Z').nth(at as usize)
 }
 
-/// What emoji sequences join; `previous` stands before the joiner.
+/// Returns whether an emoji sequence can join `previous` to the next character.
 const fn joins_emoji(previous: char) -> bool {
     matches!(previous, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// `text` as one line in which every control is a visible character and does nothing.
+/// Returns `text` as one line, in which every control is replaced by a visible character.
 pub fn line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut previous = ' ';
@@ -70,12 +71,12 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// The picture of a C0 control.
+/// Returns the picture of a C0 control.
 fn picture(char: char) -> char {
     char::from_u32(0x2400 + u32::from(char)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// The lines of `text`, each as [`line`] makes it, tabs expanded. A final line break adds none.
+/// Splits `text` into lines, sanitized as by [`line`], with tabs expanded. A final line break adds no line.
 pub fn lines(text: &str) -> impl Iterator<Item = String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.split(['\n', '\u{2028}', '\u{2029}']).map(|text| {
@@ -103,12 +104,12 @@ fn expand_tabs(text: &str) -> String {
     out
 }
 
-/// Columns of `text`, which has passed through [`line`].
+/// Returns the columns of a sanitized text.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` if it fits `columns`, else its beginning and `…`, together no wider.
+/// Shortens `text` to `columns`: its beginning and `…`.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -120,7 +121,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     out
 }
 
-/// `text` if it fits `columns`, else `…` and its end, together no wider.
+/// Shortens `text` to `columns`: `…` and its end.
 pub fn cut_front(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -142,7 +143,7 @@ pub fn cut_front(text: &str, columns: usize) -> String {
     }
 }
 
-/// The longest beginning of `text` that fits `columns`; whole graphemes.
+/// Returns the longest beginning of `text` that fits into `columns`, in whole graphemes.
 pub fn head(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -154,8 +155,8 @@ pub fn head(text: &str, columns: usize) -> &str {
     text
 }
 
-/// `text`, one line, as lines of at most `columns`: broken between words where that is possible, and the
-/// following lines indented as the first one is.
+/// Breaks one line into lines of at most `columns`, between words where possible. The following lines have
+/// the indentation of the first.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     if width(text) <= columns {
@@ -175,7 +176,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
             continue;
         }
         if word.trim().is_empty() {
-            // The break stands for the spaces.
+            // The line break replaces the spaces.
             flush(&mut out, &mut current, &indent);
             taken = width(&current);
             continue;
@@ -203,8 +204,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     out
 }
 
-/// What a word with the space behind it may be broken into. Scripts that are written without spaces have
-/// wide characters, and may be broken anywhere.
+/// Splits a word, with the space behind it, where it may be broken. Scripts without spaces have wide
+/// characters, and break anywhere.
 fn pieces(word: &str) -> Vec<&str> {
     let is_plain = word.chars().all(|char| char.width().unwrap_or(0) < 2);
     if !is_plain {
@@ -223,7 +224,7 @@ fn flush(out: &mut Vec<String>, current: &mut String, indent: &str) {
     out.push(full.trim_end().to_owned());
 }
 
-/// `text`, one line, broken exactly at `columns`: for code, where every space counts.
+/// Breaks one line exactly at `columns`: for code, where every space counts.
 pub fn fold(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
@@ -231,7 +232,7 @@ pub fn fold(text: &str, columns: usize) -> Vec<String> {
     let mut taken = 0;
     for grapheme in text.graphemes(true) {
         let wide = width(grapheme);
-        // A grapheme wider than the pane goes through alone.
+        // A grapheme wider than the pane has a line of its own.
         if taken + wide > columns && taken > 0 {
             out.push(std::mem::take(&mut current));
             taken = 0;
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_control_gets_through() {
+    fn no_control_character_is_kept() {
         let every: String = (0..=0x10_ffff).filter_map(char::from_u32).collect();
         let shown = line(&every);
         assert!(!shown.contains(is_control));
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_become_text() {
+    fn escape_sequences_become_visible_text() {
         for (text, shown) in [
             ("plain ä 漢字 🌳", "plain ä 漢字 🌳"),
             ("\u{1b}[31mred\u{1b}[0m", "␛[31mred␛[0m"),
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(fold("", 4), [""]);
     }
 
-    /// Whatever the text and the width, nothing but breaking spaces is lost and nothing is too wide.
+    /// For every text and width, lines fit the width and lose only the spaces at breaks.
     #[test]
     fn wrapping_loses_no_word() {
         let texts = [

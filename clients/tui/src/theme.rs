@@ -1,16 +1,15 @@
-//! Colours and emphasis, by meaning. Without colour, emphasis alone carries it.
+//! Colours and emphasis by meaning. Without colour, emphasis alone makes the differences visible.
 //!
-//! Colours are those of the terminal's own palette, which its owner has chosen; dark and light
-//! backgrounds take different ones of them. What is faint is dimmed rather than grey: the palette's grey is
-//! the background in some.
+//! Colours come from the terminal's palette, which the user has chosen; dark and light backgrounds use
+//! different ones. Faint text is dimmed instead of grey, because in some palettes grey is the background.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// What is behind the text.
+/// The background of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
-    /// The terminal is asked.
+    /// Ask the terminal.
     Auto,
     Dark,
     Light,
@@ -51,8 +50,8 @@ impl Theme {
         })
     }
 
-    /// Of the palette only what is dark everywhere: green, cyan and yellow are too pale for white on many
-    /// terminals, and the bright ones on most.
+    /// Uses only colours that are dark in every palette: green, cyan and yellow are too pale on white in many
+    /// terminals, and the bright colours in most.
     pub fn light() -> Self {
         Self::of(Palette {
             accent: Color::Blue,
@@ -64,7 +63,7 @@ impl Theme {
         })
     }
 
-    /// For `NO_COLOR` and terminals without.
+    /// For `NO_COLOR` and for terminals without colours.
     pub fn plain() -> Self {
         let none = Style::new();
         let bold = none.add_modifier(Modifier::BOLD);
@@ -91,7 +90,7 @@ impl Theme {
         }
     }
 
-    /// All of them.
+    /// Returns all styles.
     pub fn styles(&self) -> [Style; 18] {
         [
             self.text,

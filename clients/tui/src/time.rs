@@ -1,10 +1,10 @@
-//! Instants, spans and sizes as people read them.
+//! Times, durations and sizes in readable form.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::time::Duration;
 
-/// An ISO 8601 instant in the zone of the user; as it stands if it is none.
+/// Formats an ISO 8601 time in the user's time zone. Returns the text unchanged if it is not a time.
 pub fn local(stored: &str) -> String {
     in_zone(stored, &TimeZone::system())
 }
@@ -19,12 +19,12 @@ fn in_zone(stored: &str, zone: &TimeZone) -> String {
     }
 }
 
-/// Seconds since 1970 of an ISO 8601 instant; 0 if it is none.
+/// Returns the seconds since 1970 of an ISO 8601 time; 0 if the text is not a time.
 pub fn seconds(stored: &str) -> i64 {
     stored.parse::<Timestamp>().map_or(0, Timestamp::as_second)
 }
 
-/// How long ago, in five columns at most; both in seconds since 1970.
+/// Formats how long ago `then` was, in at most five columns; both are seconds since 1970.
 pub fn ago(then: i64, now: i64) -> String {
     let seconds = now.saturating_sub(then).max(0);
     match seconds {
@@ -37,7 +37,7 @@ pub fn ago(then: i64, now: i64) -> String {
     }
 }
 
-/// A running time: `7 s`, `2:05`.
+/// Formats a duration: `7 s`, `2:05`.
 pub fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -46,7 +46,7 @@ pub fn elapsed(time: Duration) -> String {
     }
 }
 
-/// A size.
+/// Formats a size in bytes.
 pub fn bytes(count: usize) -> String {
     match count {
         0..1000 => format!("{count} bytes"),
@@ -55,7 +55,7 @@ pub fn bytes(count: usize) -> String {
     }
 }
 
-/// A count of tokens: `950`, `12k`.
+/// Formats a count of tokens: `950`, `12k`.
 pub fn tokens(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_short() {
+    fn durations_are_short() {
         for (seconds, shown) in [
             (5, "now"),
             (90, "1m"),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_that_are_none_stay_harmless() {
+    fn invalid_times_are_shown_unchanged() {
         assert_eq!(
             in_zone("2026-11-21T19:07:08.211Z", &TimeZone::UTC),
             "2026-11-21 19:07"

@@ -1,4 +1,4 @@
-// A conversation with one daemon: calls, notifications, questions and their answers.
+// A connection to one daemon: calls, notifications, questions and their answers.
 
 import { Daemon } from './daemon.js';
 import { callSite, TreelinedError } from './errors.js';
@@ -15,14 +15,14 @@ import type {
   InitializeResult,
 } from './generated/types.js';
 
-/** The questions that a client can answer. */
+/** The events that a client can answer. */
 export type BeforeEventName =
   'session_before_tree' | 'session_before_fork' | 'session_before_compact';
 
 /**
- * Answers a question; nothing returned is no opinion. `signal` aborts when the question is over:
- * prompts can be dismissed. `extend` asks for that many milliseconds from now, and tells how many
- * are left.
+ * Answers a question; returning nothing is no opinion. `signal` aborts when the question is over, so that
+ * a prompt can be dismissed. `extend` keeps the question open for that many milliseconds from now, and
+ * returns the time that was granted.
  */
 export type Answerer<N extends BeforeEventName> = (
   event: Notifications[N],
@@ -30,62 +30,62 @@ export type Answerer<N extends BeforeEventName> = (
   extend: (ms: number) => Promise<number>,
 ) => EventAnswer | undefined | Promise<EventAnswer | undefined>;
 
-/** Answerers by the question that they answer. */
+/** Answerers by event. */
 export type Answerers = { [N in BeforeEventName]?: Answerer<N> | undefined };
 
 export interface CallOptions {
-  /** Milliseconds until the call fails with `timeout`; `Infinity` for never. */
+  /** Milliseconds until the call fails with `timeout`; `Infinity` disables the deadline. */
   timeoutMs?: number | undefined;
   /**
-   * Cancels the call. The daemon decides: a call that waits fails with the signal's reason, a
-   * navigation answers `cancelled`, and what was done already comes back as usual.
+   * Asks the daemon to cancel the call. The daemon decides: a waiting call fails with the signal's reason,
+   * a navigation returns `cancelled`, and a call that has taken effect returns its usual result.
    */
   signal?: AbortSignal | undefined;
 }
 
 export interface ConnectOptions {
-  /** The daemon; `treelined` if left out. */
+  /** The daemon's program. Default: `treelined`. */
   command?: string | undefined;
-  /** More arguments for it. */
+  /** Further arguments of the daemon. */
   args?: readonly string[] | undefined;
-  /** Where sessions are kept. */
+  /** The session directory. */
   sessionDir?: string | undefined;
-  /** Who writes summaries when no client does, such as `outline`. */
+  /** The summarizer that is used when no client gives a summary, such as `outline`. */
   summarizer?: string | undefined;
-  /** The daemon's working directory, and so that of new sessions. */
+  /** The daemon's working directory, which is also that of new sessions. */
   cwd?: string | undefined;
-  /** The daemon's environment; this process's own if left out. */
+  /** The daemon's environment. Default: this process's. */
   env?: NodeJS.ProcessEnv | undefined;
-  /** Who is calling. */
+  /** The name and version that `initialize` sends. */
   clientInfo?: { name: string; version?: string } | undefined;
   /**
-   * Who answers which question: the daemon waits for their answers. Where the answerers exist only later,
-   * a list of the questions, and `answer` for each.
+   * Answerers by event; the daemon waits for their answers. To set the answerers later with `answer`, pass
+   * a list of the events.
    */
   answers?: Answerers | readonly BeforeEventName[] | undefined;
-  /** Send `summary_delta` while summaries are written. */
+  /** Makes the daemon send `summary_delta` while it writes summaries. */
   summaryDeltas?: boolean | undefined;
-  /** Send `progress` while long work goes on. */
+  /** Makes the daemon send `progress` during long work. */
   progress?: boolean | undefined;
-  /** Notifications not to send. What answering takes is sent all the same. */
+  /** Notifications not to send. Those that answerers need are sent anyway. */
   optOut?: readonly (keyof Notifications)[] | undefined;
   /**
-   * Milliseconds for calls that name no timeout of their own. If left out, 30 s, and 11 minutes for
-   * those that wait for people and models.
+   * Deadline in milliseconds of calls that name none. Default: 30 s, and 11 minutes for calls that wait for
+   * people and models.
    */
   timeoutMs?: number | undefined;
-  /** What the daemon logs (stderr). */
+  /** Called with the daemon's log (stderr). */
   onLog?: ((text: string) => void) | undefined;
-  /** Errors thrown by handlers and answerers; if left out they are uncaught exceptions. */
+  /** Called with errors of handlers and answerers. Default: they are uncaught exceptions. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** Ten minutes is the longest that a question can stay open. */
+/** A question stays open for at most 10 minutes. */
 const WAITING_TIMEOUT_MS = 660_000;
 
-/** The longest that a timer can run. */
+/** The longest time of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls that wait for people and models. */
@@ -99,9 +99,9 @@ const WAITING: ReadonlySet<string> = new Set<keyof Methods>([
 
 interface Pending {
   resolve: (result: unknown) => void;
-  /** With what was thrown, or the reason of a signal: any value. */
+  /** Rejects with any value: a thrown one, or the reason of a signal. */
   reject: (error: unknown) => void;
-  /** Rejects with a failure of the daemon's or the connection's, as seen from the call. */
+  /** Rejects with an error of the daemon or of the connection, with the stack of the call. */
   fail: (error: TreelinedError) => void;
   method: string;
   signal: AbortSignal | undefined;
@@ -109,7 +109,7 @@ interface Pending {
 
 type Handler = (params: never) => unknown;
 
-/** What the daemon says: a response or a notification. */
+/** A message of the daemon: a response or a notification. */
 interface Message {
   id?: number | null;
   method?: string;
@@ -118,27 +118,27 @@ interface Message {
   error?: ErrorObject;
 }
 
-/** Starts a daemon and introduces itself. Fails with `disconnected` or `versionMismatch`. */
+/** Starts a daemon and sends `initialize`. Fails with `disconnected` or `versionMismatch`. */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   return Client.start(options);
 }
 
-/** A connection to a daemon of its own, with a function for each method. */
+/** A connection to a daemon that this client started, with a function for each method. */
 export class Client extends MethodCalls {
   readonly #daemon: Daemon;
   readonly #options: ConnectOptions;
   readonly #pending = new Map<number, Pending>();
   readonly #handlers = new Map<string, Set<Handler>>();
   readonly #answerers: Map<string, Answerer<never>>;
-  /** The questions that the daemon waits for. */
+  /** The events for which the daemon waits. */
   readonly #declared: readonly BeforeEventName[];
-  /** Questions that are being answered, by event id. */
+  /** Open questions by event id. */
   readonly #questions = new Map<string, AbortController>();
   #lastId = 0;
-  /** Why no more calls are made. */
+  /** Set when no more calls can be made. */
   #over: TreelinedError | undefined;
   #isDisconnected = false;
-  /** Somebody waits for the end. */
+  /** Whether `closed` is awaited. */
   #isWatched = false;
   #server: InitializeResult | undefined;
   readonly #closed: PromiseWithEnd<TreelinedError>;
@@ -172,7 +172,7 @@ export class Client extends MethodCalls {
     });
   }
 
-  /** As `connect`. */
+  /** See `connect`. */
   static async start(options: ConnectOptions): Promise<Client> {
     const client = new Client(options);
     try {
@@ -184,20 +184,20 @@ export class Client extends MethodCalls {
     return client;
   }
 
-  /** What the daemon told about itself. */
+  /** The daemon's answer to `initialize`. */
   get server(): InitializeResult {
     if (this.#server === undefined) throw new Error('not initialized');
     return this.#server;
   }
 
-  /** The daemon's process. */
+  /** The daemon's process id. */
   get pid(): number | undefined {
     return this.#daemon.pid;
   }
 
   /**
-   * Resolves when the daemon is gone, with the error that open calls failed with. Keeps the process
-   * alive until then; otherwise only calls that wait do.
+   * Resolves when the daemon has ended, with the error of the calls that were open. Keeps the process alive
+   * until then; otherwise only waiting calls do.
    */
   get closed(): Promise<TreelinedError> {
     this.#isWatched = true;
@@ -215,7 +215,7 @@ export class Client extends MethodCalls {
     return result as Methods[M]['result'];
   }
 
-  /** Calls `handler` for each notification of that name. What comes back ends that. */
+  /** Calls `handler` with each notification of this name. Returns a function that removes the handler. */
   on<N extends keyof Notifications>(
     name: N,
     handler: (params: Notifications[N]) => unknown,
@@ -225,7 +225,7 @@ export class Client extends MethodCalls {
     return () => handlers.delete(handler);
   }
 
-  /** From here on, answers questions of that name, for which `answers` of `connect` makes the daemon wait. */
+  /** Sets the answerer of an event. `answers` of `connect` must name the event, so that the daemon waits. */
   answer<N extends BeforeEventName>(name: N, answerer: Answerer<N>): void {
     if (!this.#declared.includes(name)) {
       throw new Error(
@@ -236,8 +236,8 @@ export class Client extends MethodCalls {
   }
 
   /**
-   * Ends the daemon's input and waits until it is gone. It answers what it has accepted first. After
-   * `timeoutMs` it is killed.
+   * Closes the daemon's stdin and waits until the daemon has ended. The daemon first answers what it has
+   * accepted. After `timeoutMs` it is killed.
    */
   async close(timeoutMs = 10_000): Promise<void> {
     this.#over ??= new TreelinedError('the client is closed', 'disconnected');
@@ -251,7 +251,7 @@ export class Client extends MethodCalls {
   async #initialize(): Promise<void> {
     const { clientInfo, optOut, summaryDeltas, progress } = this.#options;
     const answers = this.#declared;
-    // Without these the daemon would wait, and nobody know for what.
+    // The daemon would wait for answers to questions that it does not send.
     const needed = new Set<string>(answers.length > 0 ? [...answers, 'event_resolved'] : []);
     const params: InitializeParams = {
       protocolVersion: PROTOCOL_VERSION,
@@ -267,7 +267,7 @@ export class Client extends MethodCalls {
     const server = (await this.#request('initialize', params, {})) as InitializeResult;
     if (server.protocolVersion !== PROTOCOL_VERSION) {
       throw new TreelinedError(
-        `the daemon speaks protocol version ${server.protocolVersion}, this client ${PROTOCOL_VERSION}`,
+        `the daemon speaks protocol version ${server.protocolVersion}, this client speaks ${PROTOCOL_VERSION}`,
         'versionMismatch',
         { expected: PROTOCOL_VERSION, spoken: server.protocolVersion },
       );
@@ -325,7 +325,7 @@ export class Client extends MethodCalls {
     });
   }
 
-  /** The id comes first: that is where the daemon looks for it in a message that is too large. */
+  /** The id comes first, where the daemon finds it even in a message that is too large. */
   #send(message: { id?: number; method: string; params: object }): void {
     this.#daemon.write(JSON.stringify({ jsonrpc: '2.0', ...message }));
   }
@@ -343,7 +343,7 @@ export class Client extends MethodCalls {
       this.#notified(message.method, message.params ?? {});
       return;
     }
-    // What timed out here may be answered later.
+    // The response to a call that has timed out is ignored.
     const pending = this.#pending.get(message.id ?? 0);
     if (pending === undefined) return;
     if (message.error === undefined) {
@@ -362,7 +362,7 @@ export class Client extends MethodCalls {
       const handled = async () => handler(params as never);
       handled().catch((error: unknown) => this.#report(error));
     }
-    // Without `timeoutMs` nobody waits: it is told, not asked.
+    // Without `timeoutMs` the daemon does not wait for an answer.
     if (eventId !== undefined && timeoutMs) void this.#asked(name, eventId, params);
   }
 
@@ -376,7 +376,7 @@ export class Client extends MethodCalls {
     try {
       result = (await answerer?.(event as never, question.signal, extend)) ?? {};
     } catch (error) {
-      // The daemon must not wait for an answerer that has failed: it has no opinion.
+      // An answerer that fails has no opinion; the daemon must not wait for it.
       if (!question.signal.aborted) this.#report(error);
     }
     this.#questions.delete(eventId);
@@ -384,12 +384,12 @@ export class Client extends MethodCalls {
     try {
       await this.answerEvent({ eventId, result });
     } catch (error) {
-      // Somebody else, the deadline or the end was faster.
+      // Another client or the timeout was faster, or the operation has ended.
       const late =
         error instanceof TreelinedError && /^(eventNotPending|disconnected)$/.test(error.kind);
       if (late) return;
       this.#report(error);
-      // The daemon must not wait for an answer it cannot take.
+      // The daemon must not wait in vain because an answer is invalid.
       if (error instanceof TreelinedError && error.is('invalidParams'))
         this.answerEvent({ eventId, result: {} }).catch(() => {});
     }
@@ -404,7 +404,7 @@ export class Client extends MethodCalls {
       });
   }
 
-  /** The first reason counts. */
+  /** Only the first reason is kept. */
   #disconnect(why: TreelinedError): void {
     if (this.#isDisconnected) return;
     this.#isDisconnected = true;
@@ -419,7 +419,7 @@ function isList(answers: ConnectOptions['answers']): answers is readonly BeforeE
   return Array.isArray(answers);
 }
 
-/** Undefined if it is not JSON-RPC. */
+/** Returns undefined for a line that is not JSON-RPC. */
 function parse(line: string): Message | undefined {
   try {
     const message: unknown = JSON.parse(line);

@@ -1,4 +1,4 @@
-// The daemon as a process: starting it, its pipes, its end. Does not know JSON-RPC.
+// The daemon as a process: start, pipes, end. Knows nothing of JSON-RPC.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,13 +7,13 @@ import type { Socket } from 'node:net';
 import { TreelinedError } from './errors.js';
 import { LineSplitter } from './lines.js';
 
-/** How much of what the daemon last said on stderr goes into an error, in characters. */
+/** Characters of the daemon's latest stderr output that an error quotes. */
 const LAST_WORDS = 4096;
 
-/** After its end, how long output may still be on its way, in milliseconds. */
+/** How long to wait for remaining output after the process has ended, in milliseconds. */
 const DRAIN_MS = 1000;
 
-/** What the daemon gives its running summaries when asked to end, and a little more. */
+/** How long the daemon may take to end after SIGTERM. It gives running summaries 5 s. */
 const TERMINATE_MS = 6000;
 
 export interface DaemonOptions {
@@ -21,10 +21,10 @@ export interface DaemonOptions {
   args: string[];
   cwd?: string | undefined;
   env?: NodeJS.ProcessEnv | undefined;
-  /** Each piece of text on stderr: the log. */
+  /** Called with each piece of stderr. */
   onLog?: ((text: string) => void) | undefined;
   onLine: (line: string) => void;
-  /** Once, after the last line. */
+  /** Called once, after the last line. */
   onEnd: (why: TreelinedError) => void;
 }
 
@@ -50,7 +50,7 @@ export class Daemon {
       this.#stderr = (this.#stderr + text).slice(-LAST_WORDS);
       options.onLog?.(text);
     });
-    // A daemon that is gone shows as its end; what could not be written is of no use to anybody.
+    // A failed write means that the daemon has ended, which `exit` reports.
     this.#child.stdin.on('error', () => {});
     this.#ended = new Promise((resolve) => {
       let over = false;
@@ -64,27 +64,27 @@ export class Daemon {
         if (this.pid === undefined) end(whyNotStarted(options, error));
       });
       this.#child.on('close', () => end('the daemon has ended'));
-      // A process of the daemon's own may hold its output open.
+      // A child of the daemon may hold its output open.
       this.#child.on('exit', () => setTimeout(end, DRAIN_MS, 'the daemon has ended').unref());
     });
   }
 
-  /** Undefined if it could not be started. */
+  /** Undefined if the program could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
 
-  /** Lets the daemon keep this process alive. */
+  /** Keeps this process alive while the daemon runs. */
   ref(): void {
     for (const handle of this.#handles()) handle.ref?.();
   }
 
-  /** Lets this process end although the daemon runs, which ends then too. */
+  /** Lets this process end while the daemon runs; the daemon then ends too. */
   unref(): void {
     for (const handle of this.#handles()) handle.unref?.();
   }
 
-  /** Pipes are sockets, which their types do not say. */
+  /** Pipes are sockets, though their types do not say so. */
   #handles(): Partial<Socket>[] {
     const { stdin, stdout, stderr } = this.#child;
     return [this.#child, stdin, stdout, stderr] as unknown[] as Partial<Socket>[];
@@ -94,7 +94,7 @@ export class Daemon {
     this.#child.stdin.write(`${line}\n`);
   }
 
-  /** Ends its input and waits for it to exit; after `timeoutMs` it is told to, then made to. */
+  /** Closes stdin and waits for the exit; after `timeoutMs` sends SIGTERM, then SIGKILL. */
   async end(timeoutMs: number): Promise<void> {
     this.ref();
     this.#child.stdin.end();
@@ -127,7 +127,7 @@ export class Daemon {
   }
 }
 
-/** What was looked for, and how to get it. */
+/** Says where a missing program was searched and how to install it. */
 function whyNotStarted({ command, cwd, env }: DaemonOptions, error: Error): string {
   const why = `cannot start ${command}: ${error.message}`;
   if (!('code' in error) || error.code !== 'ENOENT') return why;

@@ -1,15 +1,15 @@
-// The one type of the protocol that a schema cannot say in TypeScript.
+// The one type of the protocol that its schema cannot express in TypeScript.
 
 /**
- * The `type` of an entry or a block of content, or the `role` of a message, that is none of the known
- * ones: any other string (`String(entry.type)`). It is no `string` here so that comparing `entry.type`
- * with a known type tells the entries apart.
+ * The `type` of an entry or block, or the `role` of a message, that the protocol does not know: any other
+ * string (`String(entry.type)`). It is not `string`, so that comparing `entry.type` with a known type
+ * narrows the union.
  */
 export declare enum OtherType {
   any = 'any other type',
 }
 
-/** A type or role of one's own, for what is appended. */
+/** Makes a type or role of the client's own, for entries to append. */
 export function otherType(name: string): OtherType {
   return name as unknown as OtherType;
 }

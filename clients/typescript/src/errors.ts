@@ -1,37 +1,37 @@
-// What a call can fail with.
+// Errors of calls.
 
 import type { ErrorDetails } from './generated/protocol.js';
 import type { ErrorKind, ErrorObject } from './generated/types.js';
 
 /**
- * Kinds of failures that no daemon answered:
- * `disconnected`: it cannot be started, is gone, or is being closed; `details` has `exitCode`,
- * `signal` and `stderr` (its last words).
- * `timeout`: no answer in time; `details` has `timeoutMs`.
- * `versionMismatch`: it speaks another protocol version; `details` has `expected` and `spoken`.
+ * Kinds of errors that come from this client:
+ * `disconnected`: the daemon could not be started, has ended, or is closed; `details` has `exitCode`,
+ * `signal` and `stderr` (its end).
+ * `timeout`: no response in time; `details` has `timeoutMs`.
+ * `versionMismatch`: the daemon speaks another protocol version; `details` has `expected` and `spoken`.
  */
 export type ClientErrorKind = 'disconnected' | 'timeout' | 'versionMismatch';
 
-/** A call that failed. `kind` tells why; numbers and texts are for people. */
+/** The error of a call. Decide on `kind`; code and message are for people. */
 export class TreelinedError extends Error {
   override readonly name = 'TreelinedError';
 
   constructor(
     message: string,
     readonly kind: ErrorKind | ClientErrorKind,
-    /** By kind. */
+    /** Depends on the kind. */
     readonly details: Record<string, unknown> = {},
-    /** The same call may succeed later, unchanged. */
+    /** Whether the same call may succeed later, unchanged. */
     readonly retryable = false,
     /** Milliseconds after which a retry makes sense. */
     readonly retryAfterMs?: number,
-    /** JSON-RPC's number, if the daemon answered. */
+    /** The JSON-RPC code, if the daemon answered. */
     readonly code?: number,
   ) {
     super(message);
   }
 
-  /** Whether it is of this kind, and if so, that `details` has the members of the kind. */
+  /** Returns whether the error has this kind; `details` then has the members of the kind. */
   is<K extends keyof ErrorDetails>(
     kind: K,
   ): this is TreelinedError & { kind: K; details: ErrorDetails[K] };
@@ -41,8 +41,7 @@ export class TreelinedError extends Error {
   }
 
   /**
-   * The same failure as seen from where the call was made: a stack of its own holds only this package's
-   * reading of the answer.
+   * Returns the same error with the stack of the call. Its own stack contains only this package's reader.
    */
   at(site: string): TreelinedError {
     const { message, kind, details, retryable, retryAfterMs, code } = this;
@@ -51,7 +50,7 @@ export class TreelinedError extends Error {
     return error;
   }
 
-  /** From the `error` of a response. */
+  /** Makes an error from the `error` member of a response. */
   static answered(method: string, error: ErrorObject): TreelinedError {
     const { kind, details, retryable, retryAfterMs } = error.data;
     const message = `${method}: ${error.message}`;
@@ -59,7 +58,7 @@ export class TreelinedError extends Error {
   }
 }
 
-/** The frames of the stack from here on, without the message above them. */
+/** Returns the stack from here on, without the message above it. */
 export function callSite(): string {
   const lines = (new Error().stack ?? '').split('\n');
   const first = lines.findIndex((line) => /^\s+at /.test(line));

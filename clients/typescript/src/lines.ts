@@ -1,14 +1,13 @@
-// Cutting a stream of bytes into lines at `\n` and nowhere else: U+2028, U+2029 and `\r` stand
-// inside messages. Does not know what a line says.
+// Splits a stream of bytes into lines at `\n` only: U+2028, U+2029 and `\r` occur inside messages.
 
 const NEWLINE = 0x0a;
 
-/** Collects chunks; each byte is looked at once, however long the line. */
+/** Collects chunks. Reads each byte once, even of long lines. */
 export class LineSplitter {
   #parts: Uint8Array[] = [];
   #decoder = new TextDecoder();
 
-  /** The lines that end in this chunk, without their `\n`. */
+  /** Returns the lines that end in this chunk, without their `\n`. */
   push(chunk: Uint8Array): string[] {
     const lines: string[] = [];
     let start = 0;

@@ -1,4 +1,4 @@
-// Calls: params, results, errors, and messages that are hard on framing.
+// Calls: params, results, errors, large messages, line separators.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import test from 'node:test';
 import { PROTOCOL_VERSION, SCHEMA_HASH, TreelinedError } from 'treelined';
 import { conversation, folder, start } from './fixture.js';
 
-test('the daemon introduces itself', async (t) => {
+test('initialize returns the name and version of the daemon', async (t) => {
   const client = await start(t, { summarizer: 'outline' });
   assert.equal(client.server.protocolVersion, PROTOCOL_VERSION);
   assert.equal(client.server.serverInfo.name, 'treelined');
@@ -18,7 +18,7 @@ test('the daemon and the types come from the same schema', async (t) => {
   assert.equal(client.server.schemaHash, SCHEMA_HASH);
 });
 
-test('a conversation is written, read and walked', async (t) => {
+test('a conversation can be written, read and navigated', async (t) => {
   const cwd = await folder(t);
   const client = await start(t, { cwd });
   await conversation(client);
@@ -47,7 +47,7 @@ test('a conversation is written, read and walked', async (t) => {
   assert.equal(sessions[0]?.messageCount, 4);
 });
 
-test('null is sent where it means something', async (t) => {
+test('null is sent where it is a position', async (t) => {
   const client = await start(t);
   await conversation(client);
   assert.equal((await client.setLeaf({ leafId: null })).newLeafId, null);
@@ -63,7 +63,7 @@ test('null is sent where it means something', async (t) => {
   );
 });
 
-test('errors tell their kind, details, and whether to try again', async (t) => {
+test('errors have a kind, details and retryable', async (t) => {
   const client = await start(t);
   const failure = async (call: Promise<unknown>): Promise<TreelinedError> => {
     const error = await call.then(
@@ -107,7 +107,7 @@ test('errors tell their kind, details, and whether to try again', async (t) => {
   assert.deepEqual((await large.listSessions()).sessions, [], 'the connection goes on');
 });
 
-test('20 MB go there and back', async (t) => {
+test('a message of 20 MB is written and read', async (t) => {
   const client = await start(t);
   await client.createSession();
   const text = 'päckchen\n'.repeat(2_000_000);
@@ -117,7 +117,7 @@ test('20 MB go there and back', async (t) => {
   assert(entry.message.content === text, 'byte for byte');
 });
 
-test('line separators that are no line feeds stay inside messages', async (t) => {
+test('line separators other than line feeds stay inside messages', async (t) => {
   const client = await start(t);
   const { session } = await client.createSession();
   const text = 'a\u2028b\u2029c\u0085d\re\r\nf\vg\fh\ni\u001e\ufeff😀';
@@ -130,7 +130,7 @@ test('line separators that are no line feeds stay inside messages', async (t) =>
   assert.equal(file.trimEnd().split('\n').length, 2, 'the header and one entry');
 });
 
-test('many calls at once get their own answers, in the order of the calls', async (t) => {
+test('pipelined calls get their own responses and take effect in order', async (t) => {
   const client = await start(t);
   await client.createSession();
   const ids = Array.from({ length: 500 }, (_, index) => `m${index}`);
@@ -150,7 +150,7 @@ test('many calls at once get their own answers, in the order of the calls', asyn
   );
 });
 
-test('the OpenRPC document is that of this daemon', async (t) => {
+test('rpc.discover returns the OpenRPC document', async (t) => {
   const client = await start(t);
   const document = await client.discover();
   const checkedIn = new URL('../../../../schema/openrpc.json', import.meta.url);

@@ -1,4 +1,4 @@
-// The daemon's Content-Length framing, with a client that speaks nothing else.
+// The daemon's Content-Length framing, with a client that has no other.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -31,7 +31,7 @@ async function attach(t: test.TestContext): Promise<[MessageConnection, ChildPro
 
 const capabilities = { answers: { session_before_tree: {} } };
 
-test('vscode-jsonrpc talks to the daemon', async (t) => {
+test('vscode-jsonrpc can call the daemon', async (t) => {
   const [connection, daemon] = await attach(t);
   const server = await connection.sendRequest<{ protocolVersion: number }>('initialize', {
     protocolVersion: 1,
@@ -67,7 +67,7 @@ test('vscode-jsonrpc talks to the daemon', async (t) => {
   assert.deepEqual(await exited, [0, null]);
 });
 
-test('questions are answered, and requests cancelled as language servers do it', async (t) => {
+test('vscode-jsonrpc can answer questions and cancel requests', async (t) => {
   const [connection] = await attach(t);
   await connection.sendRequest('initialize', { protocolVersion: 1, capabilities });
   await connection.sendRequest('create_session');

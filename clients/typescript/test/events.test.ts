@@ -5,7 +5,7 @@ import test from 'node:test';
 import type { EventResolved, SessionTree } from 'treelined';
 import { conversation, start } from './fixture.js';
 
-test('a move is announced before its response', async (t) => {
+test('session_tree arrives before the response', async (t) => {
   const client = await start(t);
   await conversation(client);
   const moves: SessionTree[] = [];
@@ -26,7 +26,7 @@ test('unwanted notifications are not sent', async (t) => {
   await conversation(client);
 });
 
-test('what answering takes is sent although it is not wanted', async (t) => {
+test('notifications that an answerer needs are sent despite optOut', async (t) => {
   const client = await start(t, {
     answers: ['session_before_tree'],
     optOut: ['session_before_tree', 'event_resolved', 'session_tree'],
@@ -77,7 +77,7 @@ test('an answerer can summarize', async (t) => {
   assert.equal((await client.getLabel({ entryId: moved.summaryEntry.id })).label, 'left');
 });
 
-test('no answerer, an answerer without opinion and a failing one let it happen', async (t) => {
+test('without an answerer or an opinion, or after an error, the navigation proceeds', async (t) => {
   const errors: unknown[] = [];
   const client = await start(t, {
     answers: ['session_before_tree'],
@@ -95,7 +95,7 @@ test('no answerer, an answerer without opinion and a failing one let it happen',
   assert.deepEqual(errors, [mistake]);
 });
 
-test('an answer of no use is reported, and is no opinion', async (t) => {
+test('an invalid answer is reported and counts as no opinion', async (t) => {
   const errors: unknown[] = [];
   const client = await start(t, {
     answers: ['session_before_tree'],
@@ -109,7 +109,7 @@ test('an answer of no use is reported, and is no opinion', async (t) => {
 });
 
 // The event had to be named twice: for the daemon, and for the answerer.
-test('giving an answerer tells the daemon to wait for it', async (t) => {
+test('answers of connect make the daemon wait', async (t) => {
   const client = await start(t, {
     answers: {
       session_before_tree: ({ preparation }) => ({ cancel: preparation.targetId === 'a1' }),
@@ -123,7 +123,7 @@ test('giving an answerer tells the daemon to wait for it', async (t) => {
   assert.throws(() => client.answer('session_before_fork', () => ({})), /does not wait/);
 });
 
-test('an answerer that was not declared is a mistake that tells its remedy', async (t) => {
+test('the error for an undeclared answerer names the remedy', async (t) => {
   const client = await start(t);
   assert.throws(
     () => client.answer('session_before_tree', () => ({})),
@@ -131,7 +131,7 @@ test('an answerer that was not declared is a mistake that tells its remedy', asy
   );
 });
 
-test('a question that nobody answers in time is over for its answerer', async (t) => {
+test('a question is over for its answerer after the timeout', async (t) => {
   const client = await start(t, { answers: ['session_before_tree'] });
   await conversation(client);
   const resolved: EventResolved[] = [];
@@ -172,7 +172,7 @@ test('an answerer can ask for more time', async (t) => {
   assert.equal(moved.reason, 'cancelledByClient');
 });
 
-test('a navigation that waits is aborted by its signal', async (t) => {
+test('a waiting navigation is aborted by its signal', async (t) => {
   const client = await start(t, { answers: ['session_before_tree'] });
   await conversation(client);
   const abort = new AbortController();
@@ -189,7 +189,7 @@ test('a navigation that waits is aborted by its signal', async (t) => {
   assert.equal((await client.getLeaf()).leafId, 'a2');
 });
 
-test('a navigation that waits is aborted by its id', async (t) => {
+test('a waiting navigation is aborted by its id', async (t) => {
   const client = await start(t, { answers: ['session_before_tree'] });
   await conversation(client);
   const asked = new Promise<string>((resolve) => {
@@ -204,7 +204,7 @@ test('a navigation that waits is aborted by its id', async (t) => {
   assert.equal((await moving).reason, 'aborted');
 });
 
-test('a waiting call that is no navigation fails with the reason of its signal', async (t) => {
+test('a waiting fork fails with the reason of its signal', async (t) => {
   const client = await start(t, { answers: ['session_before_fork'] });
   await conversation(client);
   const abort = new AbortController();
@@ -216,7 +216,7 @@ test('a waiting call that is no navigation fails with the reason of its signal',
   await assert.rejects(client.forkSession({}, { signal: abort.signal }), reason);
 });
 
-test('an aborted signal sends nothing', async (t) => {
+test('a call with an aborted signal is not sent', async (t) => {
   const client = await start(t);
   await conversation(client);
   const call = client.setLeaf({ leafId: 'a1' }, { signal: AbortSignal.abort() });
@@ -224,7 +224,7 @@ test('an aborted signal sends nothing', async (t) => {
   assert.equal((await client.getLeaf()).leafId, 'a2');
 });
 
-test('what was done already comes back although it was aborted too late', async (t) => {
+test('an abort that comes too late leaves the usual result', async (t) => {
   const client = await start(t);
   await conversation(client);
   const abort = new AbortController();

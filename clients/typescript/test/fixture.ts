@@ -1,4 +1,4 @@
-// What tests share: the daemon to test, a folder of its own for each client, a conversation.
+// Shared by the tests: the daemon, folders, clients, a conversation.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,27 +6,27 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Client, type ConnectOptions, connect } from 'treelined';
 
-/** The daemon: TREELINED_BIN, else what the PATH has. */
+/** The daemon: TREELINED_BIN, else the one on the PATH. */
 export const command = process.env.TREELINED_BIN ?? 'treelined';
 
 /** The folder of the package, seen from build/test/. */
 export const packageDir = new URL('../../', import.meta.url);
 
-/** A folder that is gone after the test. */
+/** Makes a folder that is removed after the test. */
 export async function folder(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'treelined-'));
   t.after(() => rm(path, { recursive: true, force: true }));
   return path;
 }
 
-/** A client with a session folder of its own; closed after the test. */
+/** Starts a client with a session directory of its own, and closes it after the test. */
 export async function start(t: TestContext, options: ConnectOptions = {}): Promise<Client> {
   const client = await connect({ command, sessionDir: await folder(t), ...options });
   t.after(() => client.close());
   return client;
 }
 
-/** A session with the messages u1 → a1 → u2 → a2, the leaf at a2. */
+/** Creates a session with the messages u1 → a1 → u2 → a2 and the leaf a2. */
 export async function conversation(client: Client): Promise<string> {
   const { session } = await client.createSession();
   const { sessionId } = session;

@@ -1,4 +1,4 @@
-// Beginning and end: versions, deadlines, the death of the daemon, the end of its input.
+// Start and end: versions, deadlines, the death of the daemon, the end of its stdin.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -18,7 +18,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test('closing answers what was asked, and leaves no process', async (t) => {
+test('close answers open calls, and leaves no process', async (t) => {
   const client = await start(t);
   const { pid } = client;
   assert(pid !== undefined && isAlive(pid));
@@ -32,7 +32,7 @@ test('closing answers what was asked, and leaves no process', async (t) => {
   await client.close();
 });
 
-test('closing ends questions', async (t) => {
+test('close aborts open questions', async (t) => {
   const client = await start(t, { answers: ['session_before_tree'] });
   await conversation(client);
   const asked = new Promise<AbortSignal>((resolve) => {
@@ -48,14 +48,14 @@ test('closing ends questions', async (t) => {
   assert.equal(signal.aborted, true);
 });
 
-test('a client goes with its block', async () => {
+test('await using closes the client', async () => {
   const client = await connect({ command });
   const dispose = client[Symbol.asyncDispose];
   await dispose.call(client);
   assert.equal((await client.closed).kind, 'disconnected');
 });
 
-test('the death of the daemon fails every call that waits', async (t) => {
+test('the death of the daemon fails every open call', async (t) => {
   const client = await start(t, { answers: ['session_before_tree'] });
   const sessions = [await conversation(client), await conversation(client)];
   let asked = 0;
@@ -83,21 +83,21 @@ test('the death of the daemon fails every call that waits', async (t) => {
   await assert.rejects(client.getLeaf(), { kind: 'disconnected' });
 });
 
-test('a daemon that shuts down says so', async (t) => {
+test('shutdown ends the daemon with exit code 0', async (t) => {
   const client = await start(t);
   await client.shutdown();
   assert.equal((await client.closed).details.exitCode, 0);
 });
 
-test('a daemon that cannot be started is no riddle', async () => {
+test('a daemon that cannot be started is disconnected with the cause', async () => {
   await assert.rejects(connect({ command: '/nowhere/treelined' }), {
     kind: 'disconnected',
     message: /cannot start \/nowhere\/treelined: .*ENOENT/,
   });
 });
 
-// A program that was missing was a bare ENOENT, the same as of a missing folder.
-test('a missing program is told with where it was looked for and how to get it', async () => {
+// A missing program was a bare ENOENT, like a missing folder.
+test('the error for a missing program names the PATH and a remedy', async () => {
   const missing = (options: ConnectOptions) =>
     connect(options).then(
       () => assert.fail(),
@@ -112,11 +112,11 @@ test('a missing program is told with where it was looked for and how to get it',
   assert.match(await missing({ command, cwd: '/nowhere' }), /no folder \/nowhere to start it in/);
 });
 
-// An answer arrives where nobody called: stacks began in the reader of the pipe.
-// Bun names no async functions in stacks, and its pipes keep a program alive.
+// A response arrives outside of the call, so stacks began in the reader of the pipe.
+// Bun names no async functions in stacks.
 const isBun = 'bun' in process.versions;
 
-test('the stack of a failure holds the frame that called', { skip: isBun }, async (t) => {
+test('the stack of an error contains the caller', { skip: isBun }, async (t) => {
   const client = await start(t);
   const asks = async (): Promise<void> => {
     await client.getEntry({ entryId: 'nothing' });
@@ -140,8 +140,8 @@ test('the stack of a failure holds the frame that called', { skip: isBun }, asyn
   assert.match(await stackOf(asks), /asks/);
 });
 
-// A program that forgot to close its client never ended: the daemon's pipes kept it alive.
-test('a client that nobody closes does not keep the program alive', { skip: isBun }, async (t) => {
+// A program that did not close its client never ended: the daemon's pipes kept it alive.
+test('a client that is not closed does not keep the program alive', { skip: isBun }, async (t) => {
   const script = join(await folder(t), 'forgetful.mjs');
   const client = JSON.stringify(new URL('dist/index.js', packageDir).href);
   await writeFile(
@@ -167,7 +167,7 @@ test('a client that nobody closes does not keep the program alive', { skip: isBu
   assert.equal(isAlive(Number(pid)), false, 'the daemon is gone too');
 });
 
-test('who waits for the end of the daemon is kept alive', async (t) => {
+test('awaiting closed keeps the program alive', async (t) => {
   const script = join(await folder(t), 'waiting.mjs');
   const client = JSON.stringify(new URL('dist/index.js', packageDir).href);
   await writeFile(
@@ -181,21 +181,21 @@ test('who waits for the end of the daemon is kept alive', async (t) => {
   assert.equal(stdout, 'disconnected\n');
 });
 
-test('a daemon that refuses its arguments is quoted', async () => {
+test('the error of a failed start quotes stderr', async () => {
   await assert.rejects(connect({ command, args: ['--no-such-option'] }), {
     kind: 'disconnected',
     message: /exit code 2: .*--no-such-option/s,
   });
 });
 
-test('a program that is no daemon is told from one', async () => {
+test('a program that is no daemon is recognized', async () => {
   await assert.rejects(connect({ command: 'echo', args: ['hello'] }), {
     kind: 'disconnected',
     message: /no treelined daemon: it said "hello"/,
   });
 });
 
-/** Stands for daemons that do not exist: of another version, or that never answer. */
+/** Makes a fake daemon: of another version, or without responses. */
 async function impostor(t: test.TestContext, answer: string): Promise<[string, string[]]> {
   const script = join(await folder(t), 'daemon.mjs');
   await writeFile(
@@ -220,7 +220,7 @@ test('a daemon of another protocol version is refused', async (t) => {
   });
 });
 
-test('a call has a deadline, and is cancelled then', async (t) => {
+test('a call is cancelled at its deadline', async (t) => {
   const [command, args] = await impostor(
     t,
     `if (method === 'initialize') console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: 1 } }));
@@ -240,7 +240,7 @@ test('a call has a deadline, and is cancelled then', async (t) => {
   assert.equal(log, 'cancelled\n');
 });
 
-test('a daemon that does not end is made to', async (t) => {
+test('a daemon that does not end is killed', async (t) => {
   const [command, args] = await impostor(
     t,
     `console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: 1 } }));

@@ -1,4 +1,4 @@
-// Cutting bytes into lines, whatever the chunks.
+// Splitting bytes into lines.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -7,7 +7,7 @@ import { LineSplitter } from '../src/lines.js';
 const bytes = new TextEncoder().encode('one\r\n\ntwo\u2028three 😀\u2029\nrest');
 const lines = ['one\r', '', 'two\u2028three 😀\u2029'];
 
-test('lines end at line feeds only, however the bytes arrive', () => {
+test('lines end only at line feeds, for every division into chunks', () => {
   for (let size = 1; size <= bytes.length; size += 1) {
     const splitter = new LineSplitter();
     const found: string[] = [];

@@ -1,4 +1,4 @@
-// The README's example does what it says, in Node and in Bun.
+// The example of the README, in Node and in Bun.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

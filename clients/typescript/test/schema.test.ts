@@ -1,4 +1,4 @@
-// schema/ is what it claims: JSON Schema that real answers obey, and OpenRPC.
+// schema/: JSON Schema that the daemon's messages obey, and OpenRPC.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -29,22 +29,22 @@ function check(reference: string, value: unknown): void {
   assert(validate(value), `${reference}: ${ajv.errorsText(validate.errors)}`);
 }
 
-/** What a CommonJS package exports as its default. */
+/** The default export of a CommonJS package. */
 const published = (module: unknown): AnySchemaObject =>
   (module as { default: AnySchemaObject }).default;
 
 test('the OpenRPC document is valid against its meta-schema', async () => {
   const meta = new Ajv({ strict: false, validateFormats: false });
   meta.addMetaSchema(published(jsonSchema));
-  // It is referred to with and without the slash.
+  // References to it occur with and without the slash.
   meta.addSchema({ $ref: published(jsonSchema).$id }, 'https://meta.json-schema.tools');
   const validate = meta.compile(published(openrpc));
   const document = await readSchema('openrpc.json');
   assert(validate(document), JSON.stringify(validate.errors));
 });
 
-/** What the client does on its own. */
-const CLIENTS_OWN = [
+/** Methods that the conversation does not call: most of them are the client's own business. */
+const NOT_CALLED = [
   'initialize',
   'answer_event',
   'shutdown',
@@ -52,8 +52,8 @@ const CLIENTS_OWN = [
   '$/cancelRequest',
 ];
 
-/** What this conversation gives no reason for. */
-const UNTOLD = ['session_compact_failed', 'progress', 'diagnostics', 'events_lost'];
+/** Notifications that do not occur in this conversation. */
+const NOT_SENT = ['session_compact_failed', 'progress', 'diagnostics', 'events_lost'];
 
 test('examples of the OpenRPC document obey its schemas', async () => {
   const { methods } = (await readSchema('openrpc.json')) as unknown as {
@@ -72,7 +72,7 @@ test('examples of the OpenRPC document obey its schemas', async () => {
   }
 });
 
-/** Values that members of messages and entries are tried with. */
+/** Values to put into members of messages and entries. */
 const VALUES: unknown[] = [
   undefined,
   null,
@@ -112,7 +112,7 @@ interface Definition {
 
 const definitions = wire.$defs as Record<string, Definition>;
 
-/** For each shape of a union a sound one, and that with one member after the other of another value. */
+/** For each member of a union: a valid value, and variants with another value in one member. */
 function* variants(union: string, tag: string): Generator<Record<string, unknown>> {
   for (const { $ref } of definitions[union]?.oneOf ?? []) {
     const { properties = {}, required = [] } = definitions[$ref.split('/').at(-1) ?? ''] ?? {};
@@ -134,7 +134,7 @@ function* variants(union: string, tag: string): Generator<Record<string, unknown
   }
 }
 
-/** Whether the daemon refuses it for its shape; what an id names is another question. */
+/** Returns whether the daemon refuses the value for its shape, not for the entries that its ids name. */
 async function isRefused(call: Promise<unknown>): Promise<boolean> {
   try {
     await call;
@@ -147,7 +147,7 @@ async function isRefused(call: Promise<unknown>): Promise<boolean> {
   }
 }
 
-// The schema of a message was any role with any content, and the daemon refused what it allowed.
+// The schema allowed any role with any content, of which the daemon refused some.
 test('the schema accepts the messages that the daemon accepts, and no others', async (t) => {
   const client = await start(t);
   const { session } = await client.createSession({ ephemeral: true });
@@ -155,7 +155,7 @@ test('the schema accepts the messages that the daemon accepts, and no others', a
   const messages = [...variants('Message', 'role'), {}, { role: 5, content: 'x' }];
   await Promise.all(
     messages.map(async (message) => {
-      // As it crosses the pipe, without what is undefined.
+      // As JSON, without undefined members.
       const sent = JSON.parse(JSON.stringify(message)) as never;
       const params = { sessionId: session.sessionId, message: sent };
       const refused = await isRefused(client.appendMessage(params));
@@ -176,9 +176,9 @@ test('the schema accepts the entries that the daemon accepts, and no others', as
     { type: 'custom', customType: 'treelined.own' },
   ];
   for (const entry of [...variants('NewEntry', 'type'), ...more]) {
-    // A timestamp's own grammar is more than a schema says, and the id of an entry can be taken.
+    // A schema cannot express the grammar of a timestamp, nor that the id of an entry is taken.
     if (entry.timestamp === 'x' || entry.timestamp === '' || entry.id === 'x') continue;
-    // What an edit may name depends on the path to its parent.
+    // What a context edit may name depends on the path of its parent.
     if (entry.type === 'context_edit' && entry.parentId === null) continue;
     if (entry.type === 'context_edit') entry.parentId ??= 'x';
     const sent = JSON.parse(JSON.stringify(entry)) as never;
@@ -195,10 +195,10 @@ test('params, results and notifications obey their schema', async (t) => {
     summaryDeltas: true,
   });
   const called = new Set<string>();
-  const told = new Set<string>();
+  const sent = new Set<string>();
   for (const { name, params } of table.notifications) {
     client.on(name as keyof Notifications, (value) => {
-      told.add(name);
+      sent.add(name);
       check(params.$ref, value);
     });
   }
@@ -216,9 +216,9 @@ test('params, results and notifications obey their schema', async (t) => {
   };
   await talk(client, call);
   const uncalled = table.methods.map(({ name }) => name).filter((name) => !called.has(name));
-  assert.deepEqual(uncalled, CLIENTS_OWN);
-  const untold = table.notifications.map(({ name }) => name).filter((name) => !told.has(name));
-  assert.deepEqual(untold, UNTOLD);
+  assert.deepEqual(new Set(uncalled), new Set(NOT_CALLED));
+  const notSent = table.notifications.map(({ name }) => name).filter((name) => !sent.has(name));
+  assert.deepEqual(new Set(notSent), new Set(NOT_SENT));
 });
 
 type Call = <M extends keyof Methods>(

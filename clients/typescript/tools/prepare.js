@@ -1,5 +1,5 @@
-// Builds dist/, for `npm install` of this folder and `npm pack`. Where another package installs this
-// folder, npm does not install what the build needs: then it is installed here first.
+// Builds dist/, for `npm install` of this folder and `npm pack`. When another package installs this folder,
+// npm does not install the build tools, so they are installed here first.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('..', import.meta.url));
 
-// npm tells its scripts which package it works on: the other one.
+// npm sets these variables for the other package.
 const env = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^npm_(config_(local_|global_)?prefix|package_)/i.test(name),

@@ -1,32 +1,34 @@
-//! The side index: what scanning a large file found, kept in the cache, so that opening it again reads
-//! only what has been appended since (storage.md §2).
+//! The side index: the tree of a large session file, kept in the cache so that the next opening reads only what
+//! was appended since (session-file.md §2).
 //!
-//! It is believed for a file that still begins with what it [covers](super::fingerprint); any other is
-//! scanned as if there were no index. Bodies are always read from the file, which says of each whose it
-//! is.
+//! It is used while the file still begins with the bytes of its [fingerprint](super::fingerprint); otherwise the
+//! file is scanned as if there were no index. Bodies are always read from the file, and checked against the
+//! entry's id.
 
 use super::diagnostic::{Damage, Diagnostic};
-use super::fingerprint::{Covered, is_still_there};
-use super::ingest::{Header, Ingest};
+use super::fingerprint::{Fingerprint, is_still_there};
+use super::header::Header;
+use super::ingest::Ingest;
 use super::{FileLog, Log, OpenFile, OpenedLog, Store, Tail};
 use crate::bytes::{Cursor, Fields};
-use crate::cache::Cache;
+use crate::cache::{Cache, CacheFile, FileKind};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Access, Handle};
+use crate::parallel;
+use crate::tree::Tree;
 use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
-use crate::tree::{FilePlace, Tree};
 use std::fs::File;
 
-/// To be changed with everything that is written below, and with the order of kinds, roles, damages and
+/// The format changes with everything that is written below, and with the order of kinds, roles, damages and
 /// causes.
-const FORMAT: &[u8; 16] = b"treelined index3";
-/// How the names of indexes end.
-const ENDING: &str = ".index";
-/// Kept of one session directory.
-const MOST: usize = 64;
-/// Having scanned less than this, in bytes, there is nothing to save.
+pub const KIND: FileKind = FileKind {
+    format: b"treelined index4",
+    ending: ".index",
+    most: 64,
+};
+/// Scanning fewer bytes than this takes no longer than reading an index.
 pub const WORTHWHILE: u64 = 2 << 20;
 
 /// An index ready to be written.
@@ -37,8 +39,8 @@ pub struct Index {
 }
 
 impl Log {
-    /// Opens and reads a session file, what an index covers of it from there. Comes with a new index
-    /// where that is worth writing.
+    /// Opens a session file, and reads from it only what its index lacks. Returns a new index too if one is worth
+    /// writing.
     pub fn open_indexed(
         at: Location,
         cache: &Cache,
@@ -47,7 +49,7 @@ impl Log {
         Self::open_indexed_from(at, cache, WORTHWHILE, cancel)
     }
 
-    /// As [`Log::open_indexed`], with less to save being worth it.
+    /// As [`Log::open_indexed`], with an index for every `worthwhile` bytes.
     fn open_indexed_from(
         at: Location,
         cache: &Cache,
@@ -70,14 +72,9 @@ impl Log {
     }
 }
 
-fn name_of(status: Status) -> String {
-    let file::Identity { device, inode } = status.identity;
-    format!("{device:x}-{inode:x}{ENDING}")
-}
-
 impl Index {
-    /// What is known after opening a file that was as `before` says; `None` if it has changed
-    /// meanwhile, or is shorter than `least`.
+    /// The index of an opened file that had the status `before`; `None` if it has changed meanwhile, or is
+    /// shorter than `least` bytes.
     fn of(opened: &OpenedLog, before: Status, least: u64) -> Option<Self> {
         let Store::File(log) = &opened.log.store else {
             return None;
@@ -94,13 +91,13 @@ impl Index {
         }
         let image = opened.tree.image()?;
         let mut out = Fields::default();
-        Covered::of(&file, before, log.end)?.put(&mut out);
-        put_header(&mut out, ingest.header.as_ref()?);
+        Fingerprint::of(&file, before, log.end)?.put(&mut out);
+        ingest.header.as_ref()?.put(&mut out);
         out.bytes(&log.header_line);
         out.u64(ingest.lines);
-        let told = opened.diagnostics.iter();
-        // Links are told of anew each time: they may come right.
-        let of_lines: Vec<&Diagnostic> = told.filter(|told| !is_of_links(told)).collect();
+        let found = opened.diagnostics.iter();
+        // Links are reported anew at each opening: later lines may repair them.
+        let of_lines: Vec<&Diagnostic> = found.filter(|found| !is_of_links(found)).collect();
         out.count(of_lines.len());
         for diagnostic in of_lines {
             out.u8(diagnostic.damage as u8);
@@ -109,41 +106,35 @@ impl Index {
             out.u64(diagnostic.length);
         }
         out.u32(image.count);
-        out.count(image.ids.len());
-        out.count(image.rest.len());
         Some(Self {
-            name: name_of(before),
+            name: KIND.name_for(before.identity),
             head: out.0,
             image,
         })
     }
 
-    /// Writes it. Nothing depends on this.
+    /// Writes it to the cache. A failure is logged: the next opening scans the file.
     pub fn write(&self, cache: &Cache) {
-        let head_len = (self.head.len() as u64).to_le_bytes();
-        let parts: [&[u8]; 6] = [
-            &head_len,
+        let Image {
+            id_lens,
+            ids,
+            rows,
+            rest,
+            ..
+        } = &self.image;
+        let written = cache.write(
+            &self.name,
+            KIND.format,
             &self.head,
-            &self.image.id_lens,
-            &self.image.ids,
-            &self.image.rows,
-            &self.image.rest,
-        ];
-        let written = cache.write(&self.name, FORMAT, &parts);
-        if let Err(error) = written.and_then(|()| cache.prune(ENDING, MOST)) {
+            &[id_lens, ids, rows, rest],
+        );
+        if let Err(error) = written.and_then(|()| cache.prune(&KIND)) {
             tracing::info!(%error, "a side index could not be written");
         }
     }
 }
 
-/// Removes the index of a file that goes.
-pub fn forget(at: &Location, cache: &Cache) {
-    if let Ok(status) = at.status() {
-        cache.remove(&name_of(status));
-    }
-}
-
-/// Whether this is said of parents, which may stand in lines to come.
+/// Whether this is about a parent, which a later line may still bring.
 fn is_of_links(diagnostic: &Diagnostic) -> bool {
     matches!(
         diagnostic.damage,
@@ -151,15 +142,15 @@ fn is_of_links(diagnostic: &Diagnostic) -> bool {
     )
 }
 
-/// A log as it stood when its index was written.
-struct Restored {
+/// A log as it was when its index was written.
+struct RestoredLog {
     log: FileLog,
     ingest: Ingest,
     tree: Tree,
 }
 
-impl Restored {
-    /// Reads what has come since.
+impl RestoredLog {
+    /// Reads what was appended since.
     fn open(mut self, cancel: &Cancel) -> Result<OpenedLog> {
         self.log
             .read_on(&mut self.tree, &mut self.ingest, Tail::Take, cancel)?;
@@ -168,80 +159,72 @@ impl Restored {
 }
 
 /// The head of an index.
-struct Head {
+struct IndexHead {
     end: u64,
     header: Header,
     header_line: Vec<u8>,
     lines: u64,
     diagnostics: Vec<Diagnostic>,
+    /// Nodes of the tree.
     count: u32,
-    ids_len: u64,
-    rest_len: u64,
 }
 
-fn restore(at: &Location, status: Status, cache: &Cache) -> Option<Restored> {
+fn restore(at: &Location, status: Status, cache: &Cache) -> Option<RestoredLog> {
     let file = at.folder.file(&at.name, Access::Read).ok()?;
     if file::status_of(&file).ok()? != status {
         return None;
     }
     let settled = status.is_settled().then_some(status);
-    let (head, tree) = cache.read(&name_of(status), FORMAT, |contents| {
-        let head_len = Cursor::new(&contents.take(8)?).u64()?;
-        let head = Head::read(&contents.take(head_len)?, &file, status)?;
-        let count = u64::from(head.count);
-        let id_lens = contents.take(count.checked_mul(LEN_BYTES as u64)?)?;
-        let ids = contents.take(head.ids_len)?;
-        let rows_len = count.checked_mul(ROW_BYTES as u64)?;
-        // Before room is made for them.
-        if rows_len > contents.left() {
-            return None;
-        }
-        let tree = std::thread::scope(|scope| {
-            let table = scope.spawn(|| IdTable::of(head.count, &id_lens, &ids));
-            let mut rows = ImageRows::with_capacity(head.count);
-            contents.pass(rows_len, ROW_BYTES, |bytes| {
-                rows.take(bytes, &id_lens, head.end)
-            })?;
-            let rest = contents.take(head.rest_len)?;
-            let table = table.join().ok()??;
-            Some((rows, rest, table))
-        });
-        let (rows, rest, table) = tree?;
-        let tree = rows.finish(head.count, ids, table, &rest)?;
-        Some((head, tree))
-    })?;
+    let index = cache.open(&KIND.name_for(status.identity), KIND.format)?;
+    let head = IndexHead::read(&index.summary, &file, status)?;
+    let tree = read_tree(&index, &head)?;
     if status.size > head.end && !is_still_there(&file, &tree) {
         return None;
     }
-    let mut log = FileLog {
-        at: at.clone(),
-        open: Some(OpenFile::new(
-            Handle::new(file, Access::Read),
-            status.identity,
-        )),
-        claim: None,
-        header_at: head.header.place.offset,
-        header_line: head.header_line,
-        end: head.end,
-        ends_in_break: true,
-        torn_at: None,
-        tail_to: 0,
-    };
+    let open = OpenFile::new(Handle::new(file, Access::Read), status.identity);
+    let mut log = FileLog::new(at.clone(), Some(open));
+    log.header_at = head.header.place.offset;
+    log.header_line = head.header_line;
+    log.end = head.end;
     log.note_checked(settled);
     let mut ingest = Ingest::of_new(head.header, head.lines);
     ingest.diagnostics = head.diagnostics;
-    Some(Restored { log, ingest, tree })
+    Some(RestoredLog { log, ingest, tree })
 }
 
-impl Head {
-    /// `None` unless it is of this file, as it is.
+fn read_tree(index: &CacheFile, head: &IndexHead) -> Option<Tree> {
+    let [id_lens, ids, rows, rest] = *index.blocks.as_slice() else {
+        return None;
+    };
+    // Checked before room is made for so many.
+    let count = u64::from(head.count);
+    if rows.len != count.checked_mul(ROW_BYTES as u64)?
+        || id_lens.len != count.checked_mul(LEN_BYTES as u64)?
+    {
+        return None;
+    }
+    let (id_lens, ids) = (id_lens.read(&index.file)?, ids.read(&index.file)?);
+    let read_rows = || {
+        let mut read = ImageRows::with_capacity(head.count);
+        rows.pass(&index.file, ROW_BYTES, |bytes| {
+            read.take(bytes, &id_lens, head.end)
+        })?;
+        Some((read, rest.read(&index.file)?))
+    };
+    let (rows, table) = parallel::join(read_rows, || IdTable::of(head.count, &id_lens, &ids));
+    let ((rows, rest), table) = (rows?, table?);
+    rows.finish(head.count, ids, table, &rest)
+}
+
+impl IndexHead {
+    /// `None` unless it belongs to this file with this status.
     fn read(bytes: &[u8], file: &File, status: Status) -> Option<Self> {
         let mut fields = Cursor::new(bytes);
-        let covered = Covered::get(&mut fields)?;
-        if !covered.is_of(file, status) {
+        let covered = Fingerprint::get(&mut fields)?;
+        if !covered.matches(file, status) {
             return None;
         }
-        let header = get_header(&mut fields)?;
+        let header = Header::get(&mut fields)?;
         let header_line = fields.bytes()?.to_vec();
         let lines = fields.u64()?;
         let diagnostics = fields.list(|fields| {
@@ -253,42 +236,15 @@ impl Head {
             })
         })?;
         let head = Self {
-            end: covered.end,
+            end: covered.end(),
             header,
             header_line,
             lines,
             diagnostics,
             count: fields.u32()?,
-            ids_len: fields.u64()?,
-            rest_len: fields.u64()?,
         };
         fields.is_at_end().then_some(head)
     }
-}
-
-pub(crate) fn put_header(out: &mut Fields, header: &Header) {
-    out.text(&header.id);
-    out.u64(header.version);
-    out.optional(header.timestamp.as_deref(), Fields::text);
-    out.text(&header.cwd);
-    out.optional(header.parent_session.as_deref(), Fields::text);
-    out.u64(header.place.offset);
-    out.u32(header.place.len);
-}
-
-pub(crate) fn get_header(fields: &mut Cursor<'_>) -> Option<Header> {
-    let text = |fields: &mut Cursor<'_>| Some(fields.text()?.to_owned());
-    Some(Header {
-        id: text(fields)?,
-        version: fields.u64()?,
-        timestamp: fields.optional(text)?,
-        cwd: text(fields)?,
-        parent_session: fields.optional(text)?,
-        place: FilePlace {
-            offset: fields.u64()?,
-            len: fields.u32()?,
-        },
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Whatever stands in the cache, what is opened is what the file says.
 
 use super::*;
+use crate::cache::forge_checksums;
 use crate::cancel::Cancel;
 use crate::os::file::Folder;
 use crate::tree::Node;
@@ -10,7 +11,6 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/c"}"#;
@@ -261,7 +261,11 @@ fn an_index_that_others_can_write_is_not_believed() {
     fs::set_permissions(&away, fs::Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink(
         &away,
-        place.folder.path().join(".cache").join(name_of(status)),
+        place
+            .folder
+            .path()
+            .join(".cache")
+            .join(KIND.name_for(status.identity)),
     )
     .unwrap();
     assert!(restore(&place.location(), status, &place.cache).is_none());
@@ -332,13 +336,11 @@ proptest! {
         let place = indexed();
         let path = place.index_path();
         let mut forged = fs::read(&path).unwrap();
-        let contents = 32..forged.len();
-        let at = contents.start + at.index(contents.len());
+        let at = at.index(forged.len() - 32);
         for (to, from) in forged.iter_mut().skip(at).zip(bytes) {
             *to = from;
         }
-        let sum = xxh3_64(&forged[32..]).to_le_bytes();
-        forged[24..32].copy_from_slice(&sum);
+        forge_checksums(&mut forged);
         fs::write(&path, &forged).unwrap();
         let (opened, _) = Log::open_indexed_from(place.location(), &place.cache, 1, &Cancel::new()).unwrap();
         prop_assert!(!shown(&opened).is_empty());

@@ -1,13 +1,15 @@
-//! Lines → tree, in file order, with a diagnostic for everything that is not as it should be
-//! (storage.md §2). The same code takes in a file that is opened, what others append later, and
-//! what this process has just written itself: what is in memory is what a reopening would find.
+//! Lines → tree, in file order, with a diagnostic for everything that is wrong (session-file.md §2). The same
+//! code reads an opened file, lines appended by other processes, and lines this process has just written, so
+//! that the tree in memory equals the tree after reopening.
 
 use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
+use super::header::{CURRENT_VERSION, Header};
 use super::lines;
 use super::migrate;
 use super::parallel_scan::ScannedLine;
 use super::recover::{Recovered, recover};
+use crate::bytes::part;
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json;
@@ -18,39 +20,25 @@ use std::ops::Range;
 
 /// Lines longer than this, in bytes, are reported: no client with default limits can be given them.
 const OVERSIZED: u64 = 64 << 20;
-/// Newest version of the format that can be written.
-pub const CURRENT_VERSION: u64 = 3;
-
-/// The first line of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
-    pub id: String,
-    pub version: u64,
-    pub timestamp: Option<String>,
-    pub cwd: String,
-    pub parent_session: Option<String>,
-    pub place: FilePlace,
-}
-
-/// Where reading a session file stands.
+/// The state of reading a session file.
 #[derive(Default)]
 pub struct Ingest {
     pub header: Option<Header>,
-    /// Lines taken in so far.
+    /// Lines read so far.
     pub lines: u64,
-    /// Found since they were last taken away.
+    /// Diagnostics not yet collected.
     pub diagnostics: Vec<Diagnostic>,
-    /// Set while the lines of others are read.
+    /// Set while reading lines of other processes.
     pub foreign: bool,
     v1: migrate::Chain,
-    /// Bytes looked at so far, each time counted: linear in what was read.
+    /// Bytes looked at, counted each time: linear in the bytes read.
     steps: u64,
-    /// What a line before the header calls the session.
+    /// The session's title from a line before the header.
     title: Option<String>,
 }
 
 impl Ingest {
-    /// For a log that starts with this header, `lines` of which are written.
+    /// For a log with this header, of which `lines` lines are written.
     pub fn of_new(header: Header, lines: u64) -> Self {
         Self {
             header: Some(header),
@@ -63,18 +51,18 @@ impl Ingest {
         self.header.as_ref().map_or(CURRENT_VERSION, |h| h.version)
     }
 
-    /// What version 1 files say by position, for delivering their entries as migrated.
+    /// The positions that version 1 entries name, resolved.
     pub fn boundaries(&self) -> &migrate::Boundaries {
         self.v1.boundaries()
     }
 
-    /// Takes in one line. False for an unterminated line that is not whole: it may be in flight, and
-    /// is read again once it has grown. `bodies` serves to compare lines with the same id.
+    /// Adds one line to the tree. False for an incomplete line without a line break: it may be in flight, and
+    /// is read again once it has grown. `bodies` is used to compare lines with the same id.
     pub fn line(
         &mut self,
         tree: &mut Tree,
         bodies: &Bodies,
-        line: &lines::Line<'_>,
+        line: &lines::RawLine<'_>,
     ) -> Result<bool> {
         self.lines += 1;
         if line.len > OVERSIZED {
@@ -89,7 +77,7 @@ impl Ingest {
         };
         let start = line.offset + (line.len - bytes.len() as u64);
         self.steps += bytes.len() as u64;
-        let mut at = Object {
+        let mut at = LineContext {
             tree,
             bodies,
             offset: start,
@@ -168,7 +156,7 @@ impl Ingest {
         }
     }
 
-    /// Takes in a whole line that is a copy of another tree's entry: see [`Tree::insert_copy`].
+    /// Adds a whole line that is a copy of another tree's entry: see [`Tree::insert_copy`].
     pub fn copied_line(
         &mut self,
         tree: &mut Tree,
@@ -181,7 +169,7 @@ impl Ingest {
         tree.insert_copy(id, parent, facts, place).ok_or_else(full)
     }
 
-    /// Everything about links that can be said only at the end of the file.
+    /// Reports everything about links that is known only at the end of the file.
     pub fn report_links(&mut self, tree: &Tree) {
         for report in tree.link_reports() {
             let damage = match report.flag {
@@ -214,9 +202,9 @@ impl Ingest {
         self.v1.pass();
     }
 
-    /// A line that is not one JSON text in UTF-8: recovers what it holds, and reports the rest.
-    /// False if nothing of it could be recovered.
-    fn damaged(&mut self, at: &mut Object<'_>, terminated: bool) -> Result<bool> {
+    /// Recovers the entries of a line that is not one JSON text in UTF-8, and reports the rest. False if
+    /// nothing was recovered.
+    fn damaged(&mut self, at: &mut LineContext<'_>, terminated: bool) -> Result<bool> {
         let (text, start) = (at.text, at.offset);
         if std::str::from_utf8(text).is_err() {
             at.flags.set(Flags::INVALID_UTF8);
@@ -240,7 +228,7 @@ impl Ingest {
             at.flags.set(Flags::RECOVERED);
         }
         for piece in pieces {
-            let bytes = text.get(piece.span.clone()).unwrap_or_default();
+            let bytes = part(text, piece.span.clone());
             if !piece.whole {
                 let last = piece.span.end == text.len();
                 let damage = match terminated {
@@ -261,7 +249,12 @@ impl Ingest {
         Ok(found > 0)
     }
 
-    fn object(&mut self, at: &mut Object<'_>, scanned: Line<'_>, span: Range<usize>) -> Result<()> {
+    fn object(
+        &mut self,
+        at: &mut LineContext<'_>,
+        scanned: Line<'_>,
+        span: Range<usize>,
+    ) -> Result<()> {
         let offset = at.offset + span.start as u64;
         let len = u32::try_from(span.len()).unwrap_or(u32::MAX);
         let place = FilePlace { offset, len };
@@ -302,7 +295,7 @@ impl Ingest {
             Line::Entry(envelope) => {
                 let header = self.header.as_ref().ok_or_else(header_missing)?;
                 let version_1 = header.version < 2;
-                let text = at.text.get(span).unwrap_or_default();
+                let text = part(at.text, span);
                 self.entry(at, &envelope, text, place, version_1)
             }
         }
@@ -310,7 +303,7 @@ impl Ingest {
 
     fn entry(
         &mut self,
-        at: &mut Object<'_>,
+        at: &mut LineContext<'_>,
         envelope: &Envelope<'_>,
         text: &[u8],
         place: FilePlace,
@@ -366,15 +359,15 @@ impl Ingest {
     }
 }
 
-/// Where an object of the line under way is going.
-struct Object<'a> {
+/// The line being read, and where its entries go.
+struct LineContext<'a> {
     tree: &'a mut Tree,
     bodies: &'a Bodies,
-    /// Of `text` in the file.
+    /// Offset of `text` in the file.
     offset: u64,
     text: &'a [u8],
     flags: Flags,
-    /// Entries that this line has given.
+    /// Entries found on this line so far.
     taken: u64,
 }
 
@@ -392,7 +385,7 @@ fn header_missing() -> Error {
     )
 }
 
-/// The line without the white space around it.
+/// The range of the line without white space around it.
 pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
     let start = json::skip_space(text, 0);
     let spaces = text

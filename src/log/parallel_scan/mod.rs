@@ -10,6 +10,7 @@
 
 use super::ingest::trimmed;
 use super::lines;
+use crate::bytes::part;
 use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
 use crate::lock::lock;
@@ -64,8 +65,8 @@ impl Division {
     }
 }
 
-/// Scans the lines of `file` from `start`, where one begins, to `end`, and hands them to `take`, range by range.
-/// Where it stops before `end` the caller reads on.
+/// Scans the lines of `file` from `start`, where one begins, to `end`, and hands them to `take`, range by
+/// range. It may stop before `end`: the caller reads on from there.
 pub fn scan_ranges(
     file: &File,
     start: u64,
@@ -166,8 +167,8 @@ pub struct ScannedLine<'s> {
 }
 
 impl<'s> ScannedLine<'s> {
-    pub fn line(&self) -> lines::Line<'s> {
-        lines::Line {
+    pub fn line(&self) -> lines::RawLine<'s> {
+        lines::RawLine {
             offset: self.offset,
             bytes: self.text.get(self.start..self.start + self.len),
             len: self.len as u64,
@@ -181,8 +182,8 @@ impl<'s> ScannedLine<'s> {
     }
 }
 
-/// What the tree keeps of a line that is one entry in UTF-8 and nothing else, of a kind that refers to no other
-/// entry than its parent.
+/// The data that the tree keeps of a line that is one entry in UTF-8 and nothing else, of a kind that refers to
+/// no other entry than its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrdinaryEntry<'s> {
     pub id: &'s str,
@@ -265,13 +266,13 @@ impl RangeScanner<'_> {
         let Some(first) = first else {
             return;
         };
-        let whole_lines = text.get(first..).unwrap_or_default();
+        let whole_lines = part(text, first..);
         let all_utf8 = simdutf8::basic::from_utf8(whole_lines).is_ok();
         // `read` leaves no line without its break.
         let mut start = first;
         for found in memchr_iter(b'\n', whole_lines) {
             let end = first + found;
-            let line = text.get(start..end).unwrap_or_default();
+            let line = part(text, start..end);
             let is_first_of_file = buffer.offset + start as u64 == 0;
             buffer.lines.push(LineSpan {
                 start,

@@ -96,8 +96,8 @@ fn ordinary(line: &[u8], hasher: &IdHasher) -> Option<OwnedEntry> {
     })
 }
 
-#[test]
-fn several_threads_make_the_same_tree_as_one() {
+/// A session with lines of all kinds, damaged ones and copies of entries among them.
+fn awkward_session() -> Vec<u8> {
     let mut content =
         b"{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/\"}\n"
             .to_vec();
@@ -156,6 +156,12 @@ fn several_threads_make_the_same_tree_as_one() {
         content.extend_from_slice(line.as_bytes());
         content.push(b'\n');
     }
+    content
+}
+
+#[test]
+fn several_threads_make_the_same_tree_as_one() {
+    let content = awkward_session();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     std::fs::write(&path, &content).unwrap();

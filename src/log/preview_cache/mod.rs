@@ -1,19 +1,18 @@
-//! What rows show of entries' bodies, kept in the cache, so that a view of a large session does not read
-//! all of it again (storage.md §2, protocol.md §6).
+//! What rows show of entries' bodies, kept in the cache so that a view of a large session does not read all of it
+//! again (session-file.md §2, protocol.md §6).
 //!
-//! For each of the first entries of a file, in file order, there is an *extract*: some bytes, which are
-//! whatever `view` makes of a body. They stand in blocks, each with its checksum, read when they are
-//! asked for. A block that is not as it was written, or an extract of another place in the file, is none:
-//! the body is read instead. Which file they are of is told as for the [index](super::index); and of a
-//! file that has grown since, the lines of each block are compared by their checksum before it is used; as
-//! they are again once the open file is edited in place.
+//! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body.
+//! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another place
+//! in the file, the body is read instead. The cache belongs to a session file as its
+//! [fingerprint](super::fingerprint) says. Once the file has grown, or was edited in place while open, the lines
+//! of a block are compared with its checksum of them before the block is used.
 
 use super::body::Bodies;
-use super::fingerprint::Covered;
+use super::fingerprint::Fingerprint;
 use crate::bytes::{Cursor, Fields};
-use crate::cache::{Cache, Draft};
+use crate::cache::{Block, Cache, CacheWriter, FileKind};
 use crate::lock::lock;
-use crate::os::file::{self, Location, Status};
+use crate::os::file::{self, Status};
 use crate::os::handle::{Access, Handle};
 use crate::tree::FilePlace;
 use std::fs::File;
@@ -23,72 +22,70 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// To be changed with everything that is written below, and with what `view` makes of bodies.
-const FORMAT: &[u8; 16] = b"treelined extra2";
-/// How the names of these files end, and of no others: [`Cache::prune`] removes by it.
-const ENDING: &str = ".extracts";
-/// Kept of one session directory.
-const MOST: usize = 64;
-/// Bytes an extract usually has.
+/// The format changes with everything that is written below, and with what `view` makes of bodies.
+pub const KIND: FileKind = FileKind {
+    format: b"treelined previ3",
+    ending: ".previews",
+    most: 64,
+};
+/// Bytes of an average preview.
 const USUAL: usize = 256;
 /// Entries of a block.
 pub const BLOCK: usize = 128;
-/// Bytes of an extract at most; of what is longer there is none.
+/// Bytes of the longest preview; a longer one is left out.
 const LONGEST: usize = 16 << 10;
-/// Bytes a block may have.
-const LONGEST_BLOCK: usize = BLOCK * (LONGEST + 8);
-/// Bytes of lines that are compared before a block is used; over that, it is not.
+/// Bytes of the longest block.
+const LONGEST_BLOCK: u64 = (BLOCK * (LONGEST + 8)) as u64;
+/// Bytes of lines that are compared before a block is used; a block of more is not used.
 pub const LONGEST_SOURCE: u32 = 8 << 20;
-/// Blocks a reader holds: those of the branches a view goes to and fro between.
+/// Blocks that a reader holds: those of the branches between which a view goes back and forth.
 const HELD: usize = 8;
 
-/// The extracts of one file.
-pub struct Extracts {
+/// The previews of one file.
+pub struct Previews {
     cache: Cache,
     name: String,
     file: Handle,
-    /// Entries covered.
+    /// Entries with a preview.
     count: usize,
-    blocks: Vec<Block>,
-    /// Of each block, whether its lines are known to be as they were.
-    verified: Vec<AtomicBool>,
-    /// The file when it was last looked at.
+    blocks: Vec<PreviewBlock>,
+    /// The session file's status when it was last looked at.
     seen: Mutex<Status>,
 }
 
-#[derive(Clone, Copy)]
-struct Block {
-    offset: u64,
-    len: u32,
-    checksum: u64,
-    source: Source,
+struct PreviewBlock {
+    block: Block,
+    source: SourceLines,
+    /// Whether the lines are known to be unchanged.
+    verified: AtomicBool,
 }
 
-/// The lines a block is made of.
+/// The lines from which a block was made.
 #[derive(Clone, Copy)]
-struct Source {
+struct SourceLines {
     place: FilePlace,
     checksum: u64,
 }
 
-/// Where an open file has its extracts, once there are any.
+/// The place of an open file's previews, once there are any.
 #[derive(Default)]
-pub struct Slot {
-    current: Mutex<Option<Arc<Extracts>>>,
+pub struct PreviewSlot {
+    current: Mutex<Option<Arc<Previews>>>,
     making: Mutex<()>,
     given_up: AtomicBool,
 }
 
-impl Slot {
-    pub fn get(&self) -> Option<Arc<Extracts>> {
+impl PreviewSlot {
+    pub fn get(&self) -> Option<Arc<Previews>> {
         lock(&self.current).clone()
     }
 
-    fn set(&self, extracts: Extracts) {
-        *lock(&self.current) = Some(Arc::new(extracts));
+    fn set(&self, previews: Previews) {
+        *lock(&self.current) = Some(Arc::new(previews));
     }
 
-    /// They could not be kept once: a full disk, for one, would make every view pay for trying again.
+    /// Makes no previews any more: they could not be written, and with a full disk, for one, each view would pay
+    /// for trying again.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -97,142 +94,129 @@ impl Slot {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Held by whoever makes them; others wait for that one.
+    /// Held while previews are made, so that they are made once.
     pub fn making(&self) -> MutexGuard<'_, ()> {
         lock(&self.making)
     }
 }
 
-fn name_of(status: Status) -> String {
-    let file::Identity { device, inode } = status.identity;
-    format!("{device:x}-{inode:x}{ENDING}")
-}
-
-/// Removes the extracts of a file that goes.
-pub fn forget(at: &Location, cache: &Cache) {
-    if let Ok(status) = at.status() {
-        cache.remove(&name_of(status));
-    }
-}
-
-/// Takes to what is in the cache for the file that these bodies are of.
+/// Loads the cached previews of the bodies' file if they still belong to it.
 pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
     let (file, slot) = bodies.stored_file()?;
     let status = file::status_of(file).ok()?;
-    let name = name_of(status);
-    let (kept, summary) = cache.open(&name, FORMAT)?;
-    let mut fields = Cursor::new(&summary);
-    let covered = Covered::get(&mut fields)?;
-    if !covered.is_of(file, status) {
+    let name = KIND.name_for(status.identity);
+    let kept = cache.open(&name, KIND.format)?;
+    let mut fields = Cursor::new(&kept.summary);
+    let fingerprint = Fingerprint::get(&mut fields)?;
+    if !fingerprint.matches(file, status) {
         return None;
     }
     let count = usize::try_from(fields.u64()?).ok()?;
-    let mut offset = 0;
-    let blocks = fields.list(|fields| {
-        let block = Block {
-            offset,
-            len: fields.u32()?,
-            checksum: fields.u64()?,
-            source: Source {
-                place: FilePlace {
-                    offset: fields.u64()?,
-                    len: fields.u32()?,
-                },
-                checksum: fields.u64()?,
+    if count.div_ceil(BLOCK) != kept.blocks.len() {
+        return None;
+    }
+    let blocks = kept.blocks.iter().map(|block| {
+        let source = SourceLines {
+            place: FilePlace {
+                offset: fields.u64()?,
+                len: fields.u32()?,
             },
+            checksum: fields.u64()?,
         };
-        offset += u64::from(block.len);
-        (block.len as usize <= LONGEST_BLOCK).then_some(block)
-    })?;
-    let verified = blocks
-        .iter()
-        .map(|_| AtomicBool::new(status.size == covered.end));
-    let is_whole = fields.is_at_end() && count.div_ceil(BLOCK) == blocks.len();
-    let extracts = Extracts {
-        cache: cache.clone(),
-        name,
-        file: Handle::new(kept, Access::Read),
-        count,
-        verified: verified.collect(),
-        seen: Mutex::new(status),
-        blocks,
-    };
-    is_whole.then(|| slot.set(extracts))
+        (block.len <= LONGEST_BLOCK).then_some(PreviewBlock {
+            block: *block,
+            source,
+            verified: AtomicBool::new(status.size == fingerprint.end()),
+        })
+    });
+    let blocks = blocks.collect::<Option<Vec<_>>>()?;
+    fields.is_at_end().then(|| {
+        slot.set(Previews {
+            cache: cache.clone(),
+            name,
+            file: Handle::new(kept.file, Access::Read),
+            count,
+            blocks,
+            seen: Mutex::new(status),
+        });
+    })
 }
 
-impl Extracts {
-    /// Entries covered: those with lower numbers.
+impl Previews {
+    /// Entries with a preview: those with lower numbers than this.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Has the lines of every block compared again if the file was changed without growing, and so was
-    /// edited in place. A file that has grown was most likely appended to, by this process too: what was
-    /// edited in it between two looks is not noticed.
+    /// Has the lines of every block compared again if the session file has changed without growing, so was edited
+    /// in place. A file that has grown was most likely appended to, perhaps by this process: an edit in place
+    /// between two looks that also saw it grow is not noticed.
     fn look_at(&self, source: &File) {
         let Ok(status) = file::status_of(source) else {
             return;
         };
         let mut seen = lock(&self.seen);
         if status != *seen && status.size == seen.size {
-            for verified in &self.verified {
-                verified.store(false, Ordering::Relaxed);
+            for block in &self.blocks {
+                block.verified.store(false, Ordering::Relaxed);
             }
         }
         *seen = status;
     }
 
-    /// The bytes of a block, if they are as they were written, and what they are of too.
+    /// The bytes of a block, if neither they nor the lines they were made from have changed.
     fn block(&self, number: usize, source: &File) -> Option<Vec<u8>> {
-        let (block, verified) = (self.blocks.get(number)?, self.verified.get(number)?);
+        let PreviewBlock {
+            block,
+            source: SourceLines { place, checksum },
+            verified,
+        } = self.blocks.get(number)?;
         if !verified.load(Ordering::Relaxed) {
-            let Source { place, checksum } = block.source;
-            let mut lines = vec![0; place.len.min(LONGEST_SOURCE) as usize];
+            if place.len > LONGEST_SOURCE {
+                return None;
+            }
+            let mut lines = vec![0; place.len as usize];
             source.read_exact_at(&mut lines, place.offset).ok()?;
-            if place.len > LONGEST_SOURCE || xxh3_64(&lines) != checksum {
+            if xxh3_64(&lines) != *checksum {
                 return None;
             }
             verified.store(true, Ordering::Relaxed);
         }
         let reopen = || {
-            // Made anew meanwhile it has other blocks, whose checksums say so.
-            self.cache
-                .open(&self.name, FORMAT)
-                .map(|(file, _)| file)
-                .ok_or(())
+            // If they were made anew meanwhile, the checksums of their blocks differ.
+            let reopened = self.cache.open(&self.name, KIND.format);
+            reopened.map(|kept| kept.file).ok_or(())
         };
         let file = self.file.get(Access::Read, reopen).ok()?;
-        let mut bytes = vec![0; block.len as usize];
-        file.read_exact_at(&mut bytes, block.offset).ok()?;
-        (xxh3_64(&bytes) == block.checksum).then_some(bytes)
+        block.read(&file)
     }
 }
 
-/// Reads extracts, best asked in an order in which neighbours stand together.
-pub struct Reader<'b> {
-    extracts: Arc<Extracts>,
-    /// What they are of.
+/// Reads previews, fastest in file order.
+pub struct PreviewReader<'b> {
+    previews: Arc<Previews>,
+    /// The session file.
     source: &'b File,
-    /// The most recently used last.
+    /// Blocks by number, the most recently used last.
     held: Vec<(usize, Vec<u8>)>,
 }
 
-impl<'b> Reader<'b> {
-    /// `None` if there are no extracts.
+impl<'b> PreviewReader<'b> {
+    /// `None` if there are no previews.
     pub fn of(bodies: &'b Bodies) -> Option<Self> {
         let (source, slot) = bodies.stored_file()?;
-        let extracts = slot.get()?;
-        extracts.look_at(source);
+        let previews = slot.get()?;
+        previews.look_at(source);
         Some(Self {
-            extracts,
+            previews,
             source,
             held: Vec::new(),
         })
     }
 
-    /// The extract of the entry with this number in the file, whose line stands at `place`.
+    /// The preview of the entry with this number in the file, whose line is at `place`.
     pub fn get(&mut self, number: usize, place: FilePlace) -> Option<&[u8]> {
-        if number >= self.extracts.count {
+        if number >= self.previews.count {
             return None;
         }
         let block = number / BLOCK;
@@ -240,7 +224,7 @@ impl<'b> Reader<'b> {
             self.turn_to(block);
         }
         let (_, bytes) = self.held.last()?;
-        let count = BLOCK.min(self.extracts.count - block * BLOCK);
+        let count = BLOCK.min(self.previews.count - block * BLOCK);
         let ends = bytes.get(..count * END_BYTES)?;
         let end = |at: usize| {
             let at = at * END_BYTES;
@@ -252,13 +236,13 @@ impl<'b> Reader<'b> {
             0 => 0,
             at => end(at - 1)?,
         };
-        let extract = bytes.get(ends.len()..)?;
-        let extract = extract.get(start as usize..end(at)? as usize)?;
-        let (offset, extract) = extract.split_first_chunk()?;
-        (*offset == mark(place)).then_some(extract)
+        let preview = bytes.get(ends.len()..)?;
+        let preview = preview.get(start as usize..end(at)? as usize)?;
+        let (offset, preview) = preview.split_first_chunk()?;
+        (*offset == mark(place)).then_some(preview)
     }
 
-    /// Makes it the last one held. One that cannot be read is held as empty.
+    /// Makes a block the last one held. One that cannot be read is held as empty.
     fn turn_to(&mut self, block: usize) {
         let found = self.held.iter().position(|(held, _)| *held == block);
         let turned = match found {
@@ -267,7 +251,7 @@ impl<'b> Reader<'b> {
                 if self.held.len() >= HELD {
                     self.held.remove(0);
                 }
-                let bytes = self.extracts.block(block, self.source);
+                let bytes = self.previews.block(block, self.source);
                 (block, bytes.unwrap_or_default())
             }
         };
@@ -277,31 +261,32 @@ impl<'b> Reader<'b> {
 
 const END_BYTES: usize = 4;
 
-/// By what an extract is known to be of the line at `place`.
+/// Marks a preview as that of the line at `place`, by the lower half of its offset: enough to tell neighbours
+/// apart.
 fn mark(place: FilePlace) -> [u8; 4] {
-    // The lower half tells neighbours apart.
-    (place.offset as u32).to_le_bytes()
+    let [a, b, c, d, ..] = place.offset.to_le_bytes();
+    [a, b, c, d]
 }
 
 /// A block in the making.
 pub struct BlockBuilder {
-    source: Source,
+    source: SourceLines,
     ends: Vec<u8>,
     text: Vec<u8>,
 }
 
-/// A block and what it is of.
+/// A block and the lines it was made from.
 pub struct NewBlock {
-    source: Source,
+    source: SourceLines,
     bytes: Vec<u8>,
 }
 
 impl BlockBuilder {
-    /// Of these lines, from the first one's beginning to the last one's end; without them if that is
-    /// more than [`LONGEST_SOURCE`].
+    /// A block for these lines, from the beginning of the first to the end of the last; `lines` is empty if they are
+    /// longer than [`LONGEST_SOURCE`].
     pub fn new(place: FilePlace, lines: &[u8]) -> Self {
         Self {
-            source: Source {
+            source: SourceLines {
                 place,
                 checksum: xxh3_64(lines),
             },
@@ -310,7 +295,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Adds the extract of the line at `place`, which `write` appends.
+    /// Adds the preview of the line at `place`, which `write` appends.
     pub fn push(&mut self, place: FilePlace, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         self.text.extend_from_slice(&mark(place));
@@ -318,7 +303,9 @@ impl BlockBuilder {
         if self.text.len() - start > LONGEST {
             self.text.truncate(start);
         }
-        let end = self.text.len() as u32;
+        // At most BLOCK previews of LONGEST bytes are in a block.
+        let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        debug_assert!(end < u32::MAX);
         self.ends.extend_from_slice(&end.to_le_bytes());
     }
 
@@ -331,82 +318,75 @@ impl BlockBuilder {
     }
 }
 
-/// New extracts, of the first `count` entries of the file that the bodies are of.
-pub struct Making<'b> {
-    slot: &'b Slot,
+/// Writes new previews, of the first `count` entries of the bodies' file.
+pub struct PreviewWriter<'b> {
+    slot: &'b PreviewSlot,
     cache: Cache,
     name: String,
-    draft: Draft,
-    covered: Covered,
-    /// The file when this was begun.
+    writer: CacheWriter,
+    fingerprint: Fingerprint,
+    /// The session file's status at the beginning.
     seen: Status,
     count: usize,
-    blocks: Vec<Block>,
-    offset: u64,
+    sources: Vec<SourceLines>,
 }
 
-impl<'b> Making<'b> {
-    /// `end` is where the last of these entries ends, with its line break. To be begun before any of the
-    /// bodies is read.
+impl<'b> PreviewWriter<'b> {
+    /// Call it before reading any body. `end` is the end of the last of these entries, in bytes from the start of
+    /// the file, its line break included.
     pub fn begin(cache: &Cache, bodies: &'b Bodies, count: usize, end: u64) -> Option<Self> {
         let (file, slot) = bodies.stored_file()?;
         let status = file::status_of(file).ok()?;
-        let name = name_of(status);
-        let draft = cache.draft(&name);
-        let draft = draft.inspect_err(|error| tracing::info!(%error, "no extracts are kept"));
+        let name = KIND.name_for(status.identity);
+        let writer = cache.writer(&name);
+        let writer = writer.inspect_err(|error| tracing::info!(%error, "no previews are kept"));
         Some(Self {
             slot,
             cache: cache.clone(),
-            draft: draft.ok()?,
+            writer: writer.ok()?,
             name,
-            covered: Covered::of(file, status, end)?,
+            fingerprint: Fingerprint::of(file, status, end)?,
             seen: status,
             count,
-            blocks: Vec::with_capacity(count.div_ceil(BLOCK)),
-            offset: 0,
+            sources: Vec::with_capacity(count.div_ceil(BLOCK)),
         })
     }
 
-    /// The next block.
+    /// Writes the next block.
     pub fn push(&mut self, block: &NewBlock) -> io::Result<()> {
-        let NewBlock { source, bytes } = block;
-        self.draft.push(bytes)?;
-        self.blocks.push(Block {
-            offset: self.offset,
-            len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-            checksum: xxh3_64(bytes),
-            source: *source,
-        });
-        self.offset += bytes.len() as u64;
-        Ok(())
+        self.sources.push(block.source);
+        self.writer.push(&block.bytes)
     }
 
-    /// From here on they are used.
+    /// Finishes the file, and uses it from now on.
     pub fn finish(self) -> io::Result<()> {
         let mut summary = Fields::default();
-        self.covered.put(&mut summary);
+        self.fingerprint.put(&mut summary);
         summary.count(self.count);
-        summary.count(self.blocks.len());
-        for block in &self.blocks {
-            summary.u32(block.len);
-            summary.u64(block.checksum);
-            summary.u64(block.source.place.offset);
-            summary.u32(block.source.place.len);
-            summary.u64(block.source.checksum);
+        for SourceLines { place, checksum } in &self.sources {
+            summary.u64(place.offset);
+            summary.u32(place.len);
+            summary.u64(*checksum);
         }
-        self.draft.finish(FORMAT, &summary.0)?;
-        self.cache.prune(ENDING, MOST)?;
-        let Some((file, _)) = self.cache.open(&self.name, FORMAT) else {
+        let blocks = self.writer.finish(KIND.format, &summary.0)?;
+        self.cache.prune(&KIND)?;
+        let Some(kept) = self.cache.open(&self.name, KIND.format) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        self.slot.set(Extracts {
+        let blocks = blocks.into_iter().zip(self.sources);
+        self.slot.set(Previews {
             cache: self.cache,
             name: self.name,
-            file: Handle::new(file, Access::Read),
+            file: Handle::new(kept.file, Access::Read),
             count: self.count,
-            verified: self.blocks.iter().map(|_| AtomicBool::new(true)).collect(),
             seen: Mutex::new(self.seen),
-            blocks: self.blocks,
+            blocks: blocks
+                .map(|(block, source)| PreviewBlock {
+                    block,
+                    source,
+                    verified: AtomicBool::new(true),
+                })
+                .collect(),
         });
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Whatever stands in the cache, an extract is of the line that is asked for, as it is, or there is none.
+//! Whatever the cache holds, a preview is that of the line as it is now, or there is none.
 
 use super::*;
 use crate::log::Log;
-use crate::os::file::Folder;
+use crate::os::file::{Folder, Location};
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -62,12 +62,12 @@ impl Session {
         (opened.log.bodies(), places)
     }
 
-    /// Makes extracts of all entries: some of their lines' bytes, reversed.
+    /// Makes previews of all entries: some of their lines' bytes, reversed.
     fn make(&self) {
         let (bodies, places) = self.open();
         let last = places.last().unwrap();
         let end = last.offset + u64::from(last.len) + 1;
-        let mut making = Making::begin(&self.cache, &bodies, places.len(), end).unwrap();
+        let mut making = PreviewWriter::begin(&self.cache, &bodies, places.len(), end).unwrap();
         for places in places.chunks(BLOCK) {
             let (first, last) = (places[0], places[places.len() - 1]);
             let lines = FilePlace {
@@ -83,17 +83,17 @@ impl Session {
         making.finish().unwrap();
     }
 
-    /// How many extracts there are; each is the right one.
+    /// How many previews there are; each is the right one.
     #[track_caller]
     fn check(&self) -> usize {
         let (bodies, places) = self.open();
         load(&self.cache, &bodies);
-        let Some(mut reader) = Reader::of(&bodies) else {
+        let Some(mut reader) = PreviewReader::of(&bodies) else {
             return 0;
         };
         let is_there = |(number, place): &(usize, &FilePlace)| match reader.get(*number, **place) {
-            Some(extract) => {
-                assert_eq!(extract, reversed(&bodies, **place), "entry {number}");
+            Some(preview) => {
+                assert_eq!(preview, reversed(&bodies, **place), "entry {number}");
                 true
             }
             None => false,
@@ -115,7 +115,7 @@ fn they_are_kept_and_replaced() {
     assert_eq!(session.check(), COUNT);
     let (bodies, places) = session.open();
     load(&session.cache, &bodies).unwrap();
-    let mut reader = Reader::of(&bodies).unwrap();
+    let mut reader = PreviewReader::of(&bodies).unwrap();
     // There and back, and to and fro.
     for number in (0..COUNT).rev().chain((0..COUNT).map(|n| n * 7 % COUNT)) {
         assert!(reader.get(number, places[number]).is_some());
@@ -126,7 +126,7 @@ fn they_are_kept_and_replaced() {
     session.make();
     assert!(reader.get(0, places[0]).is_some());
     assert_eq!(session.check(), COUNT);
-    forget(&Location::of_path(&session.path()).unwrap(), &session.cache);
+    crate::log::remove_cached(&Location::of_path(&session.path()).unwrap(), &session.cache);
     assert_eq!(session.check(), 0);
 }
 
@@ -206,7 +206,7 @@ fn what_is_too_long_is_left_out() {
     assert_eq!(block.bytes, [0, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, b'y']);
 }
 
-// The list of sessions ended like extracts: it was counted among them, and removed as the oldest.
+// The list of sessions ended like previews: it was counted among them, and removed as the oldest.
 #[test]
 fn nothing_else_in_the_cache_makes_room_for_them() {
     let session = Session::new(0);
@@ -214,12 +214,12 @@ fn nothing_else_in_the_cache_makes_room_for_them() {
     let list = session.kept();
     let listed = fs::File::open(&list).unwrap();
     listed.set_modified(std::time::UNIX_EPOCH).unwrap();
-    for number in 0..MOST {
-        let name = format!("{number}{ENDING}");
+    for number in 0..KIND.most {
+        let name = format!("{number}{}", KIND.ending);
         fs::write(list.with_file_name(name), "").unwrap();
     }
     session.make();
     assert!(list.exists());
     let folder = list.parent().unwrap();
-    assert_eq!(fs::read_dir(folder).unwrap().count(), 1 + MOST);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1 + KIND.most);
 }

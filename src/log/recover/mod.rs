@@ -1,13 +1,14 @@
-//! What a damaged line still holds: whole objects, and the pieces between them (storage.md §2).
+//! Recovers the whole objects on a damaged line, and the torn pieces between them (session-file.md §2).
 //!
-//! Every reader of a session file asks here, so that opening, listing, repairing and migrating recover the
-//! same. It finds every whole entry, wherever the damage leaves one, and takes time linear in the line.
+//! Opening, listing, repairing and migrating all call this, so they recover the same. It finds every whole
+//! entry, wherever the damage leaves one, in time linear in the line.
 //!
-//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the
-//! start of a value before. A walk that did has found where the object ends, or has failed where it fails.
-//! A brace that a running walk has not met so stands in a string of that walk. A walk from there reads as
-//! text what the other reads as strings, until one of them fails; so at most two walks pass any byte.
+//! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the start
+//! of a value. A walk that met it knows where the object ends, or where it fails. A brace that a running walk
+//! has not met is inside a string of that walk. A walk from there reads as text what the other reads as
+//! strings, until one of them fails; so at most two walks pass any byte.
 
+use crate::bytes::part;
 use crate::entry::{Line, scan};
 use crate::json::{self, Key, Span, Visitor};
 use std::ops::Range;
@@ -35,7 +36,7 @@ pub struct Recovered {
 /// and gives the version for the rest of the line, including the torn piece in front of it.
 pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
     let mut recovered = Recovered::default();
-    let mut inner: Option<Vec<Object>> = None;
+    let mut inner: Option<Vec<WholeObject>> = None;
     let mut next_inner = 0;
     let mut at = 0;
     loop {
@@ -91,9 +92,9 @@ impl Recovered {
     }
 
     /// Adds what a part of the line holds, in a session of this version.
-    fn push_parts(&mut self, text: &[u8], part: Range<usize>, version: u64) {
-        let start = part.start;
-        let parts = recover(text.get(part).unwrap_or_default(), Some(version));
+    fn push_parts(&mut self, text: &[u8], span: Range<usize>, version: u64) {
+        let start = span.start;
+        let parts = recover(part(text, span), Some(version));
         self.steps += parts.steps;
         for Piece { span, whole } in parts.pieces {
             self.push(start + span.start..start + span.end, whole);
@@ -117,13 +118,13 @@ fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
 }
 
 /// A whole object that may be a line of its own.
-struct Object {
+struct WholeObject {
     start: usize,
     end: usize,
-    has: Has,
+    has: MemberSet,
 }
 
-impl Object {
+impl WholeObject {
     fn len(&self) -> u64 {
         (self.end - self.start) as u64
     }
@@ -131,39 +132,39 @@ impl Object {
     /// An object inside the damaged part does not count: an entry has an id, a parent and a timestamp,
     /// in version 1 a timestamp.
     fn is_line(&self, version: Option<u64>) -> bool {
-        let is_session = self.has.all(Has::SESSION);
+        let is_session = self.has.all(MemberSet::SESSION);
         match version {
-            None => self.has.all(Has::HEADER),
-            Some(0 | 1) => !is_session && self.has.all(Has::TYPE.with(Has::TIMESTAMP)),
-            Some(_) => !is_session && self.has.all(Has::ENTRY),
+            None => self.has.all(MemberSet::HEADER),
+            Some(0 | 1) => !is_session && self.has.all(MemberSet::TYPE.with(MemberSet::TIMESTAMP)),
+            Some(_) => !is_session && self.has.all(MemberSet::ENTRY),
         }
     }
 }
 
 /// Which members an object has, of the kind they have in a line; a set of bits.
 #[derive(Clone, Copy, Default)]
-struct Has(u8);
+struct MemberSet(u8);
 
-impl Has {
-    const NOTHING: Has = Has(0);
-    const TYPE: Has = Has(1);
-    const ID: Has = Has(1 << 1);
-    const PARENT: Has = Has(1 << 2);
-    const TIMESTAMP: Has = Has(1 << 3);
+impl MemberSet {
+    const NOTHING: MemberSet = MemberSet(0);
+    const TYPE: MemberSet = MemberSet(1);
+    const ID: MemberSet = MemberSet(1 << 1);
+    const PARENT: MemberSet = MemberSet(1 << 2);
+    const TIMESTAMP: MemberSet = MemberSet(1 << 3);
     /// The type is `session`.
-    const SESSION: Has = Has(1 << 4);
-    const ENTRY: Has = Has(0b1111);
-    const HEADER: Has = Has(Has::SESSION.0 | Has::ID.0);
+    const SESSION: MemberSet = MemberSet(1 << 4);
+    const ENTRY: MemberSet = MemberSet(0b1111);
+    const HEADER: MemberSet = MemberSet(MemberSet::SESSION.0 | MemberSet::ID.0);
 
-    const fn with(self, other: Has) -> Has {
-        Has(self.0 | other.0)
+    const fn with(self, other: MemberSet) -> MemberSet {
+        MemberSet(self.0 | other.0)
     }
 
-    const fn all(self, of: Has) -> bool {
+    const fn all(self, of: MemberSet) -> bool {
         self.0 & of.0 == of.0
     }
 
-    fn set(&mut self, which: Has, is_so: bool) {
+    fn set(&mut self, which: MemberSet, is_so: bool) {
         match is_so {
             true => self.0 |= which.0,
             false => self.0 &= !which.0,
@@ -172,18 +173,18 @@ impl Has {
 }
 
 /// Every whole object from `from` on that may be a line of its own, by its start.
-fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<Object> {
-    let mut met = Objects {
+fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
+    let mut met = ObjectFinder {
         met: vec![0; text.len() / 64 + 1],
-        ..Objects::default()
+        ..ObjectFinder::default()
     };
-    let braces = memchr::memchr_iter(b'{', text.get(from..).unwrap_or_default());
+    let braces = memchr::memchr_iter(b'{', part(text, from..));
     for at in braces.map(|found| from + found) {
         if met.has_met(at) {
             continue;
         }
         met.open.clear();
-        met.member = Has::NOTHING;
+        met.member = MemberSet::NOTHING;
         let end = match json::walk(text, at, &mut met) {
             Ok(end) | Err(json::Malformed { at: end }) => end,
         };
@@ -195,45 +196,45 @@ fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<Object> {
 
 /// The objects that walks meet.
 #[derive(Default)]
-struct Objects {
+struct ObjectFinder {
     /// Positions at which an object was met: one bit each.
     met: Vec<u64>,
     /// Those the walk is in, outermost first.
-    open: Vec<(u32, Has)>,
+    open: Vec<(u32, MemberSet)>,
     /// The member of the innermost one whose value is next, if it matters.
-    member: Has,
-    found: Vec<Object>,
+    member: MemberSet,
+    found: Vec<WholeObject>,
 }
 
-impl Objects {
+impl ObjectFinder {
     fn has_met(&self, at: usize) -> bool {
         let word = self.met.get(at / 64).copied().unwrap_or_default();
         word >> (at % 64) & 1 == 1
     }
 }
 
-impl Visitor for Objects {
+impl Visitor for ObjectFinder {
     fn open(&mut self, at: usize, is_object: bool) {
         if let (Some((_, has)), true) = (self.open.last_mut(), self.member.0 != 0) {
             has.set(self.member, false);
         }
-        self.member = Has::NOTHING;
+        self.member = MemberSet::NOTHING;
         if is_object {
             if let Some(word) = self.met.get_mut(at / 64) {
                 *word |= 1 << (at % 64);
             }
             let start = u32::try_from(at).unwrap_or(u32::MAX);
-            self.open.push((start, Has::NOTHING));
+            self.open.push((start, MemberSet::NOTHING));
         }
     }
 
     fn key(&mut self, text: &[u8], key: &Key) {
         self.member = match &*key.name(text) {
-            b"type" => Has::TYPE,
-            b"id" => Has::ID,
-            b"parentId" => Has::PARENT,
-            b"timestamp" => Has::TIMESTAMP,
-            _ => Has::NOTHING,
+            b"type" => MemberSet::TYPE,
+            b"id" => MemberSet::ID,
+            b"parentId" => MemberSet::PARENT,
+            b"timestamp" => MemberSet::TIMESTAMP,
+            _ => MemberSet::NOTHING,
         };
     }
 
@@ -242,31 +243,32 @@ impl Visitor for Objects {
         let Some((_, has)) = self.open.last_mut().filter(|_| member.0 != 0) else {
             return;
         };
-        let raw = text.get(value).unwrap_or_default();
+        let raw = part(text, value);
         let is_string = raw.first() == Some(&b'"');
         has.set(
             member,
-            is_string || member.all(Has::PARENT) && raw == b"null",
+            is_string || member.all(MemberSet::PARENT) && raw == b"null",
         );
-        if member.all(Has::TYPE) {
+        if member.all(MemberSet::TYPE) {
             has.set(
-                Has::SESSION,
+                MemberSet::SESSION,
                 is_string && json::string(raw).is_some_and(|kind| kind == "session"),
             );
         }
     }
 
     fn close(&mut self, end: usize, is_object: bool) {
-        self.member = Has::NOTHING;
+        self.member = MemberSet::NOTHING;
         if !is_object {
             return;
         }
         let Some((start, has)) = self.open.pop() else {
             return;
         };
-        let may_be_a_line = has.all(Has::TYPE.with(Has::TIMESTAMP)) || has.all(Has::HEADER);
+        let may_be_a_line =
+            has.all(MemberSet::TYPE.with(MemberSet::TIMESTAMP)) || has.all(MemberSet::HEADER);
         if may_be_a_line {
-            self.found.push(Object {
+            self.found.push(WholeObject {
                 start: start as usize,
                 end,
                 has,

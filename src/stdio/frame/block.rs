@@ -1,16 +1,16 @@
-//! The header block that stands before a message with `Content-Length` framing.
+//! The header block before a message with `Content-Length` framing.
 
 use memchr::memchr;
 
-/// Longest header block in bytes. What is longer is not taken for one.
+/// Bytes of the longest header block; a longer one is not recognized.
 pub(super) const MAX_BLOCK: usize = 16 * 1024;
-/// Longest header name in bytes; bounds what is looked at again when a line comes in pieces.
+/// Bytes of the longest header name; bounds what is scanned again when a line arrives in parts.
 pub(super) const MAX_NAME: usize = 64;
 
-/// A header block as far as it has been seen. `Copy`, so that a look ahead costs nothing.
+/// A partly read header block. `Copy`, so that looking ahead is free.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Block {
-    /// Where the current line begins, counted from the start of the block.
+    /// Start of the current line, in bytes from the start of the block.
     pub line: usize,
     /// Bytes of the current line that hold no `\n`.
     scanned: usize,
@@ -18,26 +18,25 @@ pub(super) struct Block {
 }
 
 pub(super) enum Progress {
-    /// So far it may be a header block.
+    /// The bytes may begin a header block.
     More,
     /// A line is not `Name: value`, or the block is too long to be one.
     NoHeader,
-    /// A `Content-Length` that is no number or contradicts another, or none at all.
+    /// `Content-Length` is missing, no number, or contradicts an earlier one.
     Bad,
-    /// The block takes `size` bytes with its blank line, and `length` bytes of body follow.
+    /// The block has `size` bytes with its blank line, and a body of `length` bytes follows.
     End { size: usize, length: u64 },
 }
 
 impl Block {
-    /// Goes on with `bytes`, which begin where they began the last time.
+    /// Continues with `bytes`, which begin at the same place as in the last call.
     pub fn advance(&mut self, bytes: &[u8]) -> Progress {
         loop {
             let rest = bytes.get(self.line..).unwrap_or_default();
             let unseen = rest.get(self.scanned..).unwrap_or_default();
             let Some(at) = memchr(b'\n', unseen) else {
                 self.scanned = rest.len();
-                // Settled before the line ends, so that nobody waits for the end of a line that
-                // cannot be a header.
+                // Decided before the line ends: a line that cannot be a header is not waited for.
                 if bytes.len() > MAX_BLOCK || !may_become_header(rest) {
                     return Progress::NoHeader;
                 }
@@ -75,7 +74,7 @@ impl Block {
     }
 }
 
-/// Whether a line that begins so may turn out to be a header or the blank line after the last.
+/// Whether these first bytes can begin a header, or the blank line after the last.
 fn may_become_header(line: &[u8]) -> bool {
     let name = line.iter().take_while(|byte| is_name_byte(**byte)).count();
     match line.get(name) {
@@ -91,7 +90,7 @@ fn split_header(line: &[u8]) -> Option<(&[u8], &[u8])> {
     named.then_some((name, value.strip_prefix(b":")?))
 }
 
-/// The token characters of RFC 9110 §5.6.2, of which field names consist.
+/// A token character of RFC 9110 §5.6.2, of which field names consist.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -105,7 +104,7 @@ fn parse_length(value: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Bytes that whole empty lines (`\n` or `\r\n`) take at the beginning.
+/// The length of the empty lines (`\n` or `\r\n`) at the beginning.
 pub(super) fn blank_lines(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let Some(next) = rest

@@ -1,15 +1,14 @@
-//! The input, and what has been read of it and not been consumed yet.
+//! The input and its bytes that were read and not consumed.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-/// Bytes asked for per read while nothing larger is under way: what a Linux pipe holds.
+/// Bytes per read while no larger frame is being read: the capacity of a Linux pipe.
 pub(super) const CHUNK: usize = 64 * 1024;
-/// A buffer larger than this, in bytes, is given back once the frame that needed it is gone.
+/// A buffer larger than this, in bytes, is freed once its frame is gone.
 const KEEP: usize = crate::budget::INPUT_BYTES;
 
-/// The input and what has been read of it. All of `bytes` is initialized; `start..end` of it is
-/// unconsumed input.
+/// The input and a buffer. All of `bytes` is initialized; `start..end` is unconsumed input.
 #[derive(Debug)]
 pub(super) struct Buffer<R> {
     input: R,
@@ -17,7 +16,7 @@ pub(super) struct Buffer<R> {
     start: usize,
     end: usize,
     pub ended: bool,
-    /// Size beyond which no frame makes the buffer grow, in bytes.
+    /// Bytes of the largest buffer that a frame needs.
     max_size: usize,
 }
 
@@ -33,7 +32,7 @@ impl<R: Read> Buffer<R> {
         }
     }
 
-    /// One read. `false`: the input has ended.
+    /// Reads once. `false`: the input has ended.
     pub fn fill(&mut self) -> io::Result<bool> {
         self.make_room();
         while !self.ended {
@@ -64,7 +63,7 @@ impl<R: Read> Buffer<R> {
             self.bytes.truncate(CHUNK);
             self.bytes.shrink_to_fit();
         } else if live > self.bytes.len() / 2 {
-            // Doubling keeps the copying linear; the last step goes no further than any frame can.
+            // Doubling keeps the copying linear; the last step ends at the maximal size.
             let size = self.bytes.len();
             let grown = size
                 .saturating_mul(2)
@@ -85,7 +84,7 @@ impl<R> Buffer<R> {
         self.bytes.get(range).unwrap_or_default()
     }
 
-    /// Gives up the next `count` bytes, which stay in place until the next read.
+    /// Consumes the next `count` bytes, which stay in place until the next read.
     pub fn consume(&mut self, count: usize) -> Range<usize> {
         let from = self.start;
         self.start = self.end.min(from + count);

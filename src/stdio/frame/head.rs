@@ -1,21 +1,21 @@
-//! The first bytes of a message too large to be held: what is kept of it, and the id in there.
+//! The first bytes of a message too large to be held, and the id in them.
 
 use memchr::{memchr, memchr2};
 
-/// Bytes of an over-long frame that are kept for finding its id (protocol.md §1).
+/// Bytes kept of an over-long frame, to find its id (protocol.md §1).
 pub(super) const HEAD: usize = 4 * 1024;
 /// Largest integer that may be an id (protocol.md §1): 2^53 − 1.
 const MAX_INTEGER_ID: u64 = (1 << 53) - 1;
 
-/// Takes in what there is still room for.
+/// Appends bytes as far as there is room.
 pub(super) fn keep_head(head: &mut Vec<u8>, bytes: &[u8]) {
     let room = HEAD.saturating_sub(head.len());
     head.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
 }
 
-/// The id of a request of which only the beginning is known, as raw JSON (protocol.md §1): the
-/// member `id` of the outermost object, if it stands complete in `head` and is a string or an
-/// integer from 0 to 2^53 − 1. `None` for anything else; the answer then carries null.
+/// The id of a request from its first bytes, as raw JSON (protocol.md §1): the member `id` of the outermost
+/// object, if it is complete in `head` and a string or an integer from 0 to 2^53 − 1. `None` for anything else;
+/// the answer then has a null id.
 #[must_use]
 pub fn id_in_head(head: &[u8]) -> Option<&[u8]> {
     let mut walk = Walk { rest: head };
@@ -31,14 +31,14 @@ pub fn id_in_head(head: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Compared as text: a key may be spelt with escapes.
+/// Compares decoded text: a key may have escapes.
 fn is_id_key(key: &[u8]) -> bool {
     key == b"\"id\""
         || memchr(b'\\', key).is_some()
             && serde_json::from_slice::<String>(key).is_ok_and(|key| key == "id")
 }
 
-/// A walk over JSON that may break off anywhere; every step gives `None` there.
+/// Walks over incomplete JSON; every step gives `None` where the bytes end.
 struct Walk<'a> {
     rest: &'a [u8],
 }
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A number or literal. One that reaches the end may go on behind it, and is `None`.
+    /// A number or literal; `None` if it reaches the end, where it may continue.
     fn scalar(&mut self) -> Option<&'a [u8]> {
         let ends = |byte: &u8| byte.is_ascii_whitespace() || b",]}".contains(byte);
         let length = self.rest.iter().position(ends)?;
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
                 }
                 b',' | b':' if depth > 0 => drop(self.take(1)?),
                 _ => {
-                    // Nothing taken means a stray delimiter, on which the walk would not move.
+                    // Without progress there is a stray delimiter, and the walk would not end.
                     (!self.scalar()?.is_empty()).then_some(())?;
                 }
             }
@@ -164,7 +164,7 @@ mod tests {
             r#"{"params":["id",1,"#,
             r#"{"x":"\"id\":1,"#,
             r#"{"x":"a","id1":1,"#,
-            // Cut: the number or string may go on.
+            // Cut off: the number or string may continue.
             r#"{"id":12"#,
             r#"{"id":"abc"#,
             r#"{"id":"abc\""#,

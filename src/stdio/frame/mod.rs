@@ -1,8 +1,8 @@
-//! Input bytes → frames (protocol.md §1): which framing the connection speaks, where one message
-//! ends, and what happens to one that is too large. Pure over [`Read`].
+//! Input bytes → frames (protocol.md §1): detects the framing, finds the end of each message, and skips
+//! messages that are too large. Pure over [`Read`].
 //!
-//! [`buffer`] holds what has been read, [`block`] knows a header block, [`head`] finds the id of a
-//! message too large to be held. Not here: whether a message is valid JSON, and what is answered.
+//! [`buffer`] holds the bytes read, [`block`] parses a header block, [`head`] finds the id of a message too
+//! large to be held. Validating JSON and answering are the caller's.
 
 mod block;
 mod buffer;
@@ -26,7 +26,7 @@ pub enum Framing {
     ContentLength,
 }
 
-/// What [`FrameReader::next`] found.
+/// A result of [`FrameReader::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// The bytes of one message, without line end or header. Not yet checked in any way; may be
@@ -40,33 +40,33 @@ pub enum Frame<'a> {
     /// A header block without a valid `Content-Length`. Where the next frame begins is unknown:
     /// −32700 and exit 1; every later call gives [`Frame::Eof`].
     BadBlock,
-    /// The input has ended. What stood there without its end came before this as a message: a
-    /// last line without `\n`, or as much of a body as arrived.
+    /// The input has ended. An unfinished frame at the end came before this as a message: a last line without
+    /// `\n`, or the part of a body that arrived.
     Eof,
 }
 
-/// Cuts an input into frames, detecting the framing from its first bytes.
+/// Splits an input into frames, detecting the framing from its first bytes.
 ///
-/// Linear in the input whatever the sizes in which it arrives. Holds one frame at a time, in one
-/// buffer that is reused.
+/// Takes time linear in the input, whatever the sizes in which it arrives. Holds one frame at a time, in one
+/// reused buffer.
 pub struct FrameReader<R> {
     buffer: Buffer<R>,
     max_frame_bytes: usize,
     framing: Option<Framing>,
     /// Called once, before the first frame is handed out.
     on_settled: Option<Box<dyn FnOnce(Framing) + Send>>,
-    state: State,
+    state: ReaderState,
     head: Vec<u8>,
 }
 
-/// Where in the input the reader stands. Positions are relative to the first unconsumed byte.
+/// The reader's position. Offsets are relative to the first unconsumed byte.
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum ReaderState {
     /// Before the first byte: a BOM may follow.
     Start,
-    /// No framing is settled; the block says how far the first lines look like headers.
+    /// The framing is not known; the block tells how far the first lines look like headers.
     Detect(Block),
-    /// In a line of which `scanned` bytes hold no `\n`.
+    /// In a line whose first `scanned` bytes hold no `\n`.
     Line { scanned: usize },
     /// In a line over the limit.
     SkipLine,
@@ -74,22 +74,22 @@ enum State {
     Header(Block),
     /// In a body of `length` bytes.
     Body { length: usize },
-    /// In a body over the limit, of which `left` bytes are still to come.
+    /// In a body over the limit, with `left` bytes to come.
     SkipBody { left: u64 },
     /// After a bad block.
     Lost,
 }
 
-/// What came of looking at the buffered bytes in one state.
+/// The result of processing the buffered bytes in one state.
 enum Step {
     NeedInput,
     /// The state has changed.
     Again,
-    Found(Found),
+    FrameSpan(FrameSpan),
 }
 
-/// A [`Frame`] whose bytes are named by their place in the buffer, not yet borrowed.
-enum Found {
+/// A [`Frame`] with the range of its bytes in the buffer, not yet borrowed.
+enum FrameSpan {
     Message(Range<usize>),
     TooLarge,
     BadBlock,
@@ -105,31 +105,30 @@ impl<R: Read> FrameReader<R> {
             max_frame_bytes,
             framing: None,
             on_settled: None,
-            state: State::Start,
+            state: ReaderState::Start,
             head: Vec::new(),
         }
     }
 
-    /// Calls `then` with the framing as soon as it is settled, before the first frame.
+    /// Calls `then` with the framing once it is known, before the first frame.
     #[must_use]
     pub fn on_settled(mut self, then: impl FnOnce(Framing) + Send + 'static) -> Self {
         self.on_settled = Some(Box::new(then));
         self
     }
 
-    /// The framing of the connection; `None` until the first bytes have settled it. Whenever
-    /// [`next`](Self::next) has given anything but [`Frame::Eof`], it is known.
+    /// The framing of the connection; `None` until the first bytes have shown it. It is known once
+    /// [`next`](Self::next) has returned anything but [`Frame::Eof`].
     pub fn framing(&self) -> Option<Framing> {
         self.framing
     }
 
-    /// The next frame, reading only when none is complete in the buffer. Blank lines between
-    /// frames are passed over.
+    /// The next frame. Reads only if the buffer holds no complete one, and skips blank lines between frames.
     ///
     /// # Errors
     ///
-    /// Whatever the input's `read` fails with, except `Interrupted`, which is retried. Nothing is
-    /// lost by an error: the next call goes on at the same place.
+    /// Those of the input's `read`, except `Interrupted`, which is retried. Nothing is lost by an error: the
+    /// next call continues at the same place.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator cannot lend its own buffer, and next is what this is"
@@ -138,7 +137,7 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// As [`next`](Self::next), and whether another one is there: see
+    /// As [`next`](Self::next), and whether another frame is buffered: see
     /// [`has_buffered`](Self::has_buffered).
     ///
     /// # Errors
@@ -155,20 +154,20 @@ impl<R: Read> FrameReader<R> {
         };
         let more = self.has_buffered();
         let frame = match found {
-            Found::Message(range) => Frame::Message(self.buffer.slice(range)),
-            Found::TooLarge => Frame::TooLarge { head: &self.head },
-            Found::BadBlock => Frame::BadBlock,
-            Found::Eof => Frame::Eof,
+            FrameSpan::Message(range) => Frame::Message(self.buffer.slice(range)),
+            FrameSpan::TooLarge => Frame::TooLarge { head: &self.head },
+            FrameSpan::BadBlock => Frame::BadBlock,
+            FrameSpan::Eof => Frame::Eof,
         };
         Ok((frame, more))
     }
 
-    /// Whether [`next`](Self::next) would give a frame, other than the first of the connection,
-    /// without reading: while it does, output may be held back to be written together.
+    /// Whether [`next`](Self::next) would return a frame, other than the first of the connection, without
+    /// reading. While it does, output may be held back to be written together.
     pub fn has_buffered(&self) -> bool {
         let live = self.buffer.live();
         match self.state {
-            State::Line { .. } => {
+            ReaderState::Line { .. } => {
                 let mut rest = live;
                 while let Some(at) = memchr(b'\n', rest) {
                     if !is_blank(rest.get(..at).unwrap_or_default()) {
@@ -178,7 +177,7 @@ impl<R: Read> FrameReader<R> {
                 }
                 self.buffer.ended && !is_blank(rest)
             }
-            State::Header(_) => {
+            ReaderState::Header(_) => {
                 let block = live.get(blank_lines(live)..).unwrap_or_default();
                 match Block::default().advance(block) {
                     Progress::End { size, length } => {
@@ -193,28 +192,28 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// Goes on with what is buffered: a frame, or `None` if more input is needed.
-    fn step(&mut self) -> Option<Found> {
+    /// Processes the buffered bytes: a frame, or `None` if more input is needed.
+    fn step(&mut self) -> Option<FrameSpan> {
         loop {
             let step = match self.state {
-                State::Start => self.pass_bom(),
-                State::Detect(block) => self.detect(block),
-                State::Line { scanned } => self.line(scanned),
-                State::SkipLine => self.skip_line(),
-                State::Header(block) => self.header(block),
-                State::Body { length } => self.body(length),
-                State::SkipBody { left } => self.skip_body(left),
-                State::Lost => Step::Found(Found::Eof),
+                ReaderState::Start => self.pass_bom(),
+                ReaderState::Detect(block) => self.detect(block),
+                ReaderState::Line { scanned } => self.line(scanned),
+                ReaderState::SkipLine => self.skip_line(),
+                ReaderState::Header(block) => self.header(block),
+                ReaderState::Body { length } => self.body(length),
+                ReaderState::SkipBody { left } => self.skip_body(left),
+                ReaderState::Lost => Step::FrameSpan(FrameSpan::Eof),
             };
             match step {
                 Step::NeedInput => return None,
                 Step::Again => {}
-                Step::Found(found) => return Some(found),
+                Step::FrameSpan(found) => return Some(found),
             }
         }
     }
 
-    /// Passes over a BOM at offset 0.
+    /// Skips a BOM at offset 0.
     fn pass_bom(&mut self) -> Step {
         const BOM: &[u8] = b"\xEF\xBB\xBF";
         let live = self.buffer.live();
@@ -223,11 +222,11 @@ impl<R: Read> FrameReader<R> {
         } else if BOM.starts_with(live) {
             return Step::NeedInput;
         }
-        self.state = State::Detect(Block::default());
+        self.state = ReaderState::Detect(Block::default());
         Step::Again
     }
 
-    /// Settles the framing as soon as the bytes allow it.
+    /// Decides on the framing as soon as the bytes allow it.
     fn detect(&mut self, mut block: Block) -> Step {
         match self.advance(&mut block) {
             // A length was seen, or a block ended without one: no line protocol looks like that.
@@ -235,7 +234,7 @@ impl<R: Read> FrameReader<R> {
             Progress::NoHeader if block.length.is_some() => self.settle(Framing::ContentLength),
             Progress::NoHeader => self.settle(Framing::Lines),
             Progress::More => {
-                self.state = State::Detect(block);
+                self.state = ReaderState::Detect(block);
                 return Step::NeedInput;
             }
         }
@@ -248,13 +247,13 @@ impl<R: Read> FrameReader<R> {
             then(framing);
         }
         self.state = match framing {
-            Framing::Lines => State::Line { scanned: 0 },
-            Framing::ContentLength => State::Header(Block::default()),
+            Framing::Lines => ReaderState::Line { scanned: 0 },
+            Framing::ContentLength => ReaderState::Header(Block::default()),
         };
     }
 
-    /// Goes on with a header block. Blank lines before it are passed over: clients that end a
-    /// body with a line break they did not count are understood.
+    /// Continues with a header block. Blank lines before it are skipped, for clients that end a body with an
+    /// uncounted line break.
     fn advance(&mut self, block: &mut Block) -> Progress {
         if block.line == 0 {
             let blank = blank_lines(self.buffer.live());
@@ -271,33 +270,33 @@ impl<R: Read> FrameReader<R> {
         if let Some(at) = memchr(b'\n', live.get(scanned..).unwrap_or_default()) {
             let whole = self.buffer.consume(scanned + at);
             self.buffer.consume(1);
-            self.state = State::Line { scanned: 0 };
-            return self.content(whole).map_or(Step::Again, Step::Found);
+            self.state = ReaderState::Line { scanned: 0 };
+            return self.content(whole).map_or(Step::Again, Step::FrameSpan);
         }
         let pending = live.len();
         // One more than the limit may still be a `\r` that does not count.
         if pending > self.max_frame_bytes.saturating_add(1) {
             self.head.clear();
-            self.state = State::SkipLine;
+            self.state = ReaderState::SkipLine;
             return Step::Again;
         }
-        self.state = State::Line { scanned: pending };
+        self.state = ReaderState::Line { scanned: pending };
         Step::NeedInput
     }
 
-    /// What a whole line amounts to: nothing if it is blank.
-    fn content(&mut self, line: Range<usize>) -> Option<Found> {
+    /// The frame of a whole line; none if it is blank.
+    fn content(&mut self, line: Range<usize>) -> Option<FrameSpan> {
         let bytes = self.buffer.slice(line.clone());
         let content = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if content.len() > self.max_frame_bytes {
             self.head.clear();
             keep_head(&mut self.head, content);
-            return Some(Found::TooLarge);
+            return Some(FrameSpan::TooLarge);
         }
         if is_blank(content) {
             return None;
         }
-        Some(Found::Message(line.start..line.start + content.len()))
+        Some(FrameSpan::Message(line.start..line.start + content.len()))
     }
 
     fn skip_line(&mut self) -> Step {
@@ -311,30 +310,30 @@ impl<R: Read> FrameReader<R> {
         if end.is_none() {
             return Step::NeedInput;
         }
-        self.state = State::Line { scanned: 0 };
-        Step::Found(Found::TooLarge)
+        self.state = ReaderState::Line { scanned: 0 };
+        Step::FrameSpan(FrameSpan::TooLarge)
     }
 
     fn header(&mut self, mut block: Block) -> Step {
         match self.advance(&mut block) {
             Progress::More => {
-                self.state = State::Header(block);
+                self.state = ReaderState::Header(block);
                 Step::NeedInput
             }
             Progress::End { size, length } => {
                 self.buffer.consume(size);
                 self.state = match usize::try_from(length) {
-                    Ok(length) if length <= self.max_frame_bytes => State::Body { length },
+                    Ok(length) if length <= self.max_frame_bytes => ReaderState::Body { length },
                     _ => {
                         self.head.clear();
-                        State::SkipBody { left: length }
+                        ReaderState::SkipBody { left: length }
                     }
                 };
                 Step::Again
             }
             Progress::NoHeader | Progress::Bad => {
-                self.state = State::Lost;
-                Step::Found(Found::BadBlock)
+                self.state = ReaderState::Lost;
+                Step::FrameSpan(FrameSpan::BadBlock)
             }
         }
     }
@@ -343,8 +342,8 @@ impl<R: Read> FrameReader<R> {
         if self.buffer.live().len() < length {
             return Step::NeedInput;
         }
-        self.state = State::Header(Block::default());
-        Step::Found(Found::Message(self.buffer.consume(length)))
+        self.state = ReaderState::Header(Block::default());
+        Step::FrameSpan(FrameSpan::Message(self.buffer.consume(length)))
     }
 
     fn skip_body(&mut self, left: u64) -> Step {
@@ -354,21 +353,21 @@ impl<R: Read> FrameReader<R> {
         self.buffer.consume(here);
         let left = left.saturating_sub(u64::try_from(here).unwrap_or(u64::MAX));
         if left > 0 {
-            self.state = State::SkipBody { left };
+            self.state = ReaderState::SkipBody { left };
             return Step::NeedInput;
         }
-        self.state = State::Header(Block::default());
-        Step::Found(Found::TooLarge)
+        self.state = ReaderState::Header(Block::default());
+        Step::FrameSpan(FrameSpan::TooLarge)
     }
 
-    /// What the bytes before the end of the input amount to.
-    fn at_end(&mut self) -> Found {
-        if let State::Start | State::Detect(_) = self.state {
+    /// The frame of the bytes before the end of the input.
+    fn at_end(&mut self) -> FrameSpan {
+        if let ReaderState::Start | ReaderState::Detect(_) = self.state {
             if is_blank(self.buffer.live()) {
-                return Found::Eof;
+                return FrameSpan::Eof;
             }
             self.settle(match self.state {
-                State::Detect(block) if block.length.is_some() => Framing::ContentLength,
+                ReaderState::Detect(block) if block.length.is_some() => Framing::ContentLength,
                 _ => Framing::Lines,
             });
             if let Some(found) = self.step() {
@@ -376,29 +375,29 @@ impl<R: Read> FrameReader<R> {
             }
         }
         match self.state {
-            State::Start | State::Detect(_) | State::Lost => Found::Eof,
-            State::Line { .. } => {
-                self.state = State::Line { scanned: 0 };
+            ReaderState::Start | ReaderState::Detect(_) | ReaderState::Lost => FrameSpan::Eof,
+            ReaderState::Line { .. } => {
+                self.state = ReaderState::Line { scanned: 0 };
                 let rest = self.buffer.consume_all();
-                self.content(rest).unwrap_or(Found::Eof)
+                self.content(rest).unwrap_or(FrameSpan::Eof)
             }
-            State::SkipLine => {
-                self.state = State::Line { scanned: 0 };
-                Found::TooLarge
+            ReaderState::SkipLine => {
+                self.state = ReaderState::Line { scanned: 0 };
+                FrameSpan::TooLarge
             }
-            State::Header(_) if is_blank(self.buffer.live()) => Found::Eof,
-            State::Header(_) => {
-                self.state = State::Lost;
-                Found::BadBlock
+            ReaderState::Header(_) if is_blank(self.buffer.live()) => FrameSpan::Eof,
+            ReaderState::Header(_) => {
+                self.state = ReaderState::Lost;
+                FrameSpan::BadBlock
             }
             // A cut object never parses, so this is answered −32700 and nothing runs by half.
-            State::Body { .. } => {
-                self.state = State::Header(Block::default());
-                Found::Message(self.buffer.consume_all())
+            ReaderState::Body { .. } => {
+                self.state = ReaderState::Header(Block::default());
+                FrameSpan::Message(self.buffer.consume_all())
             }
-            State::SkipBody { .. } => {
-                self.state = State::Header(Block::default());
-                Found::TooLarge
+            ReaderState::SkipBody { .. } => {
+                self.state = ReaderState::Header(Block::default());
+                FrameSpan::TooLarge
             }
         }
     }

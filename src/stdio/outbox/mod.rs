@@ -1,8 +1,8 @@
-//! Output (protocol.md §1, Backpressure): the one queue of a connection, what happens to messages
-//! while the client does not read, and the loop that writes them.
+//! Output (protocol.md §1, Backpressure): the queue of a connection, the rules for messages while the client
+//! does not read, and the loop that writes them.
 //!
-//! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Not here: the
-//! thread that runs [`Outbox::run`], and what is done when the output is gone.
+//! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Callers own the thread of
+//! [`Outbox::run`], and what happens when the output fails.
 
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
@@ -13,35 +13,35 @@ use std::time::Duration;
 use super::Framing;
 use super::shortcut::{self, Shortcut};
 
-/// Messages up to this size in bytes are collected and written together; larger ones are written
-/// from where they lie.
+/// Messages up to this size in bytes are collected and written together; larger ones are written from their own
+/// memory.
 const SMALL: usize = 64 * 1024;
-/// Most bytes collected, and most bytes per write: what is unread is known this exactly.
+/// Most bytes collected, and most bytes per write: the precision to which unread bytes are known.
 const CHUNK: usize = 256 * 1024;
-/// While corked, the writer sleeps on until this many bytes are queued.
+/// Bytes that must be queued to wake the writer while corked.
 const CORKED: usize = 64 * 1024;
-/// Bytes that an `events_lost` or an empty delta counts for.
+/// The size in bytes that an `events_lost` or an empty delta counts for.
 const NOTICE: usize = 128;
-/// Least of the hard limit, in bytes: a small queue, too, has room for the answers to some cancels.
+/// Bytes of the smallest hard limit: a small queue has room for some answers to cancels too.
 const MIN_HARD_LIMIT: usize = 1 << 20;
-/// Places in the queue that are kept when it is empty.
+/// Capacity that the empty queue keeps.
 const KEEP: usize = 4096;
-/// Pause before writing again to an output that somebody else made non-blocking.
+/// Pause before writing again to an output that another process made non-blocking.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// What may happen to a message while more than the limit is unread.
+/// The rule for a message while more than the limit is unread.
 #[derive(Debug, Clone)]
 pub enum Class {
     /// Never dropped: responses, questions, `event_resolved`, `session_tree`, lifecycle.
     Keep,
-    /// Dropped above the limit, and said so by `events_lost`: `entries_appended`.
+    /// Dropped above the limit, and replaced by `events_lost`: `entries_appended`.
     Droppable {
         /// Its `sessionId`.
         session: Arc<str>,
         /// Its `seq`.
         seq: u64,
     },
-    /// Dropped above the limit without a word: `progress`.
+    /// Dropped above the limit without notice: `progress`.
     Progress,
 }
 
@@ -49,52 +49,52 @@ pub enum Class {
 #[derive(Debug)]
 pub struct Outbox {
     max_queued_bytes: usize,
-    /// Above this much unread output nothing is read, not even answers and cancels: what refuses the
-    /// other requests would grow without bound.
+    /// With more unread bytes the reader stops completely, even for answers and cancels: the refusals of other
+    /// requests would grow without bound.
     hard_limit: usize,
-    /// Std and not async: held for memory work, and across a write only where that cannot wait.
-    state: Mutex<State>,
+    /// A std mutex: held for work in memory, and across a write only if that cannot block.
+    state: Mutex<OutboxState>,
     /// Wakes the writer.
     work: Condvar,
-    /// Wakes whoever waits in `wait_for_room`.
+    /// Wakes the reader in `wait_for_room`.
     room: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct OutboxState {
     queue: VecDeque<Item>,
-    /// Place in the queue of the last gap of a session.
+    /// Position in the queue of the last gap of each session.
     gaps: HashMap<Arc<str>, usize>,
-    /// Places in the queue of the last delta of each navigation.
+    /// Positions in the queue of the last delta of each navigation.
     deltas: Vec<usize>,
     /// Bytes queued and bytes the writer holds.
     unread: usize,
     framing: Framing,
     corked: bool,
     phase: Phase,
-    // A condition variable makes a system call per notification even when nobody waits.
+    // A condition variable makes a system call per notification even if no thread waits.
     writer_sleeps: bool,
     waiting_for_room: usize,
-    /// Goes up with every `wake`, so that none is missed between looking and sleeping.
+    /// Counts calls of `wake`, so that none is missed between checking and sleeping.
     wakes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Takes nothing more; what is queued is still written.
+    /// Accepts no more messages; queued ones are still written.
     Closed,
-    /// The output is gone.
+    /// The output has failed.
     Broken,
 }
 
 #[derive(Debug)]
 enum Item {
     Message(Vec<u8>),
-    /// One message, its pieces one behind the other.
+    /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
     Delta(Box<Delta>),
-    /// Stands where the first message it speaks of would have stood.
+    /// A range of lost messages, in the place of the first of them.
     Gap {
         session: Arc<str>,
         from: u64,
@@ -118,7 +118,7 @@ impl Outbox {
         Arc::new(Self {
             max_queued_bytes,
             hard_limit: max_queued_bytes.saturating_mul(2).max(MIN_HARD_LIMIT),
-            state: Mutex::new(State {
+            state: Mutex::new(OutboxState {
                 queue: VecDeque::new(),
                 gaps: HashMap::new(),
                 deltas: Vec::new(),
@@ -135,8 +135,7 @@ impl Outbox {
         })
     }
 
-    /// Sets the framing, [`Framing::Lines`] until then. To be called before the first message is
-    /// pushed.
+    /// Sets the framing, which is [`Framing::Lines`] by default. Call it before pushing the first message.
     pub fn set_framing(&self, framing: Framing) {
         self.lock().framing = framing;
     }
@@ -147,8 +146,8 @@ impl Outbox {
         self.push_item(Item::Message(message), class);
     }
 
-    /// Queues one message that is never dropped, given in pieces, so that a large one need not be copied
-    /// into one. As for [`push`](Self::push) else.
+    /// Queues one message that is never dropped, in pieces, so that a large one need not be copied. Otherwise
+    /// as [`push`](Self::push).
     pub fn push_pieces(&self, pieces: Vec<Vec<u8>>) {
         self.push_item(Item::Pieces(pieces), Class::Keep);
     }
@@ -168,8 +167,8 @@ impl Outbox {
         self.notify_writer(state);
     }
 
-    /// Queues a `summary_delta` (protocol.md §7). Deltas of one navigation that are still queued
-    /// become one, with the text of all and the index of the first.
+    /// Queues a `summary_delta` (protocol.md §7). Queued deltas of one navigation are merged: the text of all,
+    /// the index of the first.
     pub fn push_delta(&self, session: &str, navigation: &str, index: u64, delta: &str) {
         let mut state = self.lock();
         if state.phase != Phase::Open {
@@ -188,14 +187,14 @@ impl Outbox {
         self.notify_writer(state);
     }
 
-    /// Lets the writer sleep on while messages are pushed, until [`uncork`](Self::uncork), or until
-    /// 64 KiB are queued: for the time in which the reader works off frames it already has. One
-    /// reader corks; it must uncork before it waits for anything. Corking twice is corking once.
+    /// Lets the writer sleep while messages are pushed, until [`uncork`](Self::uncork) or until 64 KiB are
+    /// queued: for the time in which the reader processes frames it already has. Only the reader corks, and it
+    /// must uncork before it waits. Corking twice is corking once.
     pub fn cork(&self) {
         self.lock().corked = true;
     }
 
-    /// Ends [`cork`](Self::cork), and wakes the writer if there is anything to write.
+    /// Ends [`cork`](Self::cork), and wakes the writer if messages are queued.
     pub fn uncork(&self) {
         let mut state = self.lock();
         state.corked = false;
@@ -204,8 +203,8 @@ impl Outbox {
         }
     }
 
-    /// Ends [`cork`](Self::cork): what little is queued goes the short way if there is one and the
-    /// writer is idle, else the writer is woken.
+    /// Ends [`cork`](Self::cork). A small queue is written through the shortcut if the writer is idle;
+    /// otherwise the writer is woken.
     pub fn uncork_through(&self, shortcut: &Shortcut) {
         let mut state = self.lock();
         state.corked = false;
@@ -224,21 +223,20 @@ impl Outbox {
         self.notify_writer(state);
     }
 
-    /// Bytes of messages that are queued or that the writer is about to write. Framing and the
-    /// escapes of merged deltas are not counted.
+    /// Bytes of messages that are queued or about to be written, without framing and the escapes of merged
+    /// deltas.
     pub fn queued_bytes(&self) -> usize {
         self.lock().unread
     }
 
-    /// Whether more is unread than `max_queued_bytes`.
+    /// Whether more than `max_queued_bytes` are unread.
     pub fn is_over_limit(&self) -> bool {
         self.lock().unread > self.max_queued_bytes
     }
 
-    /// Blocks while the queue is over its limit, and `unless` gives false or the queue is over its hard
-    /// limit (twice the limit), and the output is neither closed nor broken. `unless` is asked again
-    /// after every [`wake`](Self::wake); it is called without any lock held here, and may push. Uncorks
-    /// if it has to wait.
+    /// Blocks the reader while the queue is over its limit. Returns early if `unless` is true and the queue is
+    /// not over its hard limit (twice the limit), or if the output is closed or broken. `unless` is asked again
+    /// after every [`wake`](Self::wake); it is called without a lock, and may push. Uncorks if it has to wait.
     pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
         if !self.is_over_limit() {
             return;
@@ -268,14 +266,14 @@ impl Outbox {
         }
     }
 
-    /// Has [`wait_for_room`](Self::wait_for_room) ask its condition again.
+    /// Makes [`wait_for_room`](Self::wait_for_room) check its condition again.
     pub fn wake(&self) {
         let mut state = self.lock();
         state.wakes += 1;
         self.notify_room(state);
     }
 
-    /// No more messages: what is queued is written, and [`run`](Self::run) ends.
+    /// Accepts no more messages: queued ones are written, and [`run`](Self::run) returns.
     pub fn close(&self) {
         let mut state = self.lock();
         if state.phase == Phase::Open {
@@ -286,12 +284,12 @@ impl Outbox {
         self.notify_room(state);
     }
 
-    /// Whether the output is gone: [`run`](Self::run) has failed, and everything is discarded.
+    /// Whether the output has failed: [`run`](Self::run) returned an error, and all messages are discarded.
     pub fn is_broken(&self) -> bool {
         self.lock().phase == Phase::Broken
     }
 
-    /// The body of the one writer thread: writes what is queued until [`close`](Self::close).
+    /// The body of the writer thread: writes queued messages until [`close`](Self::close).
     ///
     /// # Errors
     ///
@@ -330,7 +328,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Everything queued, in exchange for an empty queue. `None`: closed and drained.
+    /// Takes all queued messages and leaves an empty queue. `None`: closed and drained.
     fn next_batch(&self, empty: VecDeque<Item>) -> Option<(VecDeque<Item>, Framing)> {
         let mut state = self.lock();
         while state.queue.is_empty() {
@@ -347,7 +345,7 @@ impl Outbox {
         Some((state.take(empty), state.framing))
     }
 
-    /// The client has been given `bytes` of what was unread.
+    /// Counts `bytes` of the unread ones as written.
     fn written(&self, bytes: usize) {
         let mut state = self.lock();
         let was_stuffed = state.unread > self.hard_limit;
@@ -358,37 +356,36 @@ impl Outbox {
         }
     }
 
-    fn notify_writer(&self, mut state: MutexGuard<'_, State>) {
+    fn notify_writer(&self, mut state: MutexGuard<'_, OutboxState>) {
         if state.writer_sleeps && (!state.corked || state.unread >= CORKED) {
-            // Cleared here, so that what is pushed until it is awake costs nothing.
+            // Cleared here, so that pushes cost nothing until it is awake.
             state.writer_sleeps = false;
             drop(state);
             self.work.notify_one();
         }
     }
 
-    fn notify_room(&self, state: MutexGuard<'_, State>) {
+    fn notify_room(&self, state: MutexGuard<'_, OutboxState>) {
         if state.waiting_for_room > 0 {
             drop(state);
             self.room.notify_all();
         }
     }
 
-    /// Nothing under this lock can leave it half changed, so a panic elsewhere does not count.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// A panic elsewhere leaves the state consistent.
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl OutboxState {
     fn put(&mut self, item: Item) {
         self.unread = self.unread.saturating_add(item.cost());
         self.queue.push_back(item);
     }
 
-    /// Widens the gap that ends just before `seq`, or begins one. Whatever of the session was
-    /// queued in between took a `seq` of its own, so a range that stays consecutive has swallowed
-    /// nothing that is delivered, and everything behind it in the queue is later.
+    /// Widens the gap that ends just before `seq`, or begins one. A consecutive gap has swallowed no delivered
+    /// message, since those have a `seq` of their own, and everything behind it in the queue is later.
     fn lose(&mut self, session: Arc<str>, seq: u64) {
         let last = self
             .gaps
@@ -408,7 +405,7 @@ impl State {
         });
     }
 
-    /// Everything queued, framed, if it is little and nobody is writing.
+    /// All queued messages, framed, if they are few and nobody is writing.
     fn short_message(&self) -> Option<Vec<u8>> {
         if !self.writer_sleeps || self.unread > shortcut::MAX_BYTES {
             return None;
@@ -451,7 +448,7 @@ impl State {
 }
 
 impl Item {
-    /// What it adds to the unread bytes.
+    /// Its share of the unread bytes.
     fn cost(&self) -> usize {
         match self {
             Self::Message(message) => message.len(),
@@ -501,12 +498,12 @@ fn json_string(text: &str) -> String {
         .replace('\u{2029}', r"\u2029")
 }
 
-/// The writer's side: frames messages and collects the small ones.
+/// Frames messages and collects the small ones.
 struct Writer<'a, W> {
     outbox: &'a Outbox,
     output: &'a mut W,
     collected: Vec<u8>,
-    /// What the messages in `collected` count for.
+    /// The cost of the messages in `collected`.
     held: usize,
 }
 
@@ -533,14 +530,14 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// Writes part of a message that counts for `cost`.
+    /// Writes a part of a message with this cost.
     fn write_piece(&mut self, piece: &[u8], cost: usize) -> io::Result<()> {
         if piece.len() <= SMALL {
             self.collected.extend_from_slice(piece);
             self.held += cost;
         } else {
             self.put_collected()?;
-            // A delta may be longer as JSON than it counts for: the rest is settled at its end.
+            // A delta may be longer as JSON than its cost: the rest is counted at its end.
             let mut left = cost;
             for chunk in piece.chunks(CHUNK) {
                 self.put(chunk)?;

@@ -1,4 +1,4 @@
---- What is done with a tree: each action takes the tree, asks what it must, and calls the daemon.
+--- Actions on a tree. Each takes the tree, asks the user where necessary, and calls the daemon.
 
 local Tree = require('treelined.tree')
 local ask = require('treelined.ask')
@@ -34,7 +34,7 @@ local REASONS = {
   noAnswer = 'the move was not answered in time',
   hookFailed = 'a hook failed, and nothing was moved; `treelined config` may say why',
   aborted = 'the move was aborted',
-  alreadyThere = 'the conversation stands here already',
+  alreadyThere = 'the leaf is here already',
   nothingToSummarize = 'moved; there was nothing to summarize',
 }
 
@@ -43,7 +43,7 @@ local function new_navigation_id()
   return ('nvim-%d-%d'):format(uv.os_getpid(), uv.hrtime())
 end
 
---- Moves the conversation to an entry, and puts what comes back for editing into the prompt.
+--- Navigates to an entry, and puts text that is returned for editing into the prompt.
 ---@param tree treelined.Tree
 ---@param params treelined.NavigateTreeParams
 ---@param callback? treelined.Callback
@@ -92,11 +92,11 @@ function M.move(tree, params, callback)
   end)
 end
 
---- How long a move waits to know what it leaves behind before it asks without, in milliseconds. Neovim waits
---- too, so that keys typed meanwhile answer the question.
+--- How long a navigation waits for the number of entries it leaves behind, in milliseconds. After that it
+--- asks without the number. Neovim blocks meanwhile, so that typed keys answer the question.
 local PREPARATION_MS = 2000
 
---- The question before a move that leaves so many entries behind; nil if their number is not known.
+--- Returns the question before a navigation. Leaves out the number of entries if it is nil.
 local function question(count)
   if not count then
     return 'Summarize what is left behind?'
@@ -106,14 +106,14 @@ local function question(count)
   return ('%d entries are left behind; they stay in the tree. Summarize them?'):format(count)
 end
 
---- Says what a move leaves behind and asks whether to summarize it, then moves to the entry under the cursor.
---- A move that leaves nothing behind is made without a question.
+--- Says how many entries a navigation leaves behind, asks whether to summarize them, and navigates to the
+--- entry under the cursor. Does not ask if no entry is left behind.
 function M.navigate(tree)
   local node = tree:current()
   if not node then
     return
   end
-  -- Only a message of the user's has somewhere to go from where it is: back before it, to be written anew.
+  -- At the leaf only a user message has a target: the place before it, to edit it again.
   local params = { targetId = node.id, rewind = node.role == 'user' and node.isLeaf or nil }
   local dry_run = vim.tbl_extend('force', params, { dryRun = true })
   local options = { timeout_ms = PREPARATION_MS }
@@ -155,17 +155,17 @@ local function step(method)
   end
 end
 
---- Takes the last move back.
+--- Undoes the last move of the leaf.
 M.undo = step('undo_navigation')
 
---- Takes the last undo back.
+--- Undoes the last undo.
 M.redo = step('redo_navigation')
 
---- Goes where another program has written on from here, so that the next message follows theirs.
+--- Moves the leaf behind the entries of other programs, so that the next message follows theirs.
 function M.join(tree)
   local session = tree.session
   if not session.others_leaf_id then
-    return say('nobody has written on from here')
+    return say('no other program has appended here')
   end
   local params = { leafId = session.others_leaf_id }
   session:request('set_leaf', params, function(err, result)
@@ -176,13 +176,13 @@ function M.join(tree)
   end)
 end
 
---- Ends a move that waits for an answer or a summary.
+--- Aborts the running navigation.
 function M.abort(tree)
   tree.session:request('abort_navigation', {}, function(err, result)
     if err then
       report(err)
     elseif not result.aborted then
-      say('nothing is on its way')
+      say('no navigation is running')
     end
   end)
 end
@@ -195,9 +195,9 @@ local function set_label(tree, node, label)
   end)
 end
 
---- Labels the entry under the cursor; an empty label takes it off.
+--- Labels the entry under the cursor; an empty label removes it.
 ---@param tree treelined.Tree
----@param label? string asked for if left out
+---@param label? string asks for it if left out
 function M.label(tree, label)
   local node = tree:current()
   if not node then
@@ -210,7 +210,7 @@ function M.label(tree, label)
   end)
 end
 
---- Shows the entry under the cursor in full.
+--- Shows the whole entry under the cursor.
 function M.entry(tree)
   local node = tree:current()
   if not node then
@@ -225,9 +225,9 @@ function M.entry(tree)
   end)
 end
 
---- Chooses which rows there are.
+--- Sets the filter of the tree.
 ---@param tree treelined.Tree
----@param filter? treelined.TreeFilter asked for if left out
+---@param filter? treelined.TreeFilter asks for it if left out
 function M.filter(tree, filter)
   local function set(chosen)
     if chosen then
@@ -241,9 +241,9 @@ function M.filter(tree, filter)
   vim.ui.select(config.filters, { prompt = 'Rows:', kind = 'treelined.filter' }, set)
 end
 
---- Leaves only rows that match the query, as `query.parse` reads it; an empty one brings all back.
+--- Shows only rows that match the query (see `query.parse`); an empty one shows all rows again.
 ---@param tree treelined.Tree
----@param given? string asked for if left out
+---@param given? string asks for it if left out
 function M.query(tree, given)
   local function set(text)
     tree.query = vim.trim(text) ~= '' and text or nil
@@ -255,10 +255,10 @@ function M.query(tree, given)
   ask.input({ prompt = 'Only rows with: ', default = tree.query or '' }, set)
 end
 
---- Goes to a match. The daemon searches: what is not drawn yet is found too.
+--- Goes to a match. The daemon searches, so rows that are not drawn yet are found too.
 ---@param tree treelined.Tree
 ---@param query string
----@param place {around?: string, offset?: integer} of `get_tree`
+---@param place {around?: string, offset?: integer} params of `get_tree`
 ---@param from? string the entry that the search begins after
 local function go_to_match(tree, query, place, from)
   local text, mode = queries.both(tree.query, query)
@@ -282,7 +282,7 @@ local function go_to_match(tree, query, place, from)
     if not node then
       tree.search = nil
       tree:update_header()
-      return say(('nothing has "%s"'):format(query))
+      return say(('nothing matches "%s"'):format(query))
     elseif node.id == from and result.total > 1 then
       return go_to_match(tree, query, { offset = (result.offset + 1) % result.total })
     end
@@ -291,9 +291,9 @@ local function go_to_match(tree, query, place, from)
   end)
 end
 
---- Searches all rows, from the cursor on.
+--- Searches all rows from the cursor on.
 ---@param tree treelined.Tree
----@param query? string as `query.parse` reads it; asked for if left out
+---@param query? string see `query.parse`; asks for it if left out
 function M.search(tree, query)
   local function search(text)
     if vim.trim(text) == '' then
@@ -312,7 +312,7 @@ local function search_by(count)
   return function(tree)
     local search = tree.search
     if not search then
-      return say('nothing is searched for')
+      return say('there is no search')
     end
     local index = (search.index - 1 + count) % search.total
     go_to_match(tree, search.query, { offset = index })
@@ -322,19 +322,19 @@ end
 M.search_next = search_by(1)
 M.search_previous = search_by(-1)
 
---- Goes to where the conversation stands.
+--- Goes to the leaf.
 function M.leaf(tree)
   if tree.session.leaf_id then
     tree:go_to(tree.session.leaf_id)
   end
 end
 
---- Opens the prompt of the tree's session.
+--- Opens the prompt of the session.
 function M.prompt(tree)
   prompt.show(tree.session)
 end
 
---- Draws anew. If the daemon is gone it is started again, and the session opened where it was.
+--- Draws the tree again. If the daemon has ended, starts it and reopens the session.
 function M.refresh(tree)
   if not tree.session.over then
     return tree:refresh()
@@ -363,7 +363,7 @@ function M.fold_open_all(tree)
   tree:set_fold('open_all')
 end
 
---- Says what the keys do.
+--- Lists the keys.
 function M.keys()
   local lines = {}
   for _, key in ipairs(keys.tree) do
@@ -373,7 +373,7 @@ function M.keys()
   vim.api.nvim_echo(lines, false, {})
 end
 
---- Closes the window, or leaves the buffer if there is no other window.
+--- Closes the window, or leaves the buffer if it is the only window.
 function M.close()
   if not pcall(vim.cmd, 'close') then
     pcall(vim.cmd, 'bprevious')
@@ -385,7 +385,7 @@ end
 function M.run(name, ...)
   local tree = Tree.get()
   if not tree then
-    return say('this buffer is no tree', vim.log.levels.ERROR)
+    return say('this buffer is not a tree', vim.log.levels.ERROR)
   end
   M[name](tree, ...)
 end

@@ -1,19 +1,19 @@
---- Asking for a line of text.
+--- Asks for a line of text.
 
 local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- Whether `vim.ui.input` is Neovim's own, not somebody's in its place.
+--- Returns whether `vim.ui.input` is Neovim's own function.
 local function is_builtin()
   return debug.getinfo(vim.ui.input, 'S').source:find('vim/ui.lua', 1, true) ~= nil
 end
 
---- `vim.ui.input`, with nothing given told apart from no answer: Neovim 0.7 gives nil for both.
+--- Calls `vim.ui.input` and tells an empty answer from no answer: Neovim 0.7 passes nil for both.
 ---@param options {prompt: string, default?: string}
----@param callback fun(text: string) not called if there was no answer
+---@param callback fun(text: string) not called without an answer
 function M.input(options, callback)
-  -- Neovim takes a default as if it were typed: with its control characters it would be obeyed.
+  -- Neovim processes the default like typed keys, so it must contain no control characters.
   options = vim.tbl_extend('force', options, { default = utf8.line(options.default or '') })
   local function given(text)
     if text then

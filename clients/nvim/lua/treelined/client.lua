@@ -1,4 +1,4 @@
---- A conversation with one daemon: calls with deadlines, notifications, questions and answers.
+--- A connection to one daemon: calls with deadlines, notifications, questions and answers.
 
 local errors = require('treelined.errors')
 local json = require('treelined.json')
@@ -8,46 +8,46 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
---- Milliseconds that a call waits if nobody says otherwise.
+--- Default deadline of calls, in milliseconds.
 local TIMEOUT_MS = 30000
 
---- The same for calls that wait for people and models: a question is open for 10 minutes at most.
+--- The same for calls that wait for people and models. A question is open for at most 10 minutes.
 local WAITING_TIMEOUT_MS = 660000
 
 local WAITING =
   { compact = true, fork_session = true, merge_branch = true, navigate_tree = true, pop = true }
 
---- How long a daemon may take to end once its input has, in milliseconds.
+--- How long a daemon may take to end after its stdin is closed, in milliseconds.
 local CLOSE_MS = 10000
 
---- How long Neovim waits for the daemon's end before its own, in milliseconds.
+--- How long Neovim waits for the daemon when Neovim ends, in milliseconds.
 local FLUSH_MS = 1000
 
 ---@class treelined.ClientOptions
----@field command? string the daemon; `treelined` if left out
----@field args? string[] more arguments for it
----@field session_dir? string its session folder
----@field summarizer? string its summarizer, for instance `outline`
----@field cwd? string where it starts
----@field env? table<string, string> added to Neovim's own environment
+---@field command? string program of the daemon; default `treelined`
+---@field args? string[] further arguments of the daemon
+---@field session_dir? string session directory
+---@field summarizer? string summarizer, for instance `outline`
+---@field cwd? string working directory of the daemon
+---@field env? table<string, string> added to Neovim's environment
 ---@field client_info? treelined.ClientInfo
----@field answers? table<string, treelined.Answerer> by the name of the question; the daemon waits for each
----@field summary_deltas? boolean send `summary_delta`
----@field progress? boolean send `progress`
----@field opt_out? string[] notifications not to send; what answering takes is sent all the same
----@field timeout_ms? integer for calls that name none; else 30 s, or 11 min if they wait for people and models
----@field on_log? fun(text: string) what the daemon logs
----@field on_error? fun(message: string) what handlers and answerers fail with; `vim.notify` if left out
----@field on_end? fun(why: treelined.Error) the daemon is gone
+---@field answers? table<string, treelined.Answerer> by name of the event; the daemon waits for each
+---@field summary_deltas? boolean whether the daemon sends `summary_delta`
+---@field progress? boolean whether the daemon sends `progress`
+---@field opt_out? string[] notifications not to send; those that answerers need are sent anyway
+---@field timeout_ms? integer deadline of calls; default 30 s, or 11 min if they wait for people and models
+---@field on_log? fun(text: string) called with the daemon's log
+---@field on_error? fun(message: string) called with errors of handlers and answerers; default `vim.notify`
+---@field on_end? fun(why: treelined.Error) called when the daemon has ended
 
---- Called with each question. It calls `question.reply` once, now or later.
+--- Called with each question. Must call `question.reply` once, at once or later.
 ---@alias treelined.Answerer fun(event: table, question: treelined.Question)
 
 ---@class treelined.Question
----@field over boolean somebody else, the deadline or the end was faster
+---@field over boolean another client has answered, time is up, or the operation has ended
 ---@field on_over? fun() called when it is over without a reply; dismiss prompts here
----@field reply fun(result?: treelined.EventAnswer) the answer; none is no opinion
----@field extend fun(ms: integer, callback?: treelined.Callback) asks for more time, from now
+---@field reply fun(result?: treelined.EventAnswer) answers; without a result there is no opinion
+---@field extend fun(ms: integer, callback?: treelined.Callback) keeps the question open for so long from now
 
 ---@alias treelined.Callback fun(err: treelined.Error|nil, result: any)
 
@@ -55,9 +55,9 @@ local FLUSH_MS = 1000
 ---@field timeout_ms? integer
 
 ---@class treelined.Client: treelined.Methods
----@field server treelined.InitializeResult what the daemon told about itself
+---@field server treelined.InitializeResult the daemon's answer to `initialize`
 ---@field pid integer
----@field over treelined.Error|nil why no call can succeed any more
+---@field over treelined.Error|nil why the connection has ended
 ---@field package process treelined.Process
 ---@field package options treelined.ClientOptions
 ---@field package pending table<integer, {method: string, callback: treelined.Callback, timer: userdata}>
@@ -68,7 +68,7 @@ local FLUSH_MS = 1000
 local Client = {}
 Client.__index = Client
 
---- Calls a function that is not ours.
+--- Calls a function of the user, and reports its errors.
 function Client:guard(what, callback, ...)
   local ok, why = xpcall(callback, debug.traceback, ...)
   if not ok then
@@ -89,7 +89,7 @@ end
 ---@param message table
 ---@return {field: string, reason: string}|nil why it cannot be sent
 function Client:send(message)
-  -- The id comes first: there the daemon looks in a message that is too large.
+  -- The id comes first, where the daemon finds it even in a message that is too large.
   local params, why = json.encode(message.params or vim.empty_dict())
   if not params then
     return why
@@ -102,7 +102,7 @@ function Client:send(message)
   )
 end
 
---- Takes a call out of those that wait.
+--- Removes a call from the open ones, and returns it.
 function Client:settle(id)
   local call = self.pending[id]
   self.pending[id] = nil
@@ -112,8 +112,8 @@ function Client:settle(id)
   return call
 end
 
---- Calls a method, with params as on the wire. The callback runs once, in the main loop: with the result, or
---- with an error, for instance of kind `timeout` when there is no answer in time.
+--- Calls a method, with params as in the protocol. The callback runs once, in the main loop, with an error or
+--- the result. Without a response in time the error has the kind `timeout`.
 ---@param method string
 ---@param params? table
 ---@param callback? treelined.Callback
@@ -146,7 +146,7 @@ function Client:request(method, params, callback, options)
     timeout_ms,
     0,
     vim.schedule_wrap(function()
-      -- The answer may have been scheduled before.
+      -- The response may be scheduled already.
       if self:settle(id) then
         self:cancel(id)
         local text = ('%s: no answer within %d ms'):format(method, timeout_ms)
@@ -159,7 +159,8 @@ function Client:request(method, params, callback, options)
   return id
 end
 
---- Calls a method and waits for the answer; what is scheduled runs meanwhile. Not for callbacks of `vim.loop`.
+--- Calls a method and waits for the response. Scheduled callbacks run meanwhile. Not for `vim.loop`
+--- callbacks.
 ---@param method string
 ---@param params? table
 ---@param options? treelined.CallOptions
@@ -171,7 +172,7 @@ function Client:request_sync(method, params, options)
     err, result = ...
     done = true
   end, options)
-  -- The call has a deadline of its own; waiting can only be interrupted.
+  -- The call has a deadline of its own, so the wait needs none.
   local _, why = vim.wait(2 ^ 31 - 1, function()
     return done
   end, 5)
@@ -188,8 +189,8 @@ for name, method in pairs(protocol.methods) do
   end
 end
 
---- Asks the daemon to cancel a call. The daemon has the last word: a navigation results in
---- `cancelled = true`, other calls that wait fail with `cancelled`, and what was done results as usual.
+--- Asks the daemon to cancel a call. The daemon decides: a navigation returns `cancelled = true`, another
+--- waiting call fails with `cancelled`, and a call that has taken effect returns its usual result.
 ---@param id integer
 function Client:cancel(id)
   if not self.over then
@@ -197,14 +198,14 @@ function Client:cancel(id)
   end
 end
 
---- Hears notifications.
+--- Calls a handler with each notification.
 ---@param name string for instance `session_tree`, or `*` for all
 ---@param handler fun(params: table, name: string)
 ---@return fun() stop
 function Client:on(name, handler)
   local handlers = self.handlers[name] or {}
   self.handlers[name] = handlers
-  -- So that the same function can be given twice.
+  -- A new table, so that the same function can be registered twice.
   local entry = { handler }
   handlers[#handlers + 1] = entry
   return function()
@@ -252,7 +253,7 @@ function Client:ask(name, event)
     self:request('answer_event', { eventId = event_id, result = result }, function(err)
       if err and err.kind ~= 'eventNotPending' and err.kind ~= 'disconnected' then
         self:report(('treelined: the answer to %s was refused: %s'):format(name, err))
-        -- The daemon must not wait for an answer it cannot take.
+        -- The daemon must not wait in vain because an answer is invalid.
         if err.kind == 'invalidParams' then
           self:request('answer_event', { eventId = event_id, result = vim.empty_dict() })
         end
@@ -263,7 +264,7 @@ function Client:ask(name, event)
     self:request('answer_event', { eventId = event_id, extendMs = ms }, callback)
   end
   local answerer = self.options.answers and self.options.answers[name]
-  -- Nor for an answerer that has failed: it has no opinion.
+  -- An answerer that fails has no opinion; the daemon must not wait for it.
   if not answerer or not self:guard('the answerer of ' .. name, answerer, event, question) then
     question.reply()
   end
@@ -297,13 +298,13 @@ function Client:receive(line)
       self:dismiss(event_id)
     end
     self:notify(message.method, params)
-    -- Without `timeoutMs` nobody waits: it is told, not asked.
+    -- Without `timeoutMs` the daemon does not wait for an answer.
     if event_id and (params.timeoutMs or 0) > 0 then
       self:ask(message.method, params)
     end
     return
   end
-  -- What timed out here may be answered later.
+  -- The response to a call that has timed out is ignored.
   local call = message.id and self:settle(message.id)
   if call then
     local err = message.error and errors.answered(call.method, message.error) or nil
@@ -315,7 +316,7 @@ function Client:fail_as_impostor(line)
   if self.impostor then
     return
   end
-  local text = ('this is no treelined daemon: it said %q'):format(line:sub(1, 200))
+  local text = ('the program is no treelined daemon: it wrote %q'):format(line:sub(1, 200))
   self.impostor = errors.new('disconnected', text)
   self.over = self.impostor
   self.process:kill('sigkill')
@@ -345,15 +346,15 @@ function Client:disconnect(why)
   end
 end
 
---- Lets the daemon answer what it has accepted and end. Calls from now on fail with `disconnected`.
----@param timeout_ms? integer after so long it is told to end, then made to; 10 s if left out
+--- Lets the daemon answer what it has accepted, and end. Later calls fail with `disconnected`.
+---@param timeout_ms? integer after so long the daemon gets SIGTERM, then SIGKILL; default 10 s
 function Client:close(timeout_ms)
   self.over = self.over or errors.new('disconnected', 'the client is closed')
   self.process:close(timeout_ms or CLOSE_MS)
 end
 
---- Closes, and waits until the daemon is gone.
----@param timeout_ms? integer as of `close`
+--- Closes the connection, and waits until the daemon has ended.
+---@param timeout_ms? integer see `close`
 function Client:close_sync(timeout_ms)
   self:close(timeout_ms)
   vim.wait((timeout_ms or CLOSE_MS) + 10000, function()
@@ -361,19 +362,19 @@ function Client:close_sync(timeout_ms)
   end, 5)
 end
 
---- Closes, and waits until the daemon has what it was sent: it does that even if nobody waits any more.
+--- Closes the connection, and waits until the daemon has received all messages.
 function Client:close_and_flush()
   self:close()
   vim.wait(CLOSE_MS, function()
     return self.ended or self.process:queued() == 0
   end, 5)
-  -- What is in the pipe by now has still to be read, and a daemon that ends at once can be waited for.
+  -- The daemon still has to read what is in the pipe. If it ends at once, the wait is short.
   vim.wait(FLUSH_MS, function()
     return self.ended
   end, 5)
 end
 
---- Starts a daemon and introduces this client to it.
+--- Starts a daemon and sends `initialize`.
 ---@param options? treelined.ClientOptions
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
 function M.start(options, callback)
@@ -422,7 +423,7 @@ function M.start(options, callback)
   local needed = {}
   for name in pairs(options.answers or {}) do
     answers[name] = vim.empty_dict()
-    -- Without these the daemon would wait, and nobody know for what.
+    -- The daemon would wait for answers to questions that it does not send.
     needed[name], needed.event_resolved = true, true
   end
   local unwanted = vim.tbl_filter(function(name)
@@ -443,7 +444,7 @@ function M.start(options, callback)
   self:request('initialize', params, function(err, server)
     local spoken = server and server.protocolVersion
     if not err and spoken ~= protocol.version then
-      local text = 'the daemon speaks protocol version %s, this client %d'
+      local text = 'the daemon speaks protocol version %s, this client speaks %d'
       local details = { expected = protocol.version, spoken = spoken }
       err =
         errors.new('versionMismatch', text:format(vim.inspect(spoken), protocol.version), details)
@@ -457,7 +458,7 @@ function M.start(options, callback)
   end)
 end
 
---- Starts a daemon and waits until it has introduced itself.
+--- Starts a daemon, and waits for its answer to `initialize`.
 ---@param options? treelined.ClientOptions
 ---@return treelined.Client|nil
 ---@return treelined.Error|nil

@@ -66,7 +66,7 @@ M.subcommands = {
     run = function(filter)
       if filter and not vim.tbl_contains(config.filters, filter) then
         local list = table.concat(config.filters, ', ')
-        error(('there is no filter "%s"; there are %s'):format(filter, list), 0)
+        error(('there is no filter "%s"; the filters are %s'):format(filter, list), 0)
       end
       actions().run('filter', filter)
     end,

@@ -1,24 +1,24 @@
---- What can be set, from `vim.g.treelined` and `setup`, and what holds if nothing is.
+--- The settings from `vim.g.treelined` and `setup`, and their defaults.
 
 local M = {}
 
 ---@class treelined.Config
----@field command? string the daemon; `treelined` if left out
----@field args? string[] more arguments for it
----@field session_dir? string its session folder; its own choice if left out
----@field summarizer? string its summarizer, for instance `outline`; what its configuration says if left out
----@field env? table<string, string> more environment for it
----@field timeout_ms? integer deadline of calls; 30 s if left out, 11 min for those that wait for people and models
----@field answers? table<string, treelined.Answerer> asked before moves, forks and compactions
+---@field command? string program of the daemon; default `treelined`
+---@field args? string[] further arguments of the daemon
+---@field session_dir? string session directory; default the daemon's
+---@field summarizer? string summarizer, for instance `outline`; default the daemon's configuration
+---@field env? table<string, string> added to the daemon's environment
+---@field timeout_ms? integer deadline of calls; default 30 s, or 11 min if they wait for people and models
+---@field answers? table<string, treelined.Answerer> answerers by name of the event
 ---@field render? 'unicode'|'ascii' how the tree is drawn
----@field filter? treelined.TreeFilter which rows there are at first
+---@field filter? treelined.TreeFilter filter of a new tree
 ---@field order? treelined.TreeOrder `active-first` puts the active path first
----@field page_size? integer rows that are fetched at once
----@field header? boolean say name, size and filter above the tree (before Neovim 0.8: in its status line)
+---@field page_size? integer rows per request
+---@field header? boolean show name, size and filter above the tree (before Neovim 0.8: in its status line)
 ---@field default_keys? boolean map keys in the tree and in the prompt
 ---@field tree_window? string command that makes the tree's window
 ---@field prompt_insert? boolean open the prompt in insert mode
----@field prompt_window? string command that makes the prompt's
+---@field prompt_window? string command that makes the prompt's window
 ---@field entry_window? string command that makes the window of entries and summaries
 M.defaults = {
   command = 'treelined',
@@ -60,7 +60,7 @@ M.filters = TYPES.filter
 ---@type treelined.Config
 local given = {}
 
---- What is wrong with a configuration, one line each.
+--- Returns the problems of a configuration, one line each.
 ---@param config any
 ---@return string[]
 function M.problems(config)
@@ -96,13 +96,13 @@ local function from_global()
   return global == nil and {} or global
 end
 
---- Sets what `require('treelined').setup` was given.
+--- Stores the argument of `require('treelined').setup`.
 ---@param config treelined.Config
 function M.set(config)
   given = config
 end
 
---- What was given by the user, unchecked.
+--- Returns the user's settings, unchecked.
 ---@return any
 function M.given()
   local global = from_global()
@@ -112,7 +112,7 @@ function M.given()
   return vim.tbl_extend('force', global, given)
 end
 
---- What is in force; throws what is wrong with it.
+--- Returns the settings with defaults; throws if one is invalid.
 ---@return treelined.Config
 function M.get()
   local config = M.given()

@@ -1,16 +1,16 @@
---- How a row of the tree looks: text of a line, and what is highlighted in it. Pure.
+--- Formats a row of the tree: its text and its highlights. Pure.
 ---
---- Guides, previews and flags come from the daemon; whatever comes from a session is made safe here.
+--- Guides, previews and flags come from the daemon. Text of a session is sanitized here.
 
 local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- How every summary of a branch begins; in a row that says `summary` it tells nothing.
+--- The first words of every summary of a branch; a row with the speaker `summary` does not repeat them.
 local PREAMBLE =
   'This is a summary of a branch that was explored before the conversation returned here.'
 
---- Columns for who speaks.
+--- Columns for the speaker.
 local SPEAKER = 10
 
 local MARKS = {
@@ -25,8 +25,8 @@ local MARKS = {
   ascii = { path = '*', leaf = '@', folded = '+', active = '<- active', failed = '!', cut = '<' },
 }
 
---- Highlight groups, and the group each links to by default; '' stands for none. Groups with a background of
---- their own would leave holes in the cursor line.
+--- Highlight groups, and the group that each links to by default; '' is no group. A group with a background
+--- would leave gaps in the cursor line.
 M.highlights = {
   TreelinedActive = 'String',
   TreelinedFolded = 'Special',
@@ -57,7 +57,7 @@ local ROLES = {
   compactionSummary = 'compaction',
 }
 
---- Who says it, in a word.
+--- Returns the speaker of a row in one word.
 ---@param node treelined.TreeNode
 ---@return string
 function M.speaker(node)
@@ -87,7 +87,7 @@ local function speaker_group(node, speaker)
   return 'TreelinedSpeaker'
 end
 
---- The end of the guides that fits into so many columns, with a mark where they are cut.
+--- Cuts guides at the front to fit into `columns`, with a mark.
 local function cut_guides(guides, columns, mark)
   local count = vim.fn.strchars(guides)
   if count <= columns then
@@ -112,7 +112,7 @@ function M.row(node, look)
       line = line .. text
     end
   end
-  -- At the left, where it is seen however long the row is.
+  -- At the left, where it is visible even if the row is long.
   local mark = node.isLeaf and marks.leaf or (node.onActivePath and marks.path) or ' '
   add(mark, 'TreelinedActive')
   add(look.folded and marks.folded or ' ', look.folded and 'TreelinedFolded' or nil)
@@ -125,7 +125,7 @@ function M.row(node, look)
     add('[' .. utf8.line(node.label) .. ']', 'TreelinedLabel')
     add(' ')
   end
-  -- A tool's row says itself which tool it was, and that it failed.
+  -- The preview of a tool result already names the tool and the failure.
   if node.isError and not node.toolCall then
     add(marks.failed .. ' ', 'TreelinedError')
   end

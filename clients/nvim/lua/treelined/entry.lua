@@ -1,4 +1,4 @@
---- The window that shows text of a session: an entry in full, or a summary while it is being written.
+--- The window for text of a session: a whole entry, or a summary while it is written.
 
 local config = require('treelined.config')
 local utf8 = require('treelined.utf8')
@@ -31,7 +31,7 @@ local function content_text(content)
   return string_or(content, nil)
 end
 
---- What an entry says, as text.
+--- Returns the text of an entry.
 ---@param entry treelined.Entry|table
 ---@return string
 function M.text(entry)
@@ -75,7 +75,7 @@ local function write(buf, first, last, lines)
   vim.bo[buf].modifiable = false
 end
 
---- Shows a text in the window of entries, which is opened if it is not there; the cursor stays where it is.
+--- Shows a text in this window, which is opened if necessary. The cursor stays where it is.
 ---@param session treelined.OpenSession
 ---@param text string
 ---@param title string
@@ -90,13 +90,13 @@ function M.show(session, text, title)
   return buf, win
 end
 
---- Shows a text that is still being written, from its beginning.
+--- Shows a text while it is written.
 ---@param session treelined.OpenSession
 ---@return fun(piece: string) append
----@return fun() abandon says that there will be no more
+---@return fun() abandon says that no more text follows
 function M.stream(session)
   local buf, win
-  -- The last line as it came: a character may arrive in two pieces.
+  -- The raw last line, because a character may arrive in two parts.
   local tail = ''
   local function append(piece)
     if not buf then

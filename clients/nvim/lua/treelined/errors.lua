@@ -1,21 +1,22 @@
---- What a call can fail with.
+--- Errors of calls.
 
 local M = {}
 
---- A call that failed. `kind` tells why; the number and the text are for people. `tostring` gives the text.
+--- The error of a call. Decide on `kind`; code and message are for people. `tostring` returns the message.
 ---@class treelined.Error
 ---@field kind treelined.ErrorKind|treelined.ClientErrorKind
 ---@field message string
----@field details table by kind, as in the daemon's schema
----@field retryable boolean the same call may succeed later, unchanged
----@field retry_after_ms? integer after so many milliseconds a retry makes sense
----@field code? integer JSON-RPC's number, if the daemon answered
+---@field details table depends on the kind, see the daemon's schema
+---@field retryable boolean whether the same call may succeed later, unchanged
+---@field retry_after_ms? integer the time after which a retry makes sense
+---@field code? integer JSON-RPC code, if the daemon answered
 
---- Kinds that come from the client, not from the daemon:
---- `disconnected`: the daemon cannot be started, is gone or is being closed (details: `exitCode`, `signal`, `stderr`).
---- `timeout`: no answer within the deadline (details: `timeoutMs`); the daemon was told to cancel.
+--- Kinds of this client, beside those of the daemon:
+--- `disconnected`: the daemon could not be started, has ended, or is closed (details: `exitCode`, `signal`,
+--- `stderr`).
+--- `timeout`: no response in time (details: `timeoutMs`); the daemon was asked to cancel the call.
 --- `versionMismatch`: the daemon speaks another protocol version (details: `expected`, `spoken`).
---- `unreadable`: the answer cannot be decoded, for instance since it is nested too deeply.
+--- `unreadable`: the response cannot be decoded, for instance because it is nested too deep.
 ---@alias treelined.ClientErrorKind 'disconnected'|'timeout'|'versionMismatch'|'unreadable'
 
 local Error = {}
@@ -34,7 +35,7 @@ function M.new(kind, message, details, rest)
   return setmetatable(vim.tbl_extend('force', fields, rest or {}), Error)
 end
 
---- From the `error` member of a response.
+--- Makes an error from the `error` member of a response.
 ---@param method string
 ---@param answer table
 ---@return treelined.Error

@@ -5,7 +5,7 @@ local protocol = require('treelined.protocol')
 
 local M = {}
 
--- Neovim 0.8 put it where it is now, 0.10 gave it short names.
+-- Neovim 0.8 moved the module here, and 0.10 renamed its functions.
 local health = vim.health or require('health')
 local start = health.start or health.report_start
 local ok = health.ok or health.report_ok
@@ -30,7 +30,7 @@ local function check_configuration()
     fail(problem, { 'see :help treelined-configuration' })
   end
   if #problems == 0 then
-    -- The values stay out: people paste this, and the environment may hold keys.
+    -- Without the values: people paste this report, and the environment may contain keys.
     local names = vim.tbl_keys(given)
     table.sort(names)
     local text = 'set and sound: ' .. table.concat(names, ', ')

@@ -1,10 +1,10 @@
 --- treelined for Neovim: conversations of AI agents as trees.
 ---
---- Nothing has to be set up. `:Treelined` opens a session; what else there is tells `:help treelined`.
+--- No setup is needed. `:Treelined` opens a session; `:help treelined` describes everything.
 
 local M = {}
 
---- Sets what `vim.g.treelined` sets as well. Calling it is up to you.
+--- Sets the configuration, like `vim.g.treelined`. Optional.
 ---@param config? treelined.Config
 function M.setup(config)
   require('treelined.config').set(config or {})
@@ -30,15 +30,15 @@ local function shower(callback)
 end
 
 --- Opens a session and shows its tree.
----@param what string its id, or the path of its file
----@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) when it is drawn
+---@param what string id of the session, or path of its file
+---@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) called when it is drawn
 function M.open(what, callback)
   require('treelined.session').open(what, shower(callback))
 end
 
---- Makes a session for the working directory and shows its tree.
+--- Creates a session for the working directory and shows its tree.
 ---@param name? string
----@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) when it is drawn
+---@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) called when it is drawn
 function M.new(name, callback)
   require('treelined.session').create(name, shower(callback))
 end
@@ -51,7 +51,7 @@ local function describe(row)
   return ('%s  %s · %s'):format(row.modified:sub(1, 16):gsub('T', ' '), what, count)
 end
 
---- Lets the user choose one of the last sessions, and opens it.
+--- Lets the user choose a recent session, and opens it.
 function M.pick()
   require('treelined.session').connect(function(err, client)
     if not client then
@@ -73,14 +73,14 @@ function M.pick()
   end)
 end
 
---- Starts a daemon of your own and talks to it, apart from the one that holds the sessions you see.
+--- Starts a separate daemon, apart from the one with the sessions of Neovim's trees.
 ---@param options? treelined.ClientOptions
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
 function M.connect(options, callback)
   require('treelined.client').start(options, callback)
 end
 
---- Does the same, and waits for it.
+--- The same, but waits for the result.
 ---@param options? treelined.ClientOptions
 ---@return treelined.Client|nil
 ---@return treelined.Error|nil
@@ -88,7 +88,7 @@ function M.connect_sync(options)
   return require('treelined.client').start_sync(options)
 end
 
---- The client whose sessions the trees show, if its daemon runs.
+--- Returns the client of the trees' sessions, if its daemon runs.
 ---@return treelined.Client|nil
 function M.client()
   return require('treelined.session').client()

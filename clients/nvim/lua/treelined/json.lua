@@ -1,14 +1,14 @@
---- JSON as it crosses the pipe.
+--- JSON as it is sent and received.
 ---
---- Neovim's own encoder is used for strings and its decoder for all. What is around strings is encoded here:
---- the daemon stores what it gets byte for byte, and Neovim's encoder writes `a\/b`, rounds numbers to 14
---- digits and passes on bytes that are no UTF-8.
+--- Neovim's decoder decodes everything, but its encoder encodes only strings. The rest is encoded here,
+--- because the daemon stores what it receives byte for byte, and Neovim's encoder writes `a\/b`, rounds
+--- numbers to 14 digits and accepts invalid UTF-8.
 
 local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- Deeper tables are taken for ones that contain themselves.
+--- Tables nested deeper are taken for tables that contain themselves.
 local MAX_DEPTH = 1000
 
 local empty_object = getmetatable(vim.empty_dict())
@@ -21,7 +21,7 @@ local function encode_string(value, path)
   if not utf8.is_valid(value) then
     fail(path, 'is not UTF-8')
   end
-  -- Slashes stay out of what Neovim encodes, since it would escape them.
+  -- Neovim's encoder would escape slashes, so it does not get them.
   local out, from = {}, 1
   while true do
     local slash = value:find('/', from, true)
@@ -35,7 +35,7 @@ end
 
 local function encode_number(value, path)
   if value ~= value or value == math.huge or value == -math.huge then
-    fail(path, 'is no finite number')
+    fail(path, 'is not a finite number')
   end
   if value % 1 == 0 and math.abs(value) < 2 ^ 63 then
     return ('%d'):format(value)
@@ -74,7 +74,7 @@ local function encode_table(value, path, depth, out)
     end
     names[#names + 1] = name
   end
-  -- The same table gives the same bytes: a retry with the same id is then known as one.
+  -- Sorted, so that equal tables have equal bytes: the daemon recognizes a retry by them.
   table.sort(names)
   out[#out + 1] = '{'
   for index, name in ipairs(names) do
@@ -102,12 +102,12 @@ function encode_value(value, path, depth, out)
   end
 end
 
---- Encodes a value; members of objects in the order of their names.
+--- Encodes a value; the members of objects are sorted by name.
 ---
 --- `vim.NIL` is null, `{}` an empty list, `vim.empty_dict()` an empty object.
 ---@param value any
 ---@return string|nil json
----@return {field: string, reason: string}|nil why it has no JSON
+---@return {field: string, reason: string}|nil why it cannot be encoded
 function M.encode(value)
   local out = {}
   local ok, why = pcall(encode_value, value, '', 0, out)
@@ -119,7 +119,7 @@ function M.encode(value)
   error(why, 0)
 end
 
---- Puts U+FFFD where an escape names half of a surrogate pair: JSON allows it, Neovim's decoder does not.
+--- Replaces unpaired surrogate escapes by U+FFFD. JSON allows them, Neovim's decoder does not.
 local function mend_surrogates(text)
   local out, from, at = {}, 1, 1
   while true do

@@ -1,8 +1,8 @@
---- Cutting bytes into lines at line feeds and nowhere else, whatever the chunks.
+--- Splits bytes into lines at line feeds only, for chunks of any size.
 
 local M = {}
 
---- Calls `on_line` with each line, without its line feed; every byte is looked at once.
+--- Calls `on_line` with each line, without its line feed. Reads every byte once.
 ---@param on_line fun(line: string)
 ---@return fun(chunk: string) push
 function M.splitter(on_line)

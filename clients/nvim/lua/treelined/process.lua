@@ -1,4 +1,4 @@
---- The daemon as a process: starting it, its pipes, its end. Does not know JSON-RPC.
+--- The daemon as a process: start, pipes, end. Knows nothing of JSON-RPC.
 
 local errors = require('treelined.errors')
 local lines = require('treelined.lines')
@@ -6,16 +6,16 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
---- How much of what the daemon last said on stderr goes into an error, in bytes.
+--- Bytes of the daemon's latest stderr output that an error quotes.
 local LAST_WORDS = 4096
 
---- After its end, how long output may still be on its way, in milliseconds.
+--- How long to wait for remaining output after the process has ended, in milliseconds.
 local DRAIN_MS = 1000
 
---- What the daemon gives its running summaries when asked to end, and a little more, in milliseconds.
+--- How long the daemon may take to end after SIGTERM, in milliseconds. It gives running summaries 5 s.
 local TERMINATE_MS = 6000
 
---- A running daemon. All callbacks run in the main loop, in the order of what happened.
+--- A running daemon. All callbacks run in the main loop, in the order of the events.
 ---@class treelined.Process
 ---@field pid integer
 ---@field package handle userdata
@@ -28,10 +28,10 @@ Process.__index = Process
 ---@field command string
 ---@field args string[]
 ---@field cwd? string
----@field env? table<string, string> added to Neovim's own environment
+---@field env? table<string, string> added to Neovim's environment
 ---@field on_line fun(line: string)
----@field on_log? fun(text: string) each piece of text on stderr
----@field on_end fun(why: treelined.Error) once, after the last line
+---@field on_log? fun(text: string) called with each piece of stderr
+---@field on_end fun(why: treelined.Error) called once, after the last line
 
 local function environment(extra)
   if not extra then
@@ -65,7 +65,7 @@ local function close(handle)
   end
 end
 
---- Where a missing program was looked for, and how to get it.
+--- Says where a missing program was searched and how to install it.
 ---@param options treelined.ProcessOptions
 ---@param said string
 ---@return string
@@ -121,7 +121,7 @@ function M.start(options)
     if code and open == 0 then
       finish()
     elseif code and not drain then
-      -- A process of the daemon's own may hold its output open.
+      -- A child of the daemon may hold its output open.
       drain = after(DRAIN_MS, finish)
     end
   end
@@ -156,14 +156,14 @@ function M.start(options)
       end
     end)
   end
-  -- Neovim runs what is scheduled in its order, so the lines arrive in theirs.
+  -- Neovim runs scheduled functions in order, so the lines stay in order.
   local push = lines.splitter(function(line)
     vim.schedule(function()
       options.on_line(line)
     end)
   end)
   read(stdout, push, function()
-    -- A program that goes on without its output is of no use.
+    -- Without its output the daemon is useless, so it is ended.
     if not code then
       after(DRAIN_MS, function()
         self:kill('sigkill')
@@ -181,7 +181,7 @@ function M.start(options)
   return self, nil
 end
 
---- Queues a line for the daemon. One that is gone shows as its end.
+--- Queues a line for the daemon. A failed write shows as the daemon's end.
 ---@param line string
 function Process:write(line)
   if not self.stdin:is_closing() then
@@ -189,7 +189,7 @@ function Process:write(line)
   end
 end
 
---- How many bytes have not reached the pipe yet.
+--- Returns the number of bytes that are not written to the pipe yet.
 ---@return integer
 function Process:queued()
   return self.stdin:is_closing() and 0 or self.stdin:get_write_queue_size()
@@ -202,8 +202,8 @@ function Process:kill(signal)
   end
 end
 
---- Ends its input, after what is still queued; if it is not gone after so many milliseconds it is told to
---- end, then made to.
+--- Closes the daemon's stdin after the queued lines. Sends SIGTERM if the daemon has not ended after
+--- `timeout_ms`, and SIGKILL if that does not help.
 ---@param timeout_ms integer
 function Process:close(timeout_ms)
   if self.over or self.stdin:is_closing() then

@@ -1,4 +1,4 @@
---- The buffer in which the next user message of a session is written. `:write` sends it.
+--- The buffer for the next user message of a session. `:write` sends it.
 
 local config = require('treelined.config')
 local keys = require('treelined.keys')
@@ -9,8 +9,8 @@ local M = {}
 
 ---@class treelined.Prompt
 ---@field session_id string
----@field images table[] content blocks that go out with the text
----@field attempt? {text: string, leaf_id?: string, force: boolean, params: table} what may not have arrived
+---@field images table[] content blocks that are sent with the text
+---@field attempt? {text: string, leaf_id?: string, force: boolean, params: table} a send that may have failed
 ---@field is_sending boolean
 
 ---@type table<integer, treelined.Prompt>
@@ -61,7 +61,7 @@ local function buffer(session)
     buffer = buf,
     callback = function()
       M.send(buf, { force = vim.v.cmdbang == 1 })
-      -- So that `:wq` finds the buffer written.
+      -- `:wq` needs an unmodified buffer.
       vim.wait(WRITE_MS, function()
         return not prompts[buf].is_sending
       end, 5)
@@ -86,7 +86,7 @@ local function enter(session)
   return buf
 end
 
---- Goes on behind what stands in the prompt.
+--- Puts the cursor behind the text, in insert mode.
 local function begin_to_write(buf)
   local win = vim.api.nvim_get_current_win()
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
@@ -95,7 +95,7 @@ local function begin_to_write(buf)
   end
 end
 
---- Shows the prompt of a session, in the window that `prompt_window` makes, in insert mode.
+--- Shows the prompt of a session in the window that `prompt_window` makes.
 ---@param session treelined.OpenSession
 ---@return integer buf
 function M.show(session)
@@ -104,7 +104,7 @@ function M.show(session)
   return buf
 end
 
---- Puts what a navigation gave back into the prompt. What stood there comes back with `u`.
+--- Puts the text that a navigation returned into the prompt. `u` restores the previous text.
 ---@param session treelined.OpenSession
 ---@param text string
 ---@param images? table[]
@@ -115,11 +115,11 @@ function M.put(session, text, images)
   fill(buf, text)
   prompts[buf].images = images or {}
   show_images(buf)
-  -- It is in the session: nothing is lost if Neovim ends now.
+  -- The text is in the session, so nothing is lost if Neovim ends.
   vim.bo[buf].modified = false
   begin_to_write(buf)
   if before ~= '' and before ~= text then
-    say('the text that stood in the prompt comes back with u')
+    say('u restores the previous text of the prompt')
   end
   return buf
 end
@@ -138,22 +138,23 @@ local function sent(buf, changedtick)
   prompts[buf].attempt = nil
   prompts[buf].images = {}
   show_images(buf)
-  -- What was typed meanwhile is the next message's.
+  -- Text typed meanwhile belongs to the next message.
   if vim.api.nvim_buf_get_changedtick(buf) == changedtick then
     fill(buf, '')
     vim.bo[buf].modified = false
   end
 end
 
---- Sends the prompt as a new user message. It is emptied when the daemon has it, and stays as it is if not.
+--- Sends the prompt as a user message. Clears the prompt when the daemon has the message, and keeps it
+--- otherwise.
 ---@param buf? integer the current buffer if left out
----@param options? {force?: boolean} force: though others have written on from here, which makes a branch
+---@param options? {force?: boolean} force: send even if other programs have appended here; it makes a branch
 function M.send(buf, options)
   buf = (buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf
   local force = options and options.force or false
   local prompt = prompts[buf]
   if not prompt then
-    return say('this buffer is no prompt', vim.log.levels.ERROR)
+    return say('this buffer is not a prompt', vim.log.levels.ERROR)
   end
   local session = session_module.get(prompt.session_id)
   if not session then
@@ -169,7 +170,7 @@ function M.send(buf, options)
   if #prompt.images > 0 then
     content = vim.list_extend({ { type = 'text', text = text } }, prompt.images)
   end
-  -- The same id for the same text: the daemon knows a retry, whatever became of the first.
+  -- The same text gets the same id, so that the daemon recognizes a retry.
   local attempt = prompt.attempt
   local is_retry = attempt
     and attempt.text == text
@@ -200,7 +201,7 @@ function M.send(buf, options)
       sent(buf, changedtick)
     elseif err.kind == 'leafMoved' then
       say(
-        'not sent: others have written on from here. `gj` in the tree goes where they are, '
+        'not sent: other programs have appended here. `gj` in the tree goes to their leaf, '
           .. '`:write!` sends it here and makes a branch',
         vim.log.levels.WARN
       )
@@ -210,7 +211,7 @@ function M.send(buf, options)
   end)
 end
 
---- The session whose prompt a buffer is.
+--- Returns the session of a prompt buffer.
 ---@param buf? integer
 ---@return treelined.OpenSession|nil
 function M.session_of(buf)

@@ -1,8 +1,8 @@
---- Queries as they are typed: words, or a regular expression between slashes.
+--- Queries as users type them: words, or a regular expression between slashes.
 
 local M = {}
 
---- The `query` and `mode` of `get_tree` for what was typed.
+--- Returns `query` and `mode` of `get_tree` for a typed query.
 ---@param typed string
 ---@return string query
 ---@return treelined.SearchMode mode
@@ -14,10 +14,10 @@ function M.parse(typed)
   return typed, 'words'
 end
 
---- The same for rows that must match two queries. The daemon takes one: words are joined, patterns cannot be.
+--- Combines two queries that a row must both match. Words are joined; patterns cannot be combined.
 ---@param first? string
 ---@param second string
----@return string|nil query nil if there is no such query
+---@return string|nil query nil if they cannot be combined
 ---@return treelined.SearchMode|nil mode
 function M.both(first, second)
   if not first or first == second then

@@ -1,7 +1,7 @@
---- The rows of a tree, fetched in pages as they are needed: a session of 100,000 entries is there with its
---- first page.
+--- The rows of a tree, fetched in pages as they are needed, so that a session of 100,000 entries is shown
+--- with its first page.
 ---
---- Owns which rows are known. All that is drawn of them comes from `get_tree`.
+--- Owns the fetched rows. Everything drawn of them comes from `get_tree`.
 
 ---@class treelined.Rows
 ---@field total integer
@@ -9,7 +9,7 @@
 ---@field leaf_id? string
 ---@field private session treelined.OpenSession
 ---@field private page_size integer
----@field private params table of `get_tree`, the page aside
+---@field private params table params of `get_tree`, except those of the page
 ---@field private nodes table<integer, treelined.TreeNode> by row, from 1
 ---@field private wanted table<integer, boolean>
 ---@field private revision? string
@@ -34,14 +34,14 @@ function M.new(session, page_size)
   }, Rows)
 end
 
---- The row, if it is known.
+--- Returns the row, if it was fetched.
 ---@param row integer from 1
 ---@return treelined.TreeNode|nil
 function Rows:get(row)
   return self.nodes[row]
 end
 
---- The number of the row of an entry, if it is known.
+--- Returns the number of an entry's row, if it was fetched.
 ---@param id string
 ---@return integer|nil
 function Rows:find(id)
@@ -52,7 +52,7 @@ function Rows:find(id)
   end
 end
 
---- The number of the row that stands for the leaf, if it is known.
+--- Returns the number of the leaf's row, if it was fetched.
 ---@return integer|nil
 function Rows:find_leaf()
   for row, node in pairs(self.nodes) do
@@ -69,10 +69,10 @@ function Rows:put(result)
   return result.offset + 1, result.offset + #result.nodes
 end
 
---- Forgets all rows and fetches a first page.
----@param params table of `get_tree`
+--- Drops all rows and fetches a first page.
+---@param params table params of `get_tree`
 ---@param place {around?: string, offset?: integer}
----@param callback fun(err: treelined.Error|nil, first: integer|nil, last: integer|nil) the rows that are known now
+---@param callback fun(err: treelined.Error|nil, first: integer|nil, last: integer|nil) with the fetched rows
 function Rows:reload(params, place, callback)
   self.generation = self.generation + 1
   local generation = self.generation
@@ -91,11 +91,11 @@ function Rows:reload(params, place, callback)
   end)
 end
 
---- Fetches those of the rows that are not known.
+--- Fetches the missing rows of a range.
 ---@param first integer
 ---@param last integer
----@param callback fun(err: treelined.Error|nil, first: integer|nil, last: integer|nil) for each page;
----without rows if the tree is another by now
+---@param callback fun(err: treelined.Error|nil, first: integer|nil, last: integer|nil) called for each page;
+---without rows if the tree has changed
 function Rows:fetch(first, last, callback)
   first, last = math.max(first, 1), math.min(last, self.total)
   local row = first

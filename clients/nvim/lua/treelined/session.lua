@@ -1,6 +1,6 @@
---- The sessions that are open in this Neovim, and the one daemon that holds them.
+--- The open sessions of this Neovim, and the one daemon that has them open.
 ---
---- Knows where each session stands and tells those who draw it what happened to it.
+--- Keeps the leaf of each session, and informs listeners of changes.
 
 local Client = require('treelined.client')
 local config = require('treelined.config')
@@ -10,14 +10,14 @@ local M = {}
 
 ---@class treelined.OpenSession
 ---@field id string
----@field path? string the file; nil for an ephemeral session
+---@field path? string file of the session; nil if it is ephemeral
 ---@field name? string
 ---@field cwd string
 ---@field read_only boolean
----@field leaf_id? string nil: before the first entry
----@field others_leaf_id? string where others have written on to, while this Neovim stands elsewhere
----@field over? treelined.Error why it is no longer open
----@field navigation_id? string what runs now, if it is ours
+---@field leaf_id? string nil: the place before the first entry
+---@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere
+---@field over? treelined.Error why it is not open any more
+---@field navigation_id? string the running navigation, if this Neovim started it
 ---@field private client treelined.Client
 ---@field private listeners table[]
 local Session = {}
@@ -32,7 +32,7 @@ local client = nil
 ---@type fun(err: treelined.Error|nil, client: treelined.Client|nil)[]|nil
 local waiting = nil
 
---- What happened to a session: `changed` (its tree), `renamed`, `summary_delta`, `over`.
+--- Events of a session: `changed` (the tree), `renamed`, `summary_delta`, `over`.
 ---@alias treelined.SessionEvent 'changed'|'renamed'|'summary_delta'|'over'
 
 function Session:emit(event, params)
@@ -41,7 +41,7 @@ function Session:emit(event, params)
   end
 end
 
---- Hears what happens to the session.
+--- Calls a listener with the events of the session.
 ---@param listener fun(event: treelined.SessionEvent, params: table)
 ---@return fun() stop
 function Session:listen(listener)
@@ -72,7 +72,7 @@ function Session:request(method, params, callback, options)
   self.client:request(method, params, callback, options)
 end
 
---- Calls a method on this session and waits for the answer.
+--- Calls a method on this session and waits for the response.
 ---@param method string
 ---@param params? table
 ---@param options? treelined.CallOptions
@@ -86,7 +86,7 @@ function Session:request_sync(method, params, options)
   return self.client:request_sync(method, params, options)
 end
 
---- What it is called for people.
+--- Returns the session's title.
 function Session:title()
   return self.name or self.id
 end
@@ -107,7 +107,7 @@ end
 
 function on.entries_appended(session, params)
   session.leaf_id = params.leafId
-  -- Others do not move this Neovim: it stands where it stood, and the file somewhere else.
+  -- Appends of other programs do not move this Neovim's leaf, only the file's.
   local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
   session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
   session:emit('changed', params)
@@ -117,7 +117,7 @@ function on.session_compact(session, params)
   session:emit('changed', params)
 end
 
--- What was lost may have been anything.
+-- The lost notifications may have reported any change.
 on.events_lost = on.session_compact
 
 function on.session_info_changed(session, params)
@@ -151,7 +151,7 @@ local function gone(ended)
   end
 end
 
---- Gives the daemon that Neovim's sessions are in; starts it if it does not run.
+--- Returns the client of Neovim's sessions; starts the daemon if it does not run.
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
 function M.connect(callback)
   if client then
@@ -190,7 +190,7 @@ function M.connect(callback)
   end)
 end
 
---- The daemon's process, if it runs.
+--- Returns the client, if its daemon runs.
 ---@return treelined.Client|nil
 function M.client()
   return client
@@ -219,38 +219,38 @@ local function enter(method, params, callback)
   end)
 end
 
---- Opens a session: by its id, or by the path of its file.
+--- Opens a session by its id or by the path of its file.
 ---@param what string
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
 function M.open(what, callback)
   local is_path = what:find('[/\\]') ~= nil or vim.fn.filereadable(what) == 1
-  -- Not `expand()`: it would run what stands between backticks in a file's name.
+  -- Not `expand()`: it would run text between backticks in a file's name.
   local params = is_path and { path = vim.fn.fnamemodify(what, ':p') } or { sessionId = what }
   enter('open_session', params, callback)
 end
 
---- Makes a session for the working directory.
+--- Creates a session for the working directory.
 ---@param name? string
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
 function M.create(name, callback)
   enter('create_session', { name = name, cwd = vim.fn.getcwd() }, callback)
 end
 
---- The open session of this id.
+--- Returns the open session with this id.
 ---@param id string
 ---@return treelined.OpenSession|nil
 function M.get(id)
   return sessions[id]
 end
 
---- Ends the daemon, and with it all sessions. What was accepted is written before.
+--- Ends the daemon, and with it all sessions. The daemon first writes what it has accepted.
 function M.stop()
   if client then
     client:close()
   end
 end
 
---- Does the same, for the end of Neovim: what is still on its way to the daemon arrives.
+--- The same, when Neovim ends: waits until the daemon has received all messages.
 function M.leave()
   if client then
     client:close_and_flush()

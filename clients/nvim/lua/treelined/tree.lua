@@ -1,8 +1,8 @@
---- The buffer that shows the tree of a session.
+--- The buffer of a session's tree.
 ---
---- Owns the buffer, its lines and where the cursor stands after something happened. It is as long as the tree
---- from the beginning, and rows are fetched when a window comes near them; until then their lines are empty.
---- What keys do is `actions`'s.
+--- Owns the buffer, its lines and the cursor after changes. The buffer has as many lines as the tree has
+--- rows; rows are fetched when a window comes near them, and until then their lines are empty. `actions`
+--- implements the keys.
 
 local Rows = require('treelined.rows')
 local config = require('treelined.config')
@@ -12,28 +12,28 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- How long changes are collected before the tree is drawn anew, in milliseconds.
+--- How long changes are collected before the tree is drawn, in milliseconds.
 local SETTLE_MS = 20
 
 ---@class treelined.Tree
 ---@field buf integer
 ---@field session treelined.OpenSession
 ---@field filter treelined.TreeFilter
----@field query? string only rows that match this, as it was typed
----@field search? {query: string, index: integer, total: integer} what `n` goes on with
+---@field query? string shows only matching rows; as the user typed it
+---@field search? {query: string, index: integer, total: integer} the search that `n` continues
 ---@field private fold table<string, true>
 ---@field private rows treelined.Rows
 ---@field private settings treelined.Config
 ---@field private namespace integer
 ---@field private reloading boolean
----@field private again? table<integer, string> where windows go in the refresh after this one
----@field private settled fun()[] called when all that was asked for is drawn
----@field private drawn {[1]: integer, [2]: integer}[] rows
----@field private columns? integer the width of the guides as they are drawn
----@field private is_due boolean a refresh will come
----@field private following table<integer, true> windows that it will take to the end of the conversation
----@field private followed? string where it took them last
----@field private has_retried? boolean without folds and cursor, since an entry was not found
+---@field private again? table<integer, string> entry per window for the refresh after the running one
+---@field private settled fun()[] called when all requested rows are drawn
+---@field private drawn {[1]: integer, [2]: integer}[] ranges of drawn rows
+---@field private columns? integer width of the drawn guides
+---@field private is_due boolean whether a refresh is scheduled
+---@field private following table<integer, true> windows whose cursor the refresh moves to the leaf
+---@field private followed? string the leaf to which they moved last
+---@field private has_retried? boolean whether a refresh without folds and cursor was tried
 ---@field private stop_listening fun()
 local Tree = {}
 Tree.__index = Tree
@@ -41,14 +41,14 @@ Tree.__index = Tree
 ---@type table<integer, treelined.Tree>
 local trees = {}
 
---- The tree that a buffer shows.
----@param buf? integer the current one if left out
+--- Returns the tree of a buffer.
+---@param buf? integer the current buffer if left out
 ---@return treelined.Tree|nil
 function M.get(buf)
   return trees[(buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf]
 end
 
---- The tree that shows a session, if one does.
+--- Returns the tree of a session, if a buffer shows it.
 ---@param session_id string
 ---@return treelined.Tree|nil
 function M.of_session(session_id)
@@ -63,7 +63,7 @@ local function report(err)
   vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
 end
 
---- Replaces lines of the buffer, which nobody else may write.
+--- Replaces lines of the buffer, which is not modifiable otherwise.
 function Tree:write(first, last, lines)
   local options = vim.bo[self.buf]
   options.modifiable = true
@@ -76,7 +76,7 @@ function Tree:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
---- The most columns that guides take: a third of the narrowest window.
+--- Returns the maximum width of guides: a third of the narrowest window.
 ---@return integer
 function Tree:guide_columns()
   local columns = vim.o.columns
@@ -86,12 +86,12 @@ function Tree:guide_columns()
   return math.max(math.floor(columns / 3), 1)
 end
 
---- Draws again what is drawn already, if the windows have got another width.
+--- Draws the drawn rows again if the width of the windows has changed.
 function Tree:fit()
   if self.columns == self:guide_columns() then
     return
   end
-  -- Replaced lines take the cursors of windows with them.
+  -- Replacing lines would move the windows' cursors.
   local views = {}
   for _, win in ipairs(self:windows()) do
     views[win] = vim.api.nvim_win_call(win, vim.fn.winsaveview)
@@ -108,7 +108,7 @@ function Tree:fit()
   end
 end
 
---- Draws the rows from `first` to `last`; those that are not known are empty.
+--- Draws the rows from `first` to `last`; rows that were not fetched are empty.
 function Tree:draw(first, last)
   table.insert(self.drawn, { first, last })
   self.columns = self:guide_columns()
@@ -138,7 +138,7 @@ function Tree:draw(first, last)
   end
 end
 
---- Fetches what the windows show, and a little more.
+--- Fetches the visible rows and some around them.
 function Tree:show_windows()
   if self.reloading or self.session.over then
     return
@@ -147,7 +147,7 @@ function Tree:show_windows()
     self:fit()
   end
   for _, win in ipairs(self:windows()) do
-    -- These scroll to the cursor first, as drawing will; what `getwininfo` knows is of the last drawing.
+    -- These scroll to the cursor first, as the next redraw will; `getwininfo` describes the previous redraw.
     local top, bottom = unpack(vim.api.nvim_win_call(win, function()
       return { vim.fn.line('w0'), vim.fn.line('w$') }
     end))
@@ -183,7 +183,7 @@ function Tree:params()
   }
 end
 
---- The window that keys are typed in, or another one that shows the tree.
+--- Returns the current window, or another one, that shows the tree.
 ---@return integer|nil
 function Tree:main_window()
   local win = vim.api.nvim_get_current_win()
@@ -193,7 +193,7 @@ function Tree:main_window()
   return self:windows()[1]
 end
 
---- The row under the cursor of a window, if it is known.
+--- Returns the row under a window's cursor, if it was fetched.
 ---@param win? integer
 ---@return treelined.TreeNode|nil
 ---@return integer row
@@ -203,7 +203,7 @@ function Tree:current(win)
   return self.rows:get(row), row
 end
 
---- What the header says.
+--- Returns the text of the header.
 function Tree:describe()
   local parts = { self.session:title() }
   if self.session.over then
@@ -237,7 +237,7 @@ function Tree:describe()
   return table.concat(parts, ' · ')
 end
 
---- Says anew what the header says.
+--- Updates the header.
 function Tree:update_header()
   windows.set_title(self.buf, self:describe())
 end
@@ -250,7 +250,7 @@ local function blank(count)
   return lines
 end
 
---- Makes the buffer as long as the tree, and empties what was drawn.
+--- Makes the buffer as long as the tree, with empty lines.
 function Tree:clear()
   local count = math.max(self.rows.total, 1)
   local present = vim.api.nvim_buf_line_count(self.buf)
@@ -269,7 +269,7 @@ function Tree:clear()
   self.drawn = {}
 end
 
---- What stands where the rows would, if there are none.
+--- Draws a message in place of rows, if there are none.
 function Tree:draw_nothing()
   local text = 'Nothing has been said yet.'
   if self.rows.hidden > 0 and (self.query or self.filter ~= 'default') then
@@ -282,7 +282,7 @@ function Tree:draw_nothing()
   })
 end
 
---- Where each window stands, so that it can stand there again in another tree.
+--- Returns the position of each window, to restore it in the new tree.
 function Tree:places()
   local places = {}
   for _, win in ipairs(self:windows()) do
@@ -299,9 +299,9 @@ function Tree:places()
   return places
 end
 
---- Puts a window's cursor on a row. What it shows stays where it was if the row is in it, else the row comes
---- to its middle. No lines stay empty below the last row while there are rows above.
----@param anchor integer the row that what was under the cursor has now
+--- Puts a window's cursor on a row. The window does not scroll if the row is visible in it; otherwise the row
+--- is centred, without empty lines below the last row if there are rows above.
+---@param anchor integer the new row of the entry that was under the cursor
 function Tree:stand(win, row, anchor, place)
   row = math.min(math.max(row, 1), vim.api.nvim_buf_line_count(self.buf))
   local height = vim.fn.getwininfo(win)[1].height
@@ -316,7 +316,7 @@ function Tree:stand(win, row, anchor, place)
   end)
 end
 
---- The row of an entry, or of the leaf's nearest visible ancestor if the entry has none.
+--- Returns the row of an entry; for an entry without a row, that of the leaf's nearest visible ancestor.
 function Tree:row_of(id)
   local row = self.rows:find(id)
   if not row and id == self.rows.leaf_id then
@@ -325,9 +325,9 @@ function Tree:row_of(id)
   return row
 end
 
---- Draws the tree anew. Cursors stay on their entries.
----@param focus? string|table<integer, string> an entry that the cursor goes to, or one for each of some windows
----@param callback? fun() when all that was asked for is drawn
+--- Draws the tree again. Cursors stay on their entries.
+---@param focus? string|table<integer, string> entry for the cursor, or an entry for each of some windows
+---@param callback? fun() called when all requested rows are drawn
 function Tree:refresh(focus, callback)
   local main = self:main_window()
   local goals = focus
@@ -372,20 +372,20 @@ function Tree:refresh(focus, callback)
 end
 
 function Tree:reload_failed(err)
-  -- Entries that are folded or under the cursor are gone with the file they stood in.
+  -- After the file was replaced, folded entries or the cursor's may not exist.
   if err.kind == 'entryNotFound' and not self.has_retried then
     self.has_retried = true
     self.fold, self.search = {}, nil
     self.rows = Rows.new(self.session, self.settings.page_size)
     return self:refresh()
   end
-  -- A pattern that the daemon refuses would be refused on every change of the tree.
+  -- The daemon would refuse an invalid pattern again at every change of the tree.
   if err.kind == 'invalidParams' and self.query then
     self.query = nil
     report(err)
     return self:refresh()
   end
-  -- That the daemon is gone is told once, by the header.
+  -- The header reports the end of the daemon.
   if err.kind ~= 'disconnected' then
     report(err)
   end
@@ -408,8 +408,7 @@ function Tree:settle()
   end
 end
 
---- Draws the tree anew soon. Who looks at the end of the conversation goes on looking at its end, also if
---- others write it.
+--- Schedules a refresh. A cursor on the leaf follows the leaf, also when other programs append.
 function Tree:changed()
   for _, win in ipairs(self:windows()) do
     local node = self:current(win)
@@ -434,7 +433,7 @@ function Tree:changed()
   end, SETTLE_MS)
 end
 
---- Puts the cursor on an entry. Folds that hide it are opened.
+--- Puts the cursor on an entry, and opens folds that hide it.
 ---@param id string
 ---@param callback? fun()
 function Tree:go_to(id, callback)
@@ -466,7 +465,7 @@ function Tree:set_fold(how)
   local is_folded = self.fold[node.id] or false
   local shall = how == 'close' or (how == 'toggle' and not is_folded)
   if shall and node.childCount == 0 then
-    -- As with Vim's folds: what stands in one closes it.
+    -- As with Vim's folds, closing inside of a fold closes the fold.
     if node.parentId and how == 'close' then
       self.fold[node.parentId] = true
       self:refresh(node.parentId)
@@ -501,7 +500,7 @@ local function watch(tree, group)
     tree:update_header()
   end)
   on('ColorScheme', define_highlights, '*')
-  -- `:edit` reads nothing: it draws anew.
+  -- `:edit` has nothing to read; it refreshes the tree.
   on('BufReadCmd', function()
     tree:refresh()
   end)
@@ -522,7 +521,7 @@ local function listen(tree)
   end)
 end
 
---- Shows a session that was opened again, in place of the one that is over.
+--- Shows a reopened session in place of the closed one.
 ---@param session treelined.OpenSession
 function Tree:reopen(session)
   self.stop_listening()
@@ -534,7 +533,7 @@ end
 
 --- Shows the tree of a session in the window that `tree_window` makes.
 ---@param session treelined.OpenSession
----@param callback? fun(tree: treelined.Tree) when it is drawn
+---@param callback? fun(tree: treelined.Tree) called when it is drawn
 ---@return treelined.Tree
 function M.show(session, callback)
   local settings = config.get()
@@ -578,7 +577,7 @@ function M.show(session, callback)
     end
     vim.api.nvim_set_current_buf(tree.buf)
   end
-  -- Now that a window shows it, so that the options of windows reach one.
+  -- After a window shows the buffer, so that window options take effect.
   if vim.bo[tree.buf].filetype == '' then
     vim.bo[tree.buf].filetype = 'treelined'
   end

@@ -1,7 +1,7 @@
---- Text as bytes: whether it is UTF-8, and what of it a buffer may show.
+--- UTF-8 validation, and text that is safe in a buffer.
 ---
---- Sessions hold what models, tools and strangers wrote. A line feed would break a line of a buffer in
---- two, and marks that turn the direction of writing would show words in another order than they stand.
+--- Sessions contain text of models, tools and other programs. A line feed would split a line of a buffer, and
+--- marks that change the direction of writing would show words in another order.
 
 local M = {}
 
@@ -11,7 +11,8 @@ local function continues(byte, low, high)
   return byte ~= nil and byte >= low and byte <= high
 end
 
---- The length of the well-formed character (Unicode, table 3-7) that begins at `at` with a byte over 127, or 0.
+--- Returns the length of the valid character (Unicode, table 3-7) that starts with the byte over 127 at
+--- `at`, or 0.
 local function char_length(text, at)
   local first, second, third, fourth = text:byte(at, at + 3)
   if first >= 0xc2 and first <= 0xdf then
@@ -27,7 +28,7 @@ local function char_length(text, at)
   return 0
 end
 
---- Whether `text` is UTF-8. A loop over bytes: compiled, it is ten times as fast as a pattern.
+--- Returns whether `text` is UTF-8. Compiled, this loop is ten times as fast as a pattern.
 ---@param text string
 ---@return boolean
 function M.is_valid(text)
@@ -42,13 +43,13 @@ function M.is_valid(text)
   return true
 end
 
---- The picture of a C0 control or of DEL.
+--- Returns the picture of a C0 control or of DEL.
 local function picture(char)
   local code = char:byte()
   return '\226\144' .. string.char(code == 127 and 0xa1 or 0x80 + code)
 end
 
---- `text` as one line: controls become their pictures (`␛`), C1 controls and marks of direction U+FFFD.
+--- Returns `text` as one line: controls become pictures (`␛`), C1 controls and marks of direction U+FFFD.
 ---@param text string
 ---@param keep_tabs? boolean
 ---@return string
@@ -62,7 +63,7 @@ function M.line(text, keep_tabs)
   return text
 end
 
---- `text` as lines of a buffer, each of them made safe as `line` does, tabs kept.
+--- Splits `text` into lines for a buffer, sanitized like `line`, with tabs.
 ---@param text string
 ---@return string[]
 function M.lines(text)

@@ -1,16 +1,16 @@
---- Where windows open: below the tree, the prompt and the window of entries side by side. What is said in
---- their bars, and how the buffers in them end.
+--- The windows of the prompt and of entries: side by side below the tree. Their titles, and the end of their
+--- buffers.
 
 local config = require('treelined.config')
 local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- The buffers' roles, by the command that opens one beside the other.
+--- The roles of buffers, with the command that opens one beside the other.
 local BESIDE = { prompt = 'leftabove vsplit', entry = 'rightbelow vsplit' }
 local OTHER = { prompt = 'entry', entry = 'prompt' }
 
---- The name of a session's buffer: of its tree, or of what has the role.
+--- Returns the name of a session's buffer: that of the tree, or that of a role.
 ---@param session_id string
 ---@param role? 'prompt'|'entry'
 ---@return string
@@ -18,7 +18,7 @@ function M.name(session_id, role)
   return 'treelined://' .. utf8.line(session_id) .. (role and '/' .. role or '')
 end
 
---- The window of this tab page that shows a buffer of this name.
+--- Returns the window of this tab page that shows the buffer of this name.
 local function find(name)
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) == name then
@@ -27,18 +27,18 @@ local function find(name)
   end
 end
 
---- Wraps text at words, below its own indent.
+--- Wraps text at words, with the indent of the line.
 local function wrap_at_words()
   vim.opt_local.wrap = true
   vim.opt_local.linebreak = true
   vim.opt_local.breakindent = true
 end
 
---- Shows a buffer in its own window and makes that the current one.
+--- Shows a buffer in the window of its role, and goes there.
 ---@param session_id string
 ---@param role 'prompt'|'entry'
 ---@param buf integer
----@param command string makes a window, if the other one is not there
+---@param command string makes a window, if there is none of the other role
 ---@return integer win
 function M.enter(session_id, role, buf, command)
   local win = find(M.name(session_id, role))
@@ -57,7 +57,7 @@ function M.enter(session_id, role, buf, command)
   return vim.api.nvim_get_current_win()
 end
 
---- Says a title in the bar of a buffer's windows: the 'winbar', or the 'statusline' of Neovim 0.7.
+--- Shows a title in the buffer's windows: in 'winbar', or in 'statusline' before Neovim 0.8.
 ---@param buf integer
 ---@param title string
 function M.set_title(buf, title)
@@ -66,7 +66,7 @@ function M.set_title(buf, title)
     return
   end
   local option = vim.fn.exists('+winbar') == 1 and 'winbar' or 'statusline'
-  -- What a `%{}` gives is shown as it is, whatever percent signs a name has.
+  -- Neovim does not interpret percent signs in the value of `%{}`.
   local text = " %{get(b:,'treelined_title','')}%<%{&modified?' [+]':''}"
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
     if vim.wo[win][option] ~= text then
@@ -78,9 +78,9 @@ function M.set_title(buf, title)
   vim.cmd('redrawstatus!')
 end
 
---- Makes `:bdelete` wipe a buffer out: it would come back without its options and keys.
+--- Makes `:bdelete` wipe the buffer out. A buffer shown again would lack its options and keys.
 ---@param buf integer
----@param callback fun() when it is gone
+---@param callback fun() called when it is wiped out
 function M.on_wipe(buf, callback)
   vim.api.nvim_create_autocmd('BufDelete', {
     buffer = buf,

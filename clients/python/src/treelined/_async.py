@@ -1,4 +1,4 @@
-"""A conversation with one daemon: its process, calls, notifications, questions and answers."""
+"""A connection to one daemon: its process, calls, notifications, questions and answers."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from .types import ClientInfo, InitializeResult
 
 TIMEOUT = 30.0
-"""Seconds that a call waits if nobody says otherwise."""
+"""Default deadline of calls, in seconds."""
 
 WAITING_TIMEOUT = 660.0
-"""The same for calls that wait for people and models: a question is open for 10 minutes at most."""
+"""The same for calls that wait for people and models. A question is open for at most 10 minutes."""
 
 WAITING = {"compact", "fork_session", "merge_branch", "navigate_tree", "pop"}
 
 CHUNK = 1 << 20
-"""Bytes that are read at once."""
+"""Size of a read, in bytes."""
 
 LAST_WORDS = 4096
-"""How much of what the daemon last said on stderr goes into an error, in bytes."""
+"""Bytes of the daemon's latest stderr output that an error quotes."""
 
 DRAIN = 1.0
-"""After its end, how long output may still be on its way, in seconds."""
+"""How long to wait for remaining output after the process has ended, in seconds."""
 
 TERMINATE = 6.0
-"""What the daemon gives its running summaries when asked to end, and a little more, in seconds."""
+"""How long the daemon may take to end after SIGTERM, in seconds. Running summaries get 5 s."""
 
 
 class AsyncClient(AsyncMethods):
-    """A connection to a daemon of its own, for asyncio.
+    """A connection to a daemon that this client starts, for asyncio.
 
     Use it as an asynchronous context manager, or call `start` and `close`.
     """
@@ -71,7 +71,7 @@ class AsyncClient(AsyncMethods):
         timeout: float | None = None,
         on_log: Callable[[str], object] | None = None,
     ) -> None:
-        """Tell what to start; nothing is started yet.
+        """Set what to start; `start` starts it.
 
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
 
@@ -134,20 +134,20 @@ class AsyncClient(AsyncMethods):
 
     @property
     def server(self) -> InitializeResult:
-        """What the daemon told about itself."""
+        """The daemon's answer to `initialize`."""
         if self._server is None:
             raise RuntimeError("the client is not started")
         return self._server
 
     @property
     def pid(self) -> int:
-        """The daemon's process."""
+        """The process id of the daemon."""
         if self._process is None:
             raise RuntimeError("the client is not started")
         return self._process.pid
 
     async def start(self) -> None:
-        """Start the daemon and introduce this client."""
+        """Start the daemon and send `initialize`."""
         if self._process is not None:
             raise RuntimeError("the client is started already")
         try:
@@ -167,7 +167,9 @@ class AsyncClient(AsyncMethods):
         self._server = server
 
     async def close(self, timeout: float = 10.0) -> None:
-        """End the daemon's input and wait until it is gone. It answers what it has accepted first.
+        """Close the daemon's stdin and wait until it has ended.
+
+        It first answers what it has accepted.
 
         After `timeout` seconds it is killed.
         """
@@ -188,14 +190,14 @@ class AsyncClient(AsyncMethods):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await self._ended.wait()
-        # Handlers and answerers that still run; the caller may be one of them.
+        # Handlers and answerers may still run; the caller can be one of them.
         tasks = self._tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def closed(self) -> DisconnectedError:
-        """Wait until the daemon is gone; give the error that open calls failed with."""
+        """Wait until the daemon has ended; return the error of the calls that were open."""
         await self._ended.wait()
         return self._over or DisconnectedError("the client is closed")
 
@@ -206,9 +208,9 @@ class AsyncClient(AsyncMethods):
         *,
         timeout: float | None = None,
     ) -> Any:  # noqa: ANN401
-        """Call a method by its name, with params as on the wire.
+        """Call a method by its name, with the params of the protocol.
 
-        If it is cancelled, or nobody answers in time, the daemon is told to cancel it.
+        If the task is cancelled, or at the deadline, the daemon is asked to cancel the call.
         """
         if self._over is not None:
             raise self._over
@@ -256,7 +258,7 @@ class AsyncClient(AsyncMethods):
         self._answerers[name] = answerer
 
     def _introduction(self) -> dict[str, Any]:
-        # Without these the daemon would wait, and nobody know for what.
+        # The daemon would wait for answers to questions that it does not send.
         needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
         return {
             "protocolVersion": PROTOCOL_VERSION,
@@ -270,7 +272,7 @@ class AsyncClient(AsyncMethods):
         }
 
     def _why_not_started(self, error: OSError) -> str:
-        """Tell what was looked for, and how to get it."""
+        """Say where a missing program was searched and how to install it."""
         command = self._argv[0]
         why = f"cannot start {command}: {error}"
         if not isinstance(error, FileNotFoundError):
@@ -289,11 +291,11 @@ class AsyncClient(AsyncMethods):
             self._send({"method": "$/cancel_request", "params": {"requestId": request}})
 
     def _send(self, message: dict[str, Any]) -> None:
-        """Queue a message. The id comes first: there the daemon looks in one that is too large."""
+        """Queue a message. The id comes first, where the daemon finds it in a message too large."""
         if self._process is None or self._process.stdin is None:
             raise RuntimeError("the client is not started")
         line = _encode({"jsonrpc": "2.0", **message}) + b"\n"
-        # A daemon that is gone shows as its end.
+        # A failed write shows as the daemon's end.
         with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(line)
 
@@ -304,7 +306,7 @@ class AsyncClient(AsyncMethods):
         return task
 
     async def _run(self, process: Process) -> None:
-        """Read until the daemon is gone, then fail every open call."""
+        """Read until the daemon has ended, then fail every open call."""
         reading = self._spawn(self._read(process))
         log = self._spawn(self._read_log(process))
         code = asyncio.ensure_future(process.wait())
@@ -313,7 +315,7 @@ class AsyncClient(AsyncMethods):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         await code
-        # A process of the daemon's own may hold its output open.
+        # A child of the daemon may hold its output open.
         await asyncio.wait([reading, log], timeout=DRAIN)
         failure = reading.exception() if reading.done() else None
         reading.cancel()
@@ -321,7 +323,7 @@ class AsyncClient(AsyncMethods):
         self._disconnect(str(failure or "the daemon has ended"), process.returncode)
 
     async def _read(self, process: Process) -> None:
-        """Cut what comes at line feeds and nowhere else: each byte is looked at once."""
+        """Split the output at line feeds only. Reads each byte once."""
         parts: list[bytes] = []
         while process.stdout is not None and (chunk := await process.stdout.read(CHUNK)):
             *lines, rest = chunk.split(b"\n")
@@ -338,7 +340,7 @@ class AsyncClient(AsyncMethods):
                 try:
                     self._on_log(chunk.decode(errors="replace"))
                 except Exception as error:  # noqa: BLE001
-                    # The log has to be read all the same: the daemon waits when its pipe is full.
+                    # Go on reading the log: the daemon blocks when its pipe is full.
                     self._report("on_log failed", error)
 
     def _receive(self, line: bytes) -> None:
@@ -356,19 +358,19 @@ class AsyncClient(AsyncMethods):
         if "method" in message:
             self._notified(message["method"], message.get("params", {}))
             return
-        # What timed out here may be answered later.
+        # The response to a call that has timed out is ignored.
         method, future = self._pending.get(message["id"], ("", None))
         if future is None or future.done():
             return
         if "error" in message:
             future.set_exception(TreelinedError.answered(method, message["error"]))
-            # It may be that nobody waits any more.
+            # Nobody may await the future; asyncio would report that.
             future.exception()
         else:
             future.set_result(message["result"])
 
     def _unreadable(self, line: bytes, error: Exception) -> None:
-        """Fail the one call: JSON may be deeper, and its numbers longer, than Python takes."""
+        """Fail only this call: JSON can be deeper, and its numbers longer, than Python accepts."""
         answered = re.match(rb'{"jsonrpc":"2\.0","id":(\d+),', line)
         if answered is None:
             self._report("a message of the daemon cannot be read", error)
@@ -390,7 +392,7 @@ class AsyncClient(AsyncMethods):
                     self._spawn(self._handle(name, handled))
             except Exception as error:  # noqa: BLE001
                 self._report(f"a handler of {name} failed", error)
-        # Without `timeoutMs` nobody waits: it is told, not asked.
+        # Without `timeoutMs` the daemon does not wait for an answer.
         if event_id is not None and params.get("timeoutMs"):
             question = self._spawn(self._asked(name, event_id, params))
             self._questions[event_id] = question
@@ -408,18 +410,18 @@ class AsyncClient(AsyncMethods):
             if name in self._answerers:
                 result = await self._answerers[name](params)
         except Exception as error:  # noqa: BLE001
-            # The daemon must not wait for an answerer that has failed: it has no opinion.
+            # An answerer that fails has no opinion; the daemon must not wait for it.
             self._report(f"the answerer of {name} failed", error)
-        # From here on it is no news that the question is over.
+        # The end of the question no longer cancels this task.
         self._questions.pop(event_id, None)
         try:
             await self.call("answer_event", {"eventId": event_id, "result": result or {}})
         except TreelinedError as error:
-            # Somebody else, the deadline or the end was faster.
+            # Another client or the timeout was faster, or the operation has ended.
             if error.kind not in {"eventNotPending", "disconnected"}:
                 self._report(f"the answer to {name} was refused", error)
             if error.kind == "invalidParams" and result:
-                # The daemon must not wait for an answer it cannot take.
+                # The daemon must not wait in vain because an answer is invalid.
                 await self.call("answer_event", {"eventId": event_id, "result": {}})
 
     def _report(self, message: str, error: Exception) -> None:
@@ -445,10 +447,10 @@ class AsyncClient(AsyncMethods):
 
 
 def _encode(message: dict[str, Any]) -> bytes:
-    """Encode without escapes: the daemon stores what it gets, byte for byte."""
+    """Encode without escapes: the daemon stores what it receives byte for byte."""
     encode = partial(json.dumps, message, separators=(",", ":"), allow_nan=False)
     try:
         return encode(ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        # Half of a surrogate pair exists in JSON only as an escape.
+        # An unpaired surrogate can only be written as an escape.
         return encode().encode()

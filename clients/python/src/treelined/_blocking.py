@@ -1,4 +1,4 @@
-"""The blocking face: an `AsyncClient` on an event loop in a thread of its own."""
+"""The blocking client: an `AsyncClient` on an event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SETTLE = 1.0
-"""Seconds that calls of other threads get to fail when the client is closed."""
+"""How long calls of other threads may take to fail after the client is closed, in seconds."""
 
 
 class Client(Methods):
-    """A connection to a daemon of its own, for programs without asyncio. Threads may share it.
+    """A connection to a daemon that this client starts, without asyncio. Threads may share it.
 
-    Use it as a context manager, or call `start` and `close`. Handlers run one after the other in a
-    thread of their own, answerers each in one: they may call the client.
+    Use it as a context manager, or call `start` and `close`. Handlers run one after the other in
+    one thread, answerers each in a thread of its own. Both may call the client.
     """
 
     def __init__(  # noqa: PLR0913
@@ -54,7 +54,7 @@ class Client(Methods):
         timeout: float | None = None,
         on_log: Callable[[str], object] | None = None,
     ) -> None:
-        """Tell what to start, as for `AsyncClient`; nothing is started yet."""
+        """Set what to start, as for `AsyncClient`; `start` starts it."""
         declared: list[Any] = list(answers)
         self._given: dict[str, Answerer[Any]] = named(answers)
         self._make = partial(
@@ -76,7 +76,7 @@ class Client(Methods):
         self._client: AsyncClient | None = None
         self._loop = asyncio.new_event_loop()
         self._threads: list[threading.Thread] = []
-        # What is scheduled after the loop has stopped would be waited for forever.
+        # A call scheduled after the loop has stopped would wait forever.
         self._scheduling = threading.Lock()
         self._is_closed = False
         self._events: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
@@ -97,16 +97,16 @@ class Client(Methods):
 
     @property
     def server(self) -> InitializeResult:
-        """What the daemon told about itself."""
+        """The daemon's answer to `initialize`."""
         return self._started().server
 
     @property
     def pid(self) -> int:
-        """The daemon's process."""
+        """The process id of the daemon."""
         return self._started().pid
 
     def start(self) -> None:
-        """Start the daemon and introduce this client."""
+        """Start the daemon and send `initialize`."""
         if self._threads:
             raise RuntimeError("the client is started already")
         for name, run in (("loop", self._loop.run_forever), ("events", self._handle)):
@@ -128,7 +128,9 @@ class Client(Methods):
             raise
 
     def close(self, timeout: float = 10.0) -> None:
-        """End the daemon's input and wait until it is gone. It answers what it has accepted first.
+        """Close the daemon's stdin and wait until it has ended.
+
+        It first answers what it has accepted.
 
         After `timeout` seconds it is killed.
         """
@@ -148,13 +150,13 @@ class Client(Methods):
         self._loop.close()
 
     def closed(self, timeout: float | None = None) -> DisconnectedError:
-        """Wait until the daemon is gone; give the error that open calls failed with."""
+        """Wait until the daemon has ended; return the error of the calls that were open."""
         return self._wait(asyncio.wait_for(self._started().closed(), timeout))
 
     def call(self, method: str, params: dict[str, Any], *, timeout: float | None = None) -> Any:  # noqa: ANN401
-        """Call a method by its name, with params as on the wire.
+        """Call a method by its name, with the params of the protocol.
 
-        If it is interrupted, or nobody answers in time, the daemon is told to cancel it.
+        If it is interrupted, or at the deadline, the daemon is asked to cancel the call.
         """
         return self._wait(self._started().call(method, params, timeout=timeout))
 
@@ -181,7 +183,7 @@ class Client(Methods):
         return answer
 
     async def _in_thread(self, answerer: Callable[[], T]) -> T:
-        """Wait for a thread that neither other questions nor the end of the program wait for."""
+        """Run in a daemon thread, so that neither other questions nor the program wait for it."""
         future: asyncio.Future[T] = self._loop.create_future()
 
         def settle(settle: Callable[[Any], None], value: object) -> None:
@@ -193,11 +195,11 @@ class Client(Methods):
             try:
                 told = future.set_result, answerer()
             except BaseException as error:  # noqa: BLE001
-                # Futures take no `StopIteration`, and `SystemExit` would end the loop, for which
-                # every call would then wait forever.
+                # Futures accept no `StopIteration`, and `SystemExit` would end the loop, so that
+                # every call would wait forever.
                 fits = isinstance(error, Exception) and not isinstance(error, StopIteration)
                 told = future.set_exception, error if fits else RuntimeError(repr(error))
-            # Nobody waits for the answer after the end.
+            # After the end the loop is closed.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(settle, *told)
 
@@ -218,12 +220,12 @@ class Client(Methods):
         try:
             return future.result()
         except BaseException:
-            # An interrupt: whatever else it is, the coroutine is done.
+            # An interrupt; the coroutine must end.
             future.cancel()
             raise
 
     async def _settle(self) -> None:
-        """Let those that wait in other threads hear of the end."""
+        """Let waiting calls of other threads fail."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:
             await asyncio.wait(others, timeout=SETTLE)

@@ -184,6 +184,16 @@ class AsyncMethods(ABC):
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
+    async def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
+        """Returns the OpenRPC document of this daemon."""
+        answered: types.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
+        return answered
+
+    async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
+        """Ends the daemon after it has answered every request that it has read."""
+        answered: types.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
+        return answered
+
     async def create_session(
         self,
         *,
@@ -196,7 +206,7 @@ class AsyncMethods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
-        """Makes a new session and opens it.
+        """Creates a session and opens it.
 
         `cwd`: The working directory the session belongs to; the daemon's own if left out.
 
@@ -237,7 +247,7 @@ class AsyncMethods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.OpenSessionResult:
-        """Opens a session.
+        """Opens a session by its id or by the path of its file.
 
         `session_id`: A session of the session directory.
 
@@ -258,7 +268,7 @@ class AsyncMethods(ABC):
     async def close_session(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.CloseSessionResult:
-        """Closes a session.
+        """Closes a session; its file stays.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -279,7 +289,7 @@ class AsyncMethods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListSessionsResult:
-        """Lists the sessions of the session directory.
+        """Lists the sessions of the session directory, page by page.
 
         `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 
@@ -311,7 +321,7 @@ class AsyncMethods(ABC):
     async def delete_session(
         self, *, session_id: str, timeout: float | None = None
     ) -> types.DeleteSessionResult:
-        """Moves a session to the trash folder.
+        """Moves the file of a session to the trash folder of the session directory.
 
         `session_id`: The session, open or not. Always to be named.
 
@@ -329,7 +339,7 @@ class AsyncMethods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListTrashResult:
-        """Lists deleted sessions.
+        """Lists the sessions in the trash folder.
 
         `cwd`: Only sessions of this working directory; all if left out.
 
@@ -350,7 +360,7 @@ class AsyncMethods(ABC):
         trashed_path: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RestoreSessionResult:
-        """Moves a deleted session back.
+        """Moves a deleted session from the trash folder back to the session directory.
 
         `session_id`: A session in the trash.
 
@@ -372,7 +382,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetSessionNameResult:
-        """Names a session.
+        """Gives a session a name, or clears its name.
 
         `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 
@@ -388,6 +398,59 @@ class AsyncMethods(ABC):
         )
         return answered
 
+    async def fork_session(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        scope: types.ForkScope | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        position: types.ForkPosition | None | Omitted = OMITTED,
+        close_tool_calls: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ForkSessionResult:
+        """Copies the path to an entry into a new session and opens that session.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        `scope`: `branch` if left out.
+
+        `cwd`: The working directory of the new session; the source's if left out.
+
+        `entry_id`: Where to fork; the leaf if left out.
+
+        `position`: `before` for a user message, `at` for anything else if left out.
+
+        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
+
+        """
+        answered: types.ForkSessionResult = await self.call(
+            "fork_session",
+            {
+                "sessionId": session_id,
+                "scope": scope,
+                "cwd": cwd,
+                "entryId": entry_id,
+                "position": position,
+                "closeToolCalls": close_tool_calls,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def get_fork_messages(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetForkMessagesResult:
+        """Lists the user messages of all branches, from which a client can offer forks.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        """
+        answered: types.GetForkMessagesResult = await self.call(
+            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
     async def append_message(
         self,
         *,
@@ -398,7 +461,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendMessageResult:
-        """Appends a message.
+        """Appends one message at the leaf or below another entry.
 
         `message`: Stored byte for byte.
 
@@ -432,7 +495,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendEntriesResult:
-        """Appends several entries, all or none.
+        """Appends several entries in one write: all of them or none.
 
         `entries`: In order; each stored with its members byte for byte.
 
@@ -458,7 +521,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendLabelResult:
-        """Labels an entry.
+        """Labels an entry, or clears its label.
 
         `target_id`: The entry to label.
 
@@ -484,16 +547,107 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    async def get_leaf(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetLeafResult:
-        """Where the session stands.
+    async def cherry_pick(
+        self,
+        *,
+        entry_ids: list[str],
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.CherryPickResult:
+        """Appends copies of messages from other branches at the leaf.
+
+        `entry_ids`: What to copy, in this order.
 
         `session_id`: The session; may be left out while exactly one is open.
 
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+
         """
-        answered: types.GetLeafResult = await self.call(
-            "get_leaf", {"sessionId": session_id}, timeout=timeout
+        answered: types.CherryPickResult = await self.call(
+            "cherry_pick",
+            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    async def merge_branch(
+        self,
+        *,
+        tip_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.MergeBranchResult:
+        """Appends a summary of another branch at the leaf.
+
+        `tip_id`: The last entry of the other branch.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+
+        """
+        answered: types.MergeBranchResult = await self.call(
+            "merge_branch",
+            {
+                "tipId": tip_id,
+                "sessionId": session_id,
+                "customInstructions": custom_instructions,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def send_message(
+        self,
+        *,
+        custom_type: str,
+        content: types.Content,
+        display: bool,
+        session_id: str | None | Omitted = OMITTED,
+        details: Any | Omitted = OMITTED,
+        trigger_turn: bool | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.SendMessageResult:
+        """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
+
+        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+
+        `content`: A text or content blocks; stored byte for byte.
+
+        `display`: Show it to the user.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        `details`: Anything; stored byte for byte.
+
+        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
+
+        `entry_id`: The id of the new entry; makes retries safe.
+
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+
+        """
+        answered: types.SendMessageResult = await self.call(
+            "send_message",
+            {
+                "customType": custom_type,
+                "content": content,
+                "display": display,
+                "sessionId": session_id,
+                "details": details,
+                "triggerTurn": trigger_turn,
+                "entryId": entry_id,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -505,7 +659,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetLeafResult:
-        """Moves the leaf.
+        """Moves the leaf to an entry or to the empty position, without asking any client.
 
         `leaf_id`: Null: before the first entry.
 
@@ -530,7 +684,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.BranchResult:
-        """Moves the leaf to an entry.
+        """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
         `entry_id`: The new leaf; null, before the first entry, only with a summary.
 
@@ -624,7 +778,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.NavigateTreeResult:
-        """Goes to another place of the tree; summarizes what is left behind.
+        """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
         `target_id`: Where to go. A user message goes to its parent and comes back for editing.
 
@@ -678,7 +832,7 @@ class AsyncMethods(ABC):
         navigation_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AbortNavigationResult:
-        """Ends a running navigation.
+        """Aborts a running navigation or compaction.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -699,7 +853,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.UndoNavigationResult:
-        """Moves the leaf back.
+        """Moves the leaf back to where it was before the last move.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -720,7 +874,7 @@ class AsyncMethods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RedoNavigationResult:
-        """Takes the last undo back.
+        """Reverses the last undo.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -741,7 +895,7 @@ class AsyncMethods(ABC):
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetNavigationLogResult:
-        """The moves of the leaf.
+        """Lists the moves of the leaf, newest first.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -753,27 +907,127 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    async def answer_event(
+    @overload
+    async def pop(
         self,
         *,
-        event_id: str,
-        result: types.EventAnswer | None | Omitted = OMITTED,
-        extend_ms: int | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AnswerEventResult:
-        """Answers a question of the daemon.
+    ) -> types.Navigation: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    async def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult:
+        """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
-        `event_id`: As in the event.
+        `session_id`: The session; may be left out while exactly one is open.
 
-        `result`: The answer; an empty one is no opinion.
+        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 
-        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+        `summarize`: Leave a summary of what is left; true if left out.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+
+        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
+
+        `dry_run`: Only tell what would be summarized.
+
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
         """
-        answered: types.AnswerEventResult = await self.call(
-            "answer_event",
-            {"eventId": event_id, "result": result, "extendMs": extend_ms},
+        answered: types.PopResult = await self.call(
+            "pop",
+            {
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
+        )
+        return answered
+
+    async def get_leaf(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetLeafResult:
+        """Returns the leaf and its entry.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        """
+        answered: types.GetLeafResult = await self.call(
+            "get_leaf", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -860,7 +1114,7 @@ class AsyncMethods(ABC):
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetTreeResult:
-        """The tree.
+        """Returns the tree as rows for a list, or nested, filtered and page by page.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -919,7 +1173,7 @@ class AsyncMethods(ABC):
     async def list_branches(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.ListBranchesResult:
-        """The branches of the tree.
+        """Lists the branches of the tree, one row for each tip.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -938,7 +1192,7 @@ class AsyncMethods(ABC):
         max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntriesResult:
-        """All entries in file order.
+        """Returns the entries of all branches in file order, page by page.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -963,7 +1217,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntryResult:
-        """One entry.
+        """Returns one entry.
 
         `entry_id`: The entry.
 
@@ -982,7 +1236,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetChildrenResult:
-        """The children of an entry.
+        """Returns the children of an entry, or the roots.
 
         `entry_id`: Null: the roots.
 
@@ -1001,7 +1255,7 @@ class AsyncMethods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetPathResult:
-        """The entries from the root to an entry.
+        """Returns the entries from the root to an entry.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1020,7 +1274,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetLabelResult:
-        """The label of an entry.
+        """Returns the label of an entry.
 
         `entry_id`: The entry.
 
@@ -1040,7 +1294,7 @@ class AsyncMethods(ABC):
         format: types.ContextFormat | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetContextResult:
-        """What a model sees.
+        """Returns the messages that a model sees at the leaf or at another position.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1059,66 +1313,13 @@ class AsyncMethods(ABC):
     async def get_stats(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.GetStatsResult:
-        """Numbers about the whole session.
+        """Returns counts, tokens and cost of the whole session.
 
         `session_id`: The session; may be left out while exactly one is open.
 
         """
         answered: types.GetStatsResult = await self.call(
             "get_stats", {"sessionId": session_id}, timeout=timeout
-        )
-        return answered
-
-    async def fork_session(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        scope: types.ForkScope | None | Omitted = OMITTED,
-        cwd: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        position: types.ForkPosition | None | Omitted = OMITTED,
-        close_tool_calls: bool | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.ForkSessionResult:
-        """Copies a path into a new session.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `scope`: `branch` if left out.
-
-        `cwd`: The working directory of the new session; the source's if left out.
-
-        `entry_id`: Where to fork; the leaf if left out.
-
-        `position`: `before` for a user message, `at` for anything else if left out.
-
-        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
-
-        """
-        answered: types.ForkSessionResult = await self.call(
-            "fork_session",
-            {
-                "sessionId": session_id,
-                "scope": scope,
-                "cwd": cwd,
-                "entryId": entry_id,
-                "position": position,
-                "closeToolCalls": close_tool_calls,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    async def get_fork_messages(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetForkMessagesResult:
-        """The user messages of all branches.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        """
-        answered: types.GetForkMessagesResult = await self.call(
-            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -1130,7 +1331,7 @@ class AsyncMethods(ABC):
         keep_recent_tokens: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PrepareCompactionResult:
-        """What a compaction would do.
+        """Returns what a compaction would summarize and keep, and changes nothing.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1194,177 +1395,10 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    @overload
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[False] | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.Navigation: ...
-    @overload
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[True],
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.DryRun: ...
-    @overload
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult: ...
-    async def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult:
-        """Goes back, before the last user message unless told where.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
-
-        `summarize`: Leave a summary of what is left; true if left out.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
-
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
-
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-
-        `on_no_answer`: What silence means; `proceed` if left out.
-
-        `dry_run`: Only tell what would be summarized.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.PopResult = await self.call(
-            "pop",
-            {
-                "sessionId": session_id,
-                "entryId": entry_id,
-                "summarize": summarize,
-                "customInstructions": custom_instructions,
-                "replaceInstructions": replace_instructions,
-                "label": label,
-                "navigationId": navigation_id,
-                "answerTimeoutMs": answer_timeout_ms,
-                "onNoAnswer": on_no_answer,
-                "dryRun": dry_run,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    async def cherry_pick(
-        self,
-        *,
-        entry_ids: list[str],
-        session_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.CherryPickResult:
-        """Appends copies of messages of other branches.
-
-        `entry_ids`: What to copy, in this order.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.CherryPickResult = await self.call(
-            "cherry_pick",
-            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
-            timeout=timeout,
-        )
-        return answered
-
-    async def merge_branch(
-        self,
-        *,
-        tip_id: str,
-        session_id: str | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.MergeBranchResult:
-        """Appends a summary of another branch.
-
-        `tip_id`: The last entry of the other branch.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.MergeBranchResult = await self.call(
-            "merge_branch",
-            {
-                "tipId": tip_id,
-                "sessionId": session_id,
-                "customInstructions": custom_instructions,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
     async def begin_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.BeginTurnResult:
-        """The client's agent begins to run.
+        """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1377,7 +1411,7 @@ class AsyncMethods(ABC):
     async def end_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.EndTurnResult:
-        """The client's agent has stopped.
+        """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1387,62 +1421,28 @@ class AsyncMethods(ABC):
         )
         return answered
 
-    async def send_message(
+    async def answer_event(
         self,
         *,
-        custom_type: str,
-        content: types.Content,
-        display: bool,
-        session_id: str | None | Omitted = OMITTED,
-        details: Any | Omitted = OMITTED,
-        trigger_turn: bool | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
+        event_id: str,
+        result: types.EventAnswer | None | Omitted = OMITTED,
+        extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SendMessageResult:
-        """Appends a message of a plugin.
+    ) -> types.AnswerEventResult:
+        """Answers a question of the daemon, or asks for more time to answer it.
 
-        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+        `event_id`: As in the event.
 
-        `content`: A text or content blocks; stored byte for byte.
+        `result`: The answer; an empty one is no opinion.
 
-        `display`: Show it to the user.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `details`: Anything; stored byte for byte.
-
-        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
-
-        `entry_id`: The id of the new entry; makes retries safe.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
 
         """
-        answered: types.SendMessageResult = await self.call(
-            "send_message",
-            {
-                "customType": custom_type,
-                "content": content,
-                "display": display,
-                "sessionId": session_id,
-                "details": details,
-                "triggerTurn": trigger_turn,
-                "entryId": entry_id,
-                "expectedLeafId": expected_leaf_id,
-            },
+        answered: types.AnswerEventResult = await self.call(
+            "answer_event",
+            {"eventId": event_id, "result": result, "extendMs": extend_ms},
             timeout=timeout,
         )
-        return answered
-
-    async def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
-        """The OpenRPC document of this daemon."""
-        answered: types.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
-        return answered
-
-    async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
-        """Ends the daemon."""
-        answered: types.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
         return answered
 
 
@@ -1559,6 +1559,16 @@ class Methods(ABC):
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
+    def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
+        """Returns the OpenRPC document of this daemon."""
+        answered: types.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
+        return answered
+
+    def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
+        """Ends the daemon after it has answered every request that it has read."""
+        answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
+        return answered
+
     def create_session(
         self,
         *,
@@ -1571,7 +1581,7 @@ class Methods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.CreateSessionResult:
-        """Makes a new session and opens it.
+        """Creates a session and opens it.
 
         `cwd`: The working directory the session belongs to; the daemon's own if left out.
 
@@ -1612,7 +1622,7 @@ class Methods(ABC):
         durability: types.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.OpenSessionResult:
-        """Opens a session.
+        """Opens a session by its id or by the path of its file.
 
         `session_id`: A session of the session directory.
 
@@ -1633,7 +1643,7 @@ class Methods(ABC):
     def close_session(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.CloseSessionResult:
-        """Closes a session.
+        """Closes a session; its file stays.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -1654,7 +1664,7 @@ class Methods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListSessionsResult:
-        """Lists the sessions of the session directory.
+        """Lists the sessions of the session directory, page by page.
 
         `cwd`: Only sessions of this working directory; all if left out. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved.
 
@@ -1686,7 +1696,7 @@ class Methods(ABC):
     def delete_session(
         self, *, session_id: str, timeout: float | None = None
     ) -> types.DeleteSessionResult:
-        """Moves a session to the trash folder.
+        """Moves the file of a session to the trash folder of the session directory.
 
         `session_id`: The session, open or not. Always to be named.
 
@@ -1704,7 +1714,7 @@ class Methods(ABC):
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListTrashResult:
-        """Lists deleted sessions.
+        """Lists the sessions in the trash folder.
 
         `cwd`: Only sessions of this working directory; all if left out.
 
@@ -1725,7 +1735,7 @@ class Methods(ABC):
         trashed_path: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RestoreSessionResult:
-        """Moves a deleted session back.
+        """Moves a deleted session from the trash folder back to the session directory.
 
         `session_id`: A session in the trash.
 
@@ -1747,7 +1757,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetSessionNameResult:
-        """Names a session.
+        """Gives a session a name, or clears its name.
 
         `name`: Stored trimmed, line breaks and control characters as spaces; blank clears the name.
 
@@ -1763,6 +1773,59 @@ class Methods(ABC):
         )
         return answered
 
+    def fork_session(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        scope: types.ForkScope | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        position: types.ForkPosition | None | Omitted = OMITTED,
+        close_tool_calls: bool | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ForkSessionResult:
+        """Copies the path to an entry into a new session and opens that session.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        `scope`: `branch` if left out.
+
+        `cwd`: The working directory of the new session; the source's if left out.
+
+        `entry_id`: Where to fork; the leaf if left out.
+
+        `position`: `before` for a user message, `at` for anything else if left out.
+
+        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
+
+        """
+        answered: types.ForkSessionResult = self.call(
+            "fork_session",
+            {
+                "sessionId": session_id,
+                "scope": scope,
+                "cwd": cwd,
+                "entryId": entry_id,
+                "position": position,
+                "closeToolCalls": close_tool_calls,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def get_fork_messages(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetForkMessagesResult:
+        """Lists the user messages of all branches, from which a client can offer forks.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        """
+        answered: types.GetForkMessagesResult = self.call(
+            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
     def append_message(
         self,
         *,
@@ -1773,7 +1836,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendMessageResult:
-        """Appends a message.
+        """Appends one message at the leaf or below another entry.
 
         `message`: Stored byte for byte.
 
@@ -1807,7 +1870,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendEntriesResult:
-        """Appends several entries, all or none.
+        """Appends several entries in one write: all of them or none.
 
         `entries`: In order; each stored with its members byte for byte.
 
@@ -1833,7 +1896,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AppendLabelResult:
-        """Labels an entry.
+        """Labels an entry, or clears its label.
 
         `target_id`: The entry to label.
 
@@ -1859,16 +1922,107 @@ class Methods(ABC):
         )
         return answered
 
-    def get_leaf(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetLeafResult:
-        """Where the session stands.
+    def cherry_pick(
+        self,
+        *,
+        entry_ids: list[str],
+        session_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.CherryPickResult:
+        """Appends copies of messages from other branches at the leaf.
+
+        `entry_ids`: What to copy, in this order.
 
         `session_id`: The session; may be left out while exactly one is open.
 
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+
         """
-        answered: types.GetLeafResult = self.call(
-            "get_leaf", {"sessionId": session_id}, timeout=timeout
+        answered: types.CherryPickResult = self.call(
+            "cherry_pick",
+            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    def merge_branch(
+        self,
+        *,
+        tip_id: str,
+        session_id: str | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.MergeBranchResult:
+        """Appends a summary of another branch at the leaf.
+
+        `tip_id`: The last entry of the other branch.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+
+        """
+        answered: types.MergeBranchResult = self.call(
+            "merge_branch",
+            {
+                "tipId": tip_id,
+                "sessionId": session_id,
+                "customInstructions": custom_instructions,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def send_message(
+        self,
+        *,
+        custom_type: str,
+        content: types.Content,
+        display: bool,
+        session_id: str | None | Omitted = OMITTED,
+        details: Any | Omitted = OMITTED,
+        trigger_turn: bool | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.SendMessageResult:
+        """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
+
+        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+
+        `content`: A text or content blocks; stored byte for byte.
+
+        `display`: Show it to the user.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        `details`: Anything; stored byte for byte.
+
+        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
+
+        `entry_id`: The id of the new entry; makes retries safe.
+
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+
+        """
+        answered: types.SendMessageResult = self.call(
+            "send_message",
+            {
+                "customType": custom_type,
+                "content": content,
+                "display": display,
+                "sessionId": session_id,
+                "details": details,
+                "triggerTurn": trigger_turn,
+                "entryId": entry_id,
+                "expectedLeafId": expected_leaf_id,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -1880,7 +2034,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.SetLeafResult:
-        """Moves the leaf.
+        """Moves the leaf to an entry or to the empty position, without asking any client.
 
         `leaf_id`: Null: before the first entry.
 
@@ -1905,7 +2059,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.BranchResult:
-        """Moves the leaf to an entry.
+        """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
         `entry_id`: The new leaf; null, before the first entry, only with a summary.
 
@@ -1999,7 +2153,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.NavigateTreeResult:
-        """Goes to another place of the tree; summarizes what is left behind.
+        """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
         `target_id`: Where to go. A user message goes to its parent and comes back for editing.
 
@@ -2053,7 +2207,7 @@ class Methods(ABC):
         navigation_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AbortNavigationResult:
-        """Ends a running navigation.
+        """Aborts a running navigation or compaction.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2074,7 +2228,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.UndoNavigationResult:
-        """Moves the leaf back.
+        """Moves the leaf back to where it was before the last move.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2095,7 +2249,7 @@ class Methods(ABC):
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.RedoNavigationResult:
-        """Takes the last undo back.
+        """Reverses the last undo.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2116,7 +2270,7 @@ class Methods(ABC):
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetNavigationLogResult:
-        """The moves of the leaf.
+        """Lists the moves of the leaf, newest first.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2128,27 +2282,127 @@ class Methods(ABC):
         )
         return answered
 
-    def answer_event(
+    @overload
+    def pop(
         self,
         *,
-        event_id: str,
-        result: types.EventAnswer | None | Omitted = OMITTED,
-        extend_ms: int | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[False] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AnswerEventResult:
-        """Answers a question of the daemon.
+    ) -> types.Navigation: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: Literal[True],
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.DryRun: ...
+    @overload
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult: ...
+    def pop(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        summarize: bool | None | Omitted = OMITTED,
+        custom_instructions: str | None | Omitted = OMITTED,
+        replace_instructions: bool | None | Omitted = OMITTED,
+        label: str | None | Omitted = OMITTED,
+        navigation_id: str | None | Omitted = OMITTED,
+        answer_timeout_ms: int | None | Omitted = OMITTED,
+        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.PopResult:
+        """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
-        `event_id`: As in the event.
+        `session_id`: The session; may be left out while exactly one is open.
 
-        `result`: The answer; an empty one is no opinion.
+        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
 
-        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
+        `summarize`: Leave a summary of what is left; true if left out.
+
+        `custom_instructions`: What the summary shall dwell on.
+
+        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
+
+        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
+
+        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
+
+        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
+
+        `on_no_answer`: What silence means; `proceed` if left out.
+
+        `dry_run`: Only tell what would be summarized.
+
+        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
 
         """
-        answered: types.AnswerEventResult = self.call(
-            "answer_event",
-            {"eventId": event_id, "result": result, "extendMs": extend_ms},
+        answered: types.PopResult = self.call(
+            "pop",
+            {
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "summarize": summarize,
+                "customInstructions": custom_instructions,
+                "replaceInstructions": replace_instructions,
+                "label": label,
+                "navigationId": navigation_id,
+                "answerTimeoutMs": answer_timeout_ms,
+                "onNoAnswer": on_no_answer,
+                "dryRun": dry_run,
+                "expectedLeafId": expected_leaf_id,
+            },
             timeout=timeout,
+        )
+        return answered
+
+    def get_leaf(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.GetLeafResult:
+        """Returns the leaf and its entry.
+
+        `session_id`: The session; may be left out while exactly one is open.
+
+        """
+        answered: types.GetLeafResult = self.call(
+            "get_leaf", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -2235,7 +2489,7 @@ class Methods(ABC):
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetTreeResult:
-        """The tree.
+        """Returns the tree as rows for a list, or nested, filtered and page by page.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2294,7 +2548,7 @@ class Methods(ABC):
     def list_branches(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.ListBranchesResult:
-        """The branches of the tree.
+        """Lists the branches of the tree, one row for each tip.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2313,7 +2567,7 @@ class Methods(ABC):
         max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntriesResult:
-        """All entries in file order.
+        """Returns the entries of all branches in file order, page by page.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2338,7 +2592,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntryResult:
-        """One entry.
+        """Returns one entry.
 
         `entry_id`: The entry.
 
@@ -2357,7 +2611,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetChildrenResult:
-        """The children of an entry.
+        """Returns the children of an entry, or the roots.
 
         `entry_id`: Null: the roots.
 
@@ -2376,7 +2630,7 @@ class Methods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetPathResult:
-        """The entries from the root to an entry.
+        """Returns the entries from the root to an entry.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2395,7 +2649,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetLabelResult:
-        """The label of an entry.
+        """Returns the label of an entry.
 
         `entry_id`: The entry.
 
@@ -2415,7 +2669,7 @@ class Methods(ABC):
         format: types.ContextFormat | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetContextResult:
-        """What a model sees.
+        """Returns the messages that a model sees at the leaf or at another position.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2434,66 +2688,13 @@ class Methods(ABC):
     def get_stats(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.GetStatsResult:
-        """Numbers about the whole session.
+        """Returns counts, tokens and cost of the whole session.
 
         `session_id`: The session; may be left out while exactly one is open.
 
         """
         answered: types.GetStatsResult = self.call(
             "get_stats", {"sessionId": session_id}, timeout=timeout
-        )
-        return answered
-
-    def fork_session(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        scope: types.ForkScope | None | Omitted = OMITTED,
-        cwd: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        position: types.ForkPosition | None | Omitted = OMITTED,
-        close_tool_calls: bool | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.ForkSessionResult:
-        """Copies a path into a new session.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `scope`: `branch` if left out.
-
-        `cwd`: The working directory of the new session; the source's if left out.
-
-        `entry_id`: Where to fork; the leaf if left out.
-
-        `position`: `before` for a user message, `at` for anything else if left out.
-
-        `close_tool_calls`: Close unanswered tool calls with aborted results; else they are refused.
-
-        """
-        answered: types.ForkSessionResult = self.call(
-            "fork_session",
-            {
-                "sessionId": session_id,
-                "scope": scope,
-                "cwd": cwd,
-                "entryId": entry_id,
-                "position": position,
-                "closeToolCalls": close_tool_calls,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    def get_fork_messages(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetForkMessagesResult:
-        """The user messages of all branches.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        """
-        answered: types.GetForkMessagesResult = self.call(
-            "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -2505,7 +2706,7 @@ class Methods(ABC):
         keep_recent_tokens: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.PrepareCompactionResult:
-        """What a compaction would do.
+        """Returns what a compaction would summarize and keep, and changes nothing.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2569,177 +2770,10 @@ class Methods(ABC):
         )
         return answered
 
-    @overload
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[False] | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.Navigation: ...
-    @overload
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: Literal[True],
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.DryRun: ...
-    @overload
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult: ...
-    def pop(
-        self,
-        *,
-        session_id: str | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        summarize: bool | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        replace_instructions: bool | None | Omitted = OMITTED,
-        label: str | None | Omitted = OMITTED,
-        navigation_id: str | None | Omitted = OMITTED,
-        answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
-        dry_run: bool | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.PopResult:
-        """Goes back, before the last user message unless told where.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `entry_id`: Where to go: before a user message or custom_message, which comes back for editing, to anything else. The user message nearest to the leaf if left out.
-
-        `summarize`: Leave a summary of what is left; true if left out.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `replace_instructions`: `customInstructions` replace the usual structure of a summary.
-
-        `label`: Label for the summary entry if there is one, else for the target; also where the leaf stands there already. Trimmed and on one line; blank is none.
-
-        `navigation_id`: Names this navigation for `abort_navigation` and in notifications; made by the daemon if left out.
-
-        `answer_timeout_ms`: Milliseconds to wait for answers to `session_before_tree`; 30000 if left out, at most `limits.maxAnswerMs`.
-
-        `on_no_answer`: What silence means; `proceed` if left out.
-
-        `dry_run`: Only tell what would be summarized.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.PopResult = self.call(
-            "pop",
-            {
-                "sessionId": session_id,
-                "entryId": entry_id,
-                "summarize": summarize,
-                "customInstructions": custom_instructions,
-                "replaceInstructions": replace_instructions,
-                "label": label,
-                "navigationId": navigation_id,
-                "answerTimeoutMs": answer_timeout_ms,
-                "onNoAnswer": on_no_answer,
-                "dryRun": dry_run,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
-    def cherry_pick(
-        self,
-        *,
-        entry_ids: list[str],
-        session_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.CherryPickResult:
-        """Appends copies of messages of other branches.
-
-        `entry_ids`: What to copy, in this order.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.CherryPickResult = self.call(
-            "cherry_pick",
-            {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
-            timeout=timeout,
-        )
-        return answered
-
-    def merge_branch(
-        self,
-        *,
-        tip_id: str,
-        session_id: str | None | Omitted = OMITTED,
-        custom_instructions: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
-        timeout: float | None = None,
-    ) -> types.MergeBranchResult:
-        """Appends a summary of another branch.
-
-        `tip_id`: The last entry of the other branch.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `custom_instructions`: What the summary shall dwell on.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
-
-        """
-        answered: types.MergeBranchResult = self.call(
-            "merge_branch",
-            {
-                "tipId": tip_id,
-                "sessionId": session_id,
-                "customInstructions": custom_instructions,
-                "expectedLeafId": expected_leaf_id,
-            },
-            timeout=timeout,
-        )
-        return answered
-
     def begin_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.BeginTurnResult:
-        """The client's agent begins to run.
+        """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2752,7 +2786,7 @@ class Methods(ABC):
     def end_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
     ) -> types.EndTurnResult:
-        """The client's agent has stopped.
+        """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
         `session_id`: The session; may be left out while exactly one is open.
 
@@ -2762,60 +2796,26 @@ class Methods(ABC):
         )
         return answered
 
-    def send_message(
+    def answer_event(
         self,
         *,
-        custom_type: str,
-        content: types.Content,
-        display: bool,
-        session_id: str | None | Omitted = OMITTED,
-        details: Any | Omitted = OMITTED,
-        trigger_turn: bool | None | Omitted = OMITTED,
-        entry_id: str | None | Omitted = OMITTED,
-        expected_leaf_id: str | None | Omitted = OMITTED,
+        event_id: str,
+        result: types.EventAnswer | None | Omitted = OMITTED,
+        extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SendMessageResult:
-        """Appends a message of a plugin.
+    ) -> types.AnswerEventResult:
+        """Answers a question of the daemon, or asks for more time to answer it.
 
-        `custom_type`: Who the message is from or what it is, in the sender's own terms.
+        `event_id`: As in the event.
 
-        `content`: A text or content blocks; stored byte for byte.
+        `result`: The answer; an empty one is no opinion.
 
-        `display`: Show it to the user.
-
-        `session_id`: The session; may be left out while exactly one is open.
-
-        `details`: Anything; stored byte for byte.
-
-        `trigger_turn`: Ask for a turn if none is running; false if left out. A message that is queued never does.
-
-        `entry_id`: The id of the new entry; makes retries safe.
-
-        `expected_leaf_id`: Fails with `leafMoved` if the leaf is not this entry; null expects the empty position. Left out: no check.
+        `extend_ms`: Instead of `result`: milliseconds from now, up to `limits.maxAnswerMs`.
 
         """
-        answered: types.SendMessageResult = self.call(
-            "send_message",
-            {
-                "customType": custom_type,
-                "content": content,
-                "display": display,
-                "sessionId": session_id,
-                "details": details,
-                "triggerTurn": trigger_turn,
-                "entryId": entry_id,
-                "expectedLeafId": expected_leaf_id,
-            },
+        answered: types.AnswerEventResult = self.call(
+            "answer_event",
+            {"eventId": event_id, "result": result, "extendMs": extend_ms},
             timeout=timeout,
         )
-        return answered
-
-    def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
-        """The OpenRPC document of this daemon."""
-        answered: types.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
-        return answered
-
-    def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
-        """Ends the daemon."""
-        answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
         return answered

@@ -74,7 +74,7 @@ class VersionMismatchError(TreelinedError):
 
     def __init__(self, expected: int, spoken: object) -> None:
         super().__init__(
-            f"the daemon speaks protocol version {spoken}, this client {expected}",
+            f"the daemon speaks protocol version {spoken}, this client speaks {expected}",
             "versionMismatch",
             {"expected": expected, "spoken": spoken},
         )

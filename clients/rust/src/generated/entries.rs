@@ -5,7 +5,7 @@
 use crate::{Content, Json, Message};
 use serde::{Deserialize, Serialize};
 
-/// What an entry says, by its type.
+/// The members of an entry, by its type.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EntryBody {
@@ -36,7 +36,7 @@ pub enum EntryBody {
 }
 
 impl EntryBody {
-    /// Fails if the entry has not the members that its type asks for.
+    /// Fails if the entry lacks a member that its type requires.
     pub(crate) fn parse(r#type: &str, json: &Json) -> Result<EntryBody, serde_json::Error> {
         Ok(match r#type {
             "message" => EntryBody::Message(json.parse()?),

@@ -5,10 +5,10 @@
 use super::{params::*, results::*, types::*};
 use crate::{Call, Client, Content, Json, Message};
 
-/// The version of the protocol that these functions speak.
+/// The version of the protocol.
 pub const PROTOCOL_VERSION: u64 = 1;
 
-/// The schema they were made from: the `schema_hash` of a daemon of the same one.
+/// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
     "sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6";
 

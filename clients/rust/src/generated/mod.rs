@@ -1,4 +1,4 @@
-//! What tools/generate makes of the repository's schema/.
+//! Written by tools/generate from the repository's schema/.
 
 mod entries;
 mod enums;

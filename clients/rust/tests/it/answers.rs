@@ -1,4 +1,4 @@
-//! Questions of the daemon, and calls that wait for their answers.
+//! Questions of the daemon, and calls that wait for the answer.
 
 use crate::fixture::{Fixture, conversation, soon};
 use serde_json::json;
@@ -87,15 +87,15 @@ async fn forks_and_compactions_are_answered_too() {
 }
 
 #[tokio::test]
-async fn an_answerer_that_panics_lets_it_happen() {
+async fn an_answerer_that_panics_does_not_stop_the_navigation() {
     let fixture = Fixture::new();
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
     let builder = fixture.builder().answer_tree(move |_, _| {
-        // Once before there is a future, once in it.
+        // The first call panics before it returns a future, the second inside of it.
         let first = count.fetch_add(1, Ordering::Relaxed) == 0;
-        assert!(!first, "a mistake of the answerer, meant to be seen here");
-        async { panic!("another one, meant to be seen here") }
+        assert!(!first, "an intended panic before the future");
+        async { panic!("an intended panic in the future") }
     });
     let client = builder.spawn().await.unwrap();
     conversation(&client).await;
@@ -108,7 +108,7 @@ async fn an_answerer_that_panics_lets_it_happen() {
 }
 
 #[tokio::test]
-async fn without_an_answerer_nothing_is_asked() {
+async fn without_an_answerer_the_daemon_does_not_wait() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     conversation(&client).await;
@@ -122,14 +122,14 @@ async fn without_an_answerer_nothing_is_asked() {
     client.close().await.unwrap();
 }
 
-/// What was asked, and the id of the navigation that asked.
-type Asked = mpsc::UnboundedReceiver<(String, Question)>;
+/// Receives each question with the id of its navigation.
+type QuestionReceiver = mpsc::UnboundedReceiver<(String, Question)>;
 
-/// A daemon whose questions nobody answers, with a conversation.
-async fn unanswered(fixture: &Fixture) -> (Client, Asked) {
-    let (asked, questions) = mpsc::unbounded_channel();
+/// Starts a daemon with a conversation and an answerer that never answers.
+async fn unanswered(fixture: &Fixture) -> (Client, QuestionReceiver) {
+    let (sender, questions) = mpsc::unbounded_channel();
     let builder = fixture.builder().answer_tree(move |event, question| {
-        let _ = asked.send((event.navigation_id, question));
+        let _ = sender.send((event.navigation_id, question));
         pending()
     });
     let client = builder.spawn().await.unwrap();
@@ -138,7 +138,7 @@ async fn unanswered(fixture: &Fixture) -> (Client, Asked) {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_in_time_is_over_for_its_answerer() {
+async fn a_question_is_over_for_its_answerer_after_the_timeout() {
     let fixture = Fixture::new();
     let (client, mut questions) = unanswered(&fixture).await;
     let mut notifications = client.notifications();
@@ -170,7 +170,7 @@ async fn an_answerer_can_ask_for_more_time() {
     let builder = fixture.builder().answer_tree(|_, question| async move {
         let granted = question.extend(Duration::from_secs(60)).await.unwrap();
         assert!(granted > Duration::from_secs(50), "{granted:?}");
-        // Longer than there would have been.
+        // Longer than the timeout of the navigation.
         let over = tokio::time::timeout(Duration::from_millis(2300), question.over()).await;
         assert!(over.is_err(), "there is time");
         EventAnswer::cancel()
@@ -184,7 +184,7 @@ async fn an_answerer_can_ask_for_more_time() {
 }
 
 #[tokio::test]
-async fn a_navigation_that_waits_is_cancelled_and_says_so() {
+async fn a_cancelled_navigation_returns_the_reason_aborted() {
     let fixture = Fixture::new();
     let (client, mut questions) = unanswered(&fixture).await;
     let stop = Arc::new(Notify::new());
@@ -213,14 +213,14 @@ async fn a_navigation_whose_future_is_dropped_is_cancelled() {
     let (_, question) = soon(questions.recv()).await.unwrap();
     moving.abort();
     soon(question.over()).await;
-    // Its late answer disturbs nothing.
+    // The connection still works.
     let leaf = client.get_leaf().await.unwrap().leaf_id;
     assert_eq!(leaf.as_deref(), Some("a2"));
     client.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_navigation_that_waits_is_aborted_by_its_id() {
+async fn a_waiting_navigation_is_aborted_by_its_id() {
     let fixture = Fixture::new();
     let (client, mut questions) = unanswered(&fixture).await;
     let moving = tokio::spawn(client.navigate_tree("a1").into_future());
@@ -233,7 +233,7 @@ async fn a_navigation_that_waits_is_aborted_by_its_id() {
 }
 
 #[tokio::test]
-async fn a_waiting_call_that_is_no_navigation_fails_as_cancelled() {
+async fn a_waiting_fork_fails_with_the_kind_cancelled() {
     let fixture = Fixture::new();
     let stop = Arc::new(Notify::new());
     let stopped = Arc::clone(&stop);
@@ -252,7 +252,7 @@ async fn a_waiting_call_that_is_no_navigation_fails_as_cancelled() {
 }
 
 #[tokio::test]
-async fn what_was_done_already_comes_back_although_it_was_cancelled_too_late() {
+async fn a_cancel_that_comes_too_late_leaves_the_usual_result() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     conversation(&client).await;
@@ -262,7 +262,7 @@ async fn what_was_done_already_comes_back_although_it_was_cancelled_too_late() {
 }
 
 #[tokio::test]
-async fn an_answer_can_be_given_by_hand() {
+async fn answer_event_can_be_called_directly() {
     let fixture = Fixture::new();
     let (client, mut questions) = unanswered(&fixture).await;
     let moving = tokio::spawn(client.navigate_tree("a1").into_future());

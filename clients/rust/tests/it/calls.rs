@@ -1,4 +1,4 @@
-//! Calls: params, results, errors, and messages that are hard on framing.
+//! Calls: params, results, errors, large messages, and messages with unusual line separators.
 
 use crate::fixture::{Fixture, conversation};
 use serde_json::json;
@@ -10,7 +10,7 @@ use treelined_client::{
 };
 
 #[tokio::test]
-async fn the_daemon_introduces_itself() {
+async fn initialize_returns_version_name_and_schema_hash() {
     let fixture = Fixture::new();
     let client = fixture
         .builder()
@@ -28,7 +28,7 @@ async fn the_daemon_introduces_itself() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_written_read_and_walked() {
+async fn a_conversation_can_be_written_read_and_navigated() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     conversation(&client).await;
@@ -69,10 +69,9 @@ async fn a_conversation_is_written_read_and_walked() {
     client.close().await.unwrap();
 }
 
-/// A navigation to where the leaf stands has no preparation; that was taken for an answer of another
-/// protocol.
+/// Such a result was mistaken for the answer of another protocol version.
 #[tokio::test]
-async fn a_dry_run_that_leads_nowhere_says_so() {
+async fn a_dry_run_to_the_leaf_itself_has_no_preparation() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     conversation(&client).await;
@@ -87,7 +86,7 @@ async fn a_dry_run_that_leads_nowhere_says_so() {
 }
 
 #[tokio::test]
-async fn null_is_sent_where_it_means_something() {
+async fn none_is_sent_as_null_where_null_is_a_position() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     conversation(&client).await;
@@ -160,15 +159,15 @@ async fn several_entries_of_any_type_are_appended_at_once() {
         .await
         .unwrap()
         .entry;
-    let EntryBody::CustomMessage(said) = entry.body().unwrap() else {
+    let EntryBody::CustomMessage(notification) = entry.body().unwrap() else {
         panic!("{entry:?}");
     };
-    assert_eq!(said.content.text(), "in passing");
+    assert_eq!(notification.content.text(), "in passing");
     client.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn what_is_stored_keeps_every_byte() {
+async fn entries_keep_every_byte() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     client.create_session().await.unwrap();
@@ -184,9 +183,9 @@ async fn what_is_stored_keeps_every_byte() {
     client.close().await.unwrap();
 }
 
-/// serde_json reads 128 levels, the daemon stores 256.
+/// serde_json parses at most 128 levels; the daemon stores 256.
 #[tokio::test]
-async fn what_is_nested_deep_is_no_obstacle() {
+async fn messages_nested_deeper_than_128_levels_are_read() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     client.create_session().await.unwrap();
@@ -214,7 +213,7 @@ async fn refusal<T: std::fmt::Debug>(call: impl IntoFuture<Output = Result<T, Er
 }
 
 #[tokio::test]
-async fn errors_tell_their_kind_their_details_and_whether_to_try_again() {
+async fn errors_have_a_kind_details_and_retryable() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let none = client.get_tree().session_id("nowhere").await.unwrap_err();
@@ -264,7 +263,7 @@ async fn a_message_that_is_too_large_is_refused_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn params_without_a_json_are_told() {
+async fn params_that_cannot_be_serialized_are_an_error() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let params = std::collections::BTreeMap::from([((1, 2), 3)]);
@@ -282,7 +281,7 @@ async fn params_without_a_json_are_told() {
 }
 
 #[tokio::test]
-async fn twenty_megabytes_go_there_and_back() {
+async fn a_message_of_twenty_megabytes_is_written_and_read() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     client.create_session().await.unwrap();
@@ -298,7 +297,7 @@ async fn twenty_megabytes_go_there_and_back() {
 }
 
 #[tokio::test]
-async fn line_separators_that_are_no_line_feeds_stay_inside_messages() {
+async fn line_separators_other_than_line_feeds_stay_inside_messages() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let session = client.create_session().await.unwrap().session;
@@ -334,7 +333,7 @@ async fn many_calls_at_once_take_effect_in_the_order_they_were_made() {
     client.close().await.unwrap();
 }
 
-/// Polls all at once, in their order.
+/// Polls all futures concurrently, in their order.
 async fn all<T>(futures: Vec<std::pin::Pin<Box<dyn Future<Output = T> + Send>>>) -> Vec<T> {
     let mut futures: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
     std::future::poll_fn(|context| {
@@ -360,7 +359,7 @@ async fn all<T>(futures: Vec<std::pin::Pin<Box<dyn Future<Output = T> + Send>>>)
 }
 
 #[tokio::test]
-async fn the_openrpc_document_is_that_of_this_daemon() {
+async fn rpc_discover_returns_the_openrpc_document() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let document: serde_json::Value = client.discover().await.unwrap().parse().unwrap();
@@ -374,7 +373,7 @@ async fn the_openrpc_document_is_that_of_this_daemon() {
 }
 
 #[test]
-fn messages_and_content_are_easy_to_make_and_read() {
+fn messages_and_content_are_made_from_text_and_json() {
     let message = Message::assistant("By train?");
     assert_eq!(message.role(), "assistant");
     assert_eq!(message.text(), "By train?");
@@ -394,7 +393,7 @@ fn messages_and_content_are_easy_to_make_and_read() {
 }
 
 #[tokio::test]
-async fn a_deadline_of_its_own_does_not_outlast_the_call() {
+async fn a_timeout_of_duration_max_does_not_overflow() {
     let fixture = Fixture::new();
     let client = fixture.builder().timeout(Duration::from_secs(20));
     let client = client.spawn().await.unwrap();

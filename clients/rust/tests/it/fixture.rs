@@ -1,4 +1,4 @@
-//! Daemons to test with, and what they are told.
+//! Daemons, conversations and waiting, for the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use treelined_client::{Builder, Client, Message};
 
-/// The daemon: `TREELINED_BIN`, else what cargo has built beside these tests, built now if it is not there.
+/// Returns the daemon: `TREELINED_BIN`, else the one in the target directory, built if it is missing.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -30,7 +30,7 @@ pub fn program() -> &'static Path {
     })
 }
 
-/// A daemon of its own for each test, with a session directory that goes with it.
+/// Starts daemons with a session directory of their own, which is removed at the end.
 pub struct Fixture {
     pub folder: tempfile::TempDir,
 }
@@ -42,7 +42,7 @@ impl Fixture {
         }
     }
 
-    /// One without anything special.
+    /// Starts a daemon with the default settings.
     pub async fn spawn(&self) -> Client {
         self.builder().spawn().await.unwrap()
     }
@@ -55,7 +55,7 @@ impl Fixture {
     }
 }
 
-/// A new session: u1, a1, u2, a2, each saying so.
+/// Creates a session with the entries u1, a1, u2 and a2, whose text is "says u1" and so on. Returns its id.
 pub async fn conversation(client: &Client) -> String {
     let session = client.create_session().await.unwrap().session;
     let client = client.with_session(&session.session_id);
@@ -70,27 +70,27 @@ pub async fn conversation(client: &Client) -> String {
     session.session_id
 }
 
-/// Fails, rather than hang, if it takes longer than anything here should.
+/// Waits for the result; panics after a time that no test needs.
 pub async fn soon<T>(what: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), what.into_future())
         .await
         .expect("it should have come long ago")
 }
 
-/// Whether there is a process of that number.
+/// Returns whether a process of this id exists.
 pub fn is_alive(pid: u32) -> bool {
     let mut kill = Command::new("kill");
     kill.args(["-0", &pid.to_string()]).stderr(Stdio::null());
     kill.status().unwrap().success()
 }
 
-/// Kills it, without a chance to say anything.
+/// Kills the process with SIGKILL.
 pub fn kill(pid: u32) {
     let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
     assert!(status.unwrap().success());
 }
 
-/// Waits for the end of a process that nobody here waits for otherwise.
+/// Waits until the process has ended.
 pub async fn gone(pid: u32) {
     soon(async {
         while is_alive(pid) {

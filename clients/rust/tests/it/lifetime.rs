@@ -1,7 +1,7 @@
-//! Beginning and end: versions, deadlines, the death of the daemon, the end of its input.
+//! Start and end: versions, deadlines, the death of the daemon, the end of its stdin.
 
+use crate::fake_daemon::{FakeDaemon, initialize_result};
 use crate::fixture::{Fixture, conversation, gone, is_alive, kill, program, soon};
-use crate::impostor::{Impostor, introduction};
 use serde_json::json;
 use std::future::{IntoFuture, pending};
 use std::process::Stdio;
@@ -13,29 +13,29 @@ use tokio::sync::mpsc;
 use treelined_client::{Builder, Client, Error, EventAnswer, Json, Message, NavigationReason};
 
 #[tokio::test]
-async fn closing_answers_what_was_asked_and_leaves_no_process() {
+async fn close_answers_open_calls_and_leaves_no_process() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let pid = client.pid().unwrap();
     assert!(is_alive(pid) && !client.is_closed());
-    let asked = tokio::spawn(client.create_session().name("the last wish").into_future());
+    let request = tokio::spawn(client.create_session().name("a trip").into_future());
     tokio::task::yield_now().await;
     client.close().await.unwrap();
-    let answered = soon(asked).await.unwrap().unwrap();
-    assert_eq!(answered.session.name.as_deref(), Some("the last wish"));
+    let answered = soon(request).await.unwrap().unwrap();
+    assert_eq!(answered.session.name.as_deref(), Some("a trip"));
     assert!(!is_alive(pid) && client.is_closed());
     assert!(client.closed().await.status.unwrap().success());
     let error = client.get_leaf().await.unwrap_err();
     assert!(matches!(error, Error::Disconnected(_)), "{error}");
-    client.close().await.expect("twice is once");
+    client.close().await.expect("a second close does nothing");
 }
 
 #[tokio::test]
-async fn closing_ends_questions() {
+async fn close_aborts_open_questions() {
     let fixture = Fixture::new();
-    let (asked, mut questions) = mpsc::unbounded_channel();
+    let (sender, mut questions) = mpsc::unbounded_channel();
     let builder = fixture.builder().answer_tree(move |_, question| {
-        let _ = asked.send(question);
+        let _ = sender.send(question);
         pending()
     });
     let client = builder.spawn().await.unwrap();
@@ -49,11 +49,11 @@ async fn closing_ends_questions() {
 }
 
 #[tokio::test]
-async fn the_death_of_the_daemon_fails_every_call_that_waits() {
+async fn the_death_of_the_daemon_fails_every_open_call() {
     let fixture = Fixture::new();
-    let (asked, mut questions) = mpsc::unbounded_channel();
+    let (sender, mut questions) = mpsc::unbounded_channel();
     let builder = fixture.builder().answer_tree(move |_, question| {
-        let _ = asked.send(question);
+        let _ = sender.send(question);
         pending()
     });
     let client = builder.spawn().await.unwrap();
@@ -80,7 +80,7 @@ async fn the_death_of_the_daemon_fails_every_call_that_waits() {
     assert!(client.get_leaf().await.is_err());
     assert!(client.close().await.is_err());
 
-    // And on with the same builder: everything is in the files.
+    // The same builder starts a new daemon, which finds the session in its file.
     let again = builder.spawn().await.unwrap();
     let session_id = again.list_sessions().await.unwrap().sessions[0]
         .session_id
@@ -90,9 +90,8 @@ async fn the_death_of_the_daemon_fails_every_call_that_waits() {
     again.close().await.unwrap();
 }
 
-/// Calls made while it dies are as good as those before.
 #[tokio::test]
-async fn no_call_hangs_that_is_made_while_the_daemon_dies() {
+async fn calls_made_while_the_daemon_dies_do_not_hang() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     client.create_session().await.unwrap();
@@ -111,7 +110,7 @@ async fn no_call_hangs_that_is_made_while_the_daemon_dies() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_shuts_down_says_so() {
+async fn shutdown_ends_the_daemon_with_status_0() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     client.shutdown().await.unwrap();
@@ -142,7 +141,7 @@ fn the_end_of_the_runtime_leaves_no_process() {
     assert!(runtime.block_on(soon(client.get_leaf())).is_err());
 }
 
-/// A program that starts a daemon, says which, and is killed.
+/// The program starts a daemon, prints its process id, and is killed.
 #[tokio::test]
 async fn the_death_of_the_program_leaves_no_process() {
     let fixture = Fixture::new();
@@ -178,7 +177,7 @@ async fn start_a_daemon_and_wait() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_cannot_be_started_is_no_riddle() {
+async fn a_missing_program_is_cannot_start() {
     let builder = Client::builder().program("/nowhere/treelined");
     let error = builder.spawn().await.unwrap_err();
     let Error::CannotStart { source, .. } = &error else {
@@ -192,9 +191,9 @@ async fn a_daemon_that_cannot_be_started_is_no_riddle() {
     );
 }
 
-/// A missing program was only "no such file": where it was looked for and how to get it were left to guess.
+/// The error was only "no such file".
 #[tokio::test]
-async fn a_missing_program_is_told_with_where_it_was_looked_for_and_how_to_get_it() {
+async fn the_error_for_a_missing_program_names_the_path_and_a_remedy() {
     let builder = Client::builder().program("no-such-treelined");
     let text = builder.spawn().await.unwrap_err().to_string();
     let path = std::env::var("PATH").unwrap();
@@ -207,7 +206,7 @@ async fn a_missing_program_is_told_with_where_it_was_looked_for_and_how_to_get_i
 }
 
 #[tokio::test]
-async fn a_daemon_that_refuses_its_arguments_is_quoted() {
+async fn the_error_of_a_failed_start_quotes_stderr() {
     let builder = Client::builder().program(program()).arg("--no-such-option");
     let Error::Disconnected(why) = soon(builder.spawn()).await.unwrap_err() else {
         panic!("started");
@@ -217,44 +216,50 @@ async fn a_daemon_that_refuses_its_arguments_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_daemon_is_told_from_one() {
+async fn a_program_that_is_no_daemon_is_recognized() {
     let builder = Client::builder().program("echo").arg("hello");
     let error = soon(builder.spawn()).await.unwrap_err().to_string();
-    let expected = r#"this is no treelined daemon: it said "hello""#;
+    let expected = r#"the program is no treelined daemon: it wrote "hello""#;
     assert!(error.contains(expected), "{error}");
 }
 
-/// What never ends a line is given up before it fills the memory.
+/// A program that writes a line without end must not fill the memory.
 #[tokio::test]
-async fn a_program_that_says_no_end_of_things_is_no_daemon() {
+async fn a_first_line_without_end_is_cut_off() {
     let builder = Client::builder().program("cat").arg("/dev/zero");
     let error = soon(builder.spawn()).await.unwrap_err().to_string();
-    assert!(error.starts_with("this is no treelined daemon"), "{error}");
+    assert!(
+        error.starts_with("the program is no treelined daemon"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_daemon_of_another_protocol_version_is_refused() {
-    let (client, mut daemon) = Impostor::meet(Client::builder());
-    let asked = daemon.hear().await;
-    assert_eq!(asked["params"]["protocolVersion"], 1);
+    let (client, mut daemon) = FakeDaemon::connecting(Client::builder());
+    let request = daemon.receive().await;
+    assert_eq!(request["params"]["protocolVersion"], 1);
     assert!(
-        asked["params"]["processId"].is_null(),
-        "it may be elsewhere"
+        request["params"]["processId"].is_null(),
+        "the daemon may run on another machine"
     );
     let result = json!({ "protocolVersion": 2, "everything": "else differs" });
-    daemon.answer(&asked, result).await;
-    daemon.fall_silent().await;
+    daemon.answer(&request, result).await;
+    daemon.close_output().await;
     let error = soon(client).await.unwrap().unwrap_err();
     let Error::VersionMismatch { expected, spoken } = error else {
         panic!("{error}");
     };
     assert_eq!((expected, spoken), (1, 2));
     let text = error.to_string();
-    assert_eq!(text, "the daemon speaks protocol version 2, this client 1");
+    assert_eq!(
+        text,
+        "the daemon speaks protocol version 2, this client speaks 1"
+    );
 }
 
 #[tokio::test]
-async fn the_daemon_is_told_what_the_builder_was() {
+async fn builder_settings_reach_the_daemon() {
     let builder = Client::builder()
         .client_info("a test", "2")
         .answer_tree(|_, _| async { EventAnswer::none() })
@@ -262,8 +267,8 @@ async fn the_daemon_is_told_what_the_builder_was() {
         .summary_deltas()
         .progress()
         .max_frame_bytes(1_000_000);
-    let (client, mut daemon) = Impostor::meet(builder.clone());
-    let asked = daemon.hear().await;
+    let (client, mut daemon) = FakeDaemon::connecting(builder.clone());
+    let request = daemon.receive().await;
     let capabilities = json!({
         "answers": { "session_before_tree": {} },
         "optOut": ["diagnostics"],
@@ -271,15 +276,15 @@ async fn the_daemon_is_told_what_the_builder_was() {
         "progress": {},
         "maxFrameBytes": 1_000_000,
     });
-    assert_eq!(asked["params"]["capabilities"], capabilities);
+    assert_eq!(request["params"]["capabilities"], capabilities);
     let info = json!({ "name": "a test", "version": "2" });
-    assert_eq!(asked["params"]["clientInfo"], info);
-    daemon.answer(&asked, introduction(1)).await;
+    assert_eq!(request["params"]["clientInfo"], info);
+    daemon.answer(&request, initialize_result(1)).await;
     soon(client).await.unwrap().unwrap();
 
-    // A daemon of its own is told whose death ends it, and gets its arguments and its environment.
+    // A daemon that the client starts also gets the process id, its arguments and its environment.
     let log = Arc::new(Mutex::new(String::new()));
-    let heard = Arc::clone(&log);
+    let lines = Arc::clone(&log);
     let folder = tempfile::tempdir().unwrap();
     let script = "read -r line; echo \"$line$0$1$FAVOURITE$(pwd)\" >&2";
     let error = builder
@@ -288,7 +293,7 @@ async fn the_daemon_is_told_what_the_builder_was() {
         .arg("one")
         .env("FAVOURITE", "blue")
         .current_dir(folder.path())
-        .on_log(move |line| heard.lock().unwrap().push_str(line))
+        .on_log(move |line| lines.lock().unwrap().push_str(line))
         .spawn()
         .await
         .unwrap_err();
@@ -301,10 +306,10 @@ async fn the_daemon_is_told_what_the_builder_was() {
     assert!(log.contains(&process), "{log}");
 }
 
-/// A daemon that is a shell script, introduced and then doing that.
+/// Builds a daemon that is a shell script: it answers `initialize`, then runs `then`.
 fn script(then: &str) -> Builder {
-    let introduction = introduction(1);
-    let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": introduction });
+    let initialize_result = initialize_result(1);
+    let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": initialize_result });
     let script = format!("read -r line; echo '{answer}'; {then}");
     Client::builder().program("sh").args(["-c", &script])
 }
@@ -321,9 +326,9 @@ async fn a_daemon_that_does_not_end_is_killed() {
     assert!(!is_alive(client.pid().unwrap()));
 }
 
-/// What it leaves behind holds its pipes: neither the end of the daemon nor open calls wait for that.
+/// The process that is left behind holds the daemon's pipes open.
 #[tokio::test]
-async fn a_daemon_that_leaves_a_process_behind_has_ended_all_the_same() {
+async fn a_process_left_behind_does_not_delay_the_end_of_the_daemon() {
     let client = script("sleep 600 & echo $! >&2; exit 3")
         .spawn()
         .await
@@ -346,7 +351,7 @@ async fn the_end_of_output_is_the_end_of_the_daemon() {
 }
 
 #[tokio::test]
-async fn the_log_is_given_line_by_line_and_its_end_is_quoted() {
+async fn on_log_gets_each_line_and_the_error_quotes_the_last() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let lines = Arc::clone(&log);
     let builder = script("echo one >&2; echo 'two and out' >&2; exit 4")
@@ -361,7 +366,7 @@ async fn the_log_is_given_line_by_line_and_its_end_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_log_that_floods_holds_nothing_up() {
+async fn a_flood_of_log_output_blocks_nothing() {
     let flood = "head -c 1000000 /dev/zero | tr '\\0' 'x' >&2; echo end >&2; exit 5";
     let client = script(flood).spawn().await.unwrap();
     let why = soon(client.closed()).await;
@@ -370,7 +375,7 @@ async fn a_log_that_floods_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn a_daemon_started_by_somebody_else_is_spoken_with() {
+async fn attach_connects_to_a_running_daemon() {
     let fixture = Fixture::new();
     let mut child = Command::new(program())
         .arg("--session-dir")
@@ -389,10 +394,10 @@ async fn a_daemon_started_by_somebody_else_is_spoken_with() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_daemon_that_is_attached_to_fails_open_calls() {
-    let (client, mut daemon) = Impostor::deceive(Client::builder()).await;
+async fn the_end_of_an_attached_daemon_fails_open_calls() {
+    let (client, mut daemon) = FakeDaemon::connect(Client::builder()).await;
     let call = tokio::spawn(client.call::<_, Json>("get_leaf", json!({})).into_future());
-    daemon.hear().await;
+    daemon.receive().await;
     drop(daemon);
     let error = soon(call).await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Disconnected(_)), "{error}");

@@ -1,17 +1,17 @@
-//! The client against the real daemon, a file per subject. `fixture` has daemons and what they are told,
-//! `impostor` what no real daemon does.
+//! The client with the real daemon, a file per subject. `fixture` starts daemons; `fake_daemon` sends what no
+//! real daemon sends.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test that stumbles fails, and says where"
+    reason = "a panic fails the test and names the line"
 )]
 
 mod answers;
 mod calls;
+mod fake_daemon;
 mod fixture;
-mod impostor;
 mod lifetime;
 mod notifications;
 mod readme;

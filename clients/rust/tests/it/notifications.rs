@@ -1,18 +1,18 @@
-//! What the daemon says unasked.
+//! Streams of notifications.
 
+use crate::fake_daemon::FakeDaemon;
 use crate::fixture::{Fixture, conversation, soon};
-use crate::impostor::Impostor;
 use serde_json::json;
 use std::future::IntoFuture;
 use treelined_client::{Client, Json, Message, MoveCause, Notification, Notifications, Origin};
 
-/// The next one, which has to come.
+/// Returns the next notification.
 async fn next(notifications: &mut Notifications) -> Notification {
-    soon(notifications.next()).await.expect("something is said")
+    soon(notifications.next()).await.expect("a notification")
 }
 
 #[tokio::test]
-async fn what_happened_before_a_call_returned_has_been_said() {
+async fn a_stream_holds_every_notification_sent_before_the_response() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let session_id = conversation(&client).await;
@@ -27,15 +27,18 @@ async fn what_happened_before_a_call_returned_has_been_said() {
     assert_eq!(moved.old_leaf_id.as_deref(), Some("a2"));
     assert_eq!(moved.new_leaf_id.as_deref(), Some("a1"));
     assert_eq!(moved.cause, MoveCause::SetLeaf);
-    while let Some(said) = soon(notifications.next()).await {
-        assert!(!matches!(said, Notification::SessionTree(_)), "{said:?}");
+    while let Some(notification) = soon(notifications.next()).await {
+        assert!(
+            !matches!(notification, Notification::SessionTree(_)),
+            "{notification:?}"
+        );
     }
     let mut late = client.notifications();
-    assert_eq!(soon(late.next()).await, None, "it is all over");
+    assert_eq!(soon(late.next()).await, None, "the connection has ended");
 }
 
 #[tokio::test]
-async fn every_stream_has_all_of_them() {
+async fn every_stream_gets_every_notification() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     let mut streams = [client.notifications(), client.notifications()];
@@ -46,26 +49,26 @@ async fn every_stream_has_all_of_them() {
         let opened = next(stream).await;
         assert_eq!(opened.method(), Some("session_opened"));
         assert_eq!(opened.session_id(), Some(&*session.session_id));
-        let Notification::EntriesAppended(said) = next(stream).await else {
+        let Notification::EntriesAppended(notification) = next(stream).await else {
             panic!("nothing appended");
         };
-        assert_eq!(said.entry_ids, [&*appended.entry_id]);
-        assert_eq!(said.origin, Origin::Own);
+        assert_eq!(notification.entry_ids, [&*appended.entry_id]);
+        assert_eq!(notification.origin, Origin::Own);
     }
     client.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_stream_that_is_not_read_says_how_many_it_lost() {
-    let (client, mut daemon) = Impostor::deceive(Client::builder().capacity(4)).await;
+async fn an_unread_stream_reports_how_many_notifications_it_dropped() {
+    let (client, mut daemon) = FakeDaemon::connect(Client::builder().capacity(4)).await;
     let mut unread = client.notifications();
     let call = tokio::spawn(client.call::<_, Json>("get_leaf", json!({})).into_future());
-    let asked = daemon.hear().await;
+    let request = daemon.receive().await;
     for n in 0..10 {
-        let said = json!({ "jsonrpc": "2.0", "method": "number", "params": n });
-        daemon.say(&said.to_string()).await;
+        let notification = json!({ "jsonrpc": "2.0", "method": "number", "params": n });
+        daemon.send(&notification.to_string()).await;
     }
-    daemon.answer(&asked, json!(null)).await;
+    daemon.answer(&request, json!(null)).await;
     soon(call).await.unwrap().unwrap();
     assert_eq!(next(&mut unread).await, Notification::Missed { count: 6 });
     for n in 6..10 {
@@ -85,8 +88,8 @@ async fn unwanted_notifications_are_not_sent() {
     conversation(&client).await;
     client.close().await.unwrap();
     let mut methods = Vec::new();
-    while let Some(said) = soon(notifications.next()).await {
-        methods.push(said.method().unwrap_or_default().to_owned());
+    while let Some(notification) = soon(notifications.next()).await {
+        methods.push(notification.method().unwrap_or_default().to_owned());
     }
     assert!(
         methods.contains(&"session_opened".to_owned()),

@@ -3,11 +3,11 @@
 use crate::fixture::program;
 use std::process::Command;
 
-/// The program in the README, as it stands there.
+/// The example, which a test compares with the README.
 mod trip {
     include!("../../examples/trip.rs");
 
-    /// Runs in a process of its own, whose `PATH` has the daemon.
+    /// Run by `the_example_runs` in a process whose `PATH` has the daemon.
     #[test]
     #[ignore = "run by the_example_runs"]
     fn run() {
@@ -34,10 +34,10 @@ fn the_example_runs() {
         .env("TREELINED_SESSION_DIR", folder.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
+    let stdout = String::from_utf8_lossy(&ran.stdout);
     assert!(
         ran.status.success(),
-        "{said}{}",
+        "{stdout}{}",
         String::from_utf8_lossy(&ran.stderr)
     );
     for expected in [
@@ -46,6 +46,6 @@ fn the_example_runs() {
         "A flight at noon; see a2.",
         "EntryNotFound): get_entry: ",
     ] {
-        assert!(said.contains(expected), "{said}");
+        assert!(stdout.contains(expected), "{stdout}");
     }
 }

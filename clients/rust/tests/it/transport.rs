@@ -1,20 +1,20 @@
-//! What the other end may say that is no answer: nothing of it may end the connection or be mistaken.
+//! Unexpected messages of the daemon. None of them may end the connection or pass for a response.
 //!
-//! jsonrpsee's client ends at each of these when left alone with it.
+//! jsonrpsee's client alone would end the connection at each of them.
 
+use crate::fake_daemon::FakeDaemon;
 use crate::fixture::soon;
-use crate::impostor::Impostor;
 use serde_json::json;
 use std::future::IntoFuture;
 use std::time::Duration;
 use treelined_client::{Client, ErrorKind, Json, Notification};
 
 #[tokio::test]
-async fn strange_lines_are_passed_over() {
-    let (client, mut daemon) = Impostor::deceive(Client::builder()).await;
+async fn invalid_lines_are_ignored() {
+    let (client, mut daemon) = FakeDaemon::connect(Client::builder()).await;
     let call = tokio::spawn(client.call::<_, Json>("get_leaf", json!({})).into_future());
-    let asked = daemon.hear().await;
-    for strange in [
+    let request = daemon.receive().await;
+    for line in [
         "",
         "  \t ",
         "Segmentation fault",
@@ -36,97 +36,96 @@ async fn strange_lines_are_passed_over() {
         r#"{"jsonrpc":"2.0","method":"x","params":{"subscription":1,"error":2}}"#,
         r#"[{"jsonrpc":"2.0","id":2,"result":"a batch"}]"#,
     ] {
-        daemon.say(strange).await;
+        daemon.send(line).await;
     }
-    daemon.answer(&asked, json!("the answer")).await;
+    daemon.answer(&request, json!("the answer")).await;
     let answer = soon(call).await.unwrap().unwrap();
     assert_eq!(answer.get(), r#""the answer""#);
 }
 
 #[tokio::test]
-async fn notifications_that_are_not_known_come_as_they_are() {
-    let (client, mut daemon) = Impostor::deceive(Client::builder()).await;
+async fn unknown_notifications_keep_their_params() {
+    let (client, mut daemon) = FakeDaemon::connect(Client::builder()).await;
     let mut notifications = client.notifications();
-    let said = r#"{"jsonrpc":"2.0","method":"of_the_future","params":{"z":1,"a":1.50}}"#;
-    daemon.say(said).await;
+    let notification = r#"{"jsonrpc":"2.0","method":"of_the_future","params":{"z":1,"a":1.50}}"#;
+    daemon.send(notification).await;
     let Some(Notification::Unknown { method, params }) = soon(notifications.next()).await else {
         panic!("not unknown");
     };
     assert_eq!(method, "of_the_future");
     assert_eq!(params.get(), r#"{"z":1,"a":1.50}"#);
-    // Known by name, but not the shape.
-    let said = r#"{"jsonrpc":"2.0","method":"session_tree","params":{"sessionId":7}}"#;
-    daemon.say(said).await;
+    // The name is known, but the params have another shape.
+    let notification = r#"{"jsonrpc":"2.0","method":"session_tree","params":{"sessionId":7}}"#;
+    daemon.send(notification).await;
     let strange = soon(notifications.next()).await.unwrap();
     assert!(
         matches!(strange, Notification::Unknown { .. }),
         "{strange:?}"
     );
-    daemon.say(r#"{"jsonrpc":"2.0","method":"bare"}"#).await;
+    daemon.send(r#"{"jsonrpc":"2.0","method":"bare"}"#).await;
     let bare = soon(notifications.next()).await.unwrap();
     assert_eq!(bare.method(), Some("bare"));
 }
 
 #[tokio::test]
-async fn values_that_are_not_known_are_no_errors() {
-    let (client, mut daemon) = Impostor::deceive(Client::builder()).await;
+async fn unknown_enum_values_are_no_errors() {
+    let (client, mut daemon) = FakeDaemon::connect(Client::builder()).await;
     let call = tokio::spawn(client.set_leaf(None).into_future());
-    let asked = daemon.hear().await;
-    assert_eq!(asked["params"], json!({ "leafId": null }));
+    let request = daemon.receive().await;
+    assert_eq!(request["params"], json!({ "leafId": null }));
     let result = json!({
         "oldLeafId": "a", "newLeafId": null, "durability": "engraved", "more": [1],
     });
-    daemon.answer(&asked, result).await;
+    daemon.answer(&request, result).await;
     let moved = soon(call).await.unwrap().unwrap();
     assert_eq!(moved.durability.as_str(), "engraved");
 
     let call = tokio::spawn(client.get_leaf().into_future());
-    let id = &daemon.hear().await["id"];
+    let id = &daemon.receive().await["id"];
     let error =
         json!({ "code": 9999, "message": "no", "data": { "kind": "tired", "retryable": true } });
     daemon
-        .say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
+        .send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
         .await;
     let error = soon(call).await.unwrap().unwrap_err();
     assert!(error.is(ErrorKind::Unknown("tired".into())) && error.is_retryable());
 
     let call = tokio::spawn(client.get_leaf().into_future());
-    let id = &daemon.hear().await["id"];
+    let id = &daemon.receive().await["id"];
     let error = json!({ "code": -32603, "message": "no data" });
     daemon
-        .say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
+        .send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string())
         .await;
     let error = soon(call).await.unwrap().unwrap_err();
     assert_eq!(error.refusal().unwrap().code, -32603);
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_too_late_is_passed_over() {
-    let (client, mut daemon) = Impostor::deceive(Client::builder()).await;
+async fn a_response_after_the_timeout_is_ignored() {
+    let (client, mut daemon) = FakeDaemon::connect(Client::builder()).await;
     let late = client.get_leaf().timeout(Duration::from_millis(30));
     let late = tokio::spawn(late.into_future());
-    let asked = daemon.hear().await;
+    let request = daemon.receive().await;
     let error = soon(late).await.unwrap().unwrap_err();
     assert!(error.is_retryable(), "{error}");
     assert_eq!(error.to_string(), "get_leaf: no answer within 30ms");
-    let cancel = daemon.hear().await;
+    let cancel = daemon.receive().await;
     assert_eq!(cancel["method"], "$/cancel_request");
-    assert_eq!(cancel["params"]["requestId"], asked["id"]);
+    assert_eq!(cancel["params"]["requestId"], request["id"]);
     assert_eq!(cancel.get("id"), None, "a notification");
-    daemon.answer(&asked, json!("late")).await;
-    daemon.answer(&asked, json!("twice")).await;
+    daemon.answer(&request, json!("late")).await;
+    daemon.answer(&request, json!("twice")).await;
     let next = tokio::spawn(client.call::<_, Json>("get_leaf", json!({})).into_future());
-    let asked = daemon.hear().await;
-    daemon.answer(&asked, json!("in time")).await;
+    let request = daemon.receive().await;
+    daemon.answer(&request, json!("in time")).await;
     assert_eq!(soon(next).await.unwrap().unwrap().get(), r#""in time""#);
 }
 
-/// A daemon that neither reads nor answers fills the pipe: calls end by their deadlines all the same, and so
-/// does the client.
+/// The pipe is full; calls must still end at their deadlines, and the client after its grace time.
 #[tokio::test]
-async fn a_daemon_that_does_not_read_holds_nothing_up() {
+async fn a_daemon_that_does_not_read_blocks_neither_calls_nor_close() {
     let builder = Client::builder().grace(Duration::from_millis(200));
-    let (client, daemon) = Impostor::deceive(builder).await;
+    let (client, daemon) = FakeDaemon::connect(builder).await;
     let large = json!({ "much": "x".repeat(100_000) });
     let call = client.call::<_, Json>("stuck", large);
     let error = soon(call.timeout(Duration::from_millis(50)))

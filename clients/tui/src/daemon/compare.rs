@@ -1,12 +1,12 @@
-//! What two branches did since they parted.
+//! Compares two branches from their common ancestor on.
 //!
-//! Both climb from their marked entries, the deeper one first, until they meet: rows tell the way, a page of
-//! them at a time, and bodies are read in pages of the file, where entries of one branch mostly stand
-//! together. So it takes a request for some thousand entries, only what is compared is read, and what is
-//! kept does not grow with the session.
+//! Both branches are read upwards from their marked entries, the deeper one first, until they meet. The
+//! parents come from pages of tree rows, the bodies from pages of the file, in which the entries of a
+//! branch are usually close together. A request therefore covers some thousand entries, only compared
+//! entries are read, and the memory needed does not grow with the session.
 
 use super::convert;
-use crate::model::compare::{Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Said, Side};
+use crate::model::compare::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
 use crate::model::document;
 use crate::model::rows::Kind;
 use crate::text;
@@ -14,35 +14,35 @@ use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use treelined_client::{Client, Entry, Error, FlatTree, TreeFilter};
 
-/// Rows asked for at a time, and entries at most.
+/// Rows, and at most entries, of a request.
 const PAGE: u64 = 2000;
 
-/// Bytes of entries asked for at a time.
+/// Bytes of entries of a request.
 const PAGE_BYTES: u64 = 2 << 20;
 
-/// Entries asked for at first, before it is known how closely the branch stands together in the file.
+/// Entries of the first request, before it is known how close together the branch is in the file.
 const FIRST: u64 = 32;
 
-/// Characters of a message or the name of a file shown at most.
+/// Characters shown of a message or of the name of a file.
 const SHOWN: usize = 400;
 
-/// The lines that open every summary of a branch (semantics.md §2.4). Where a summary is shown on one line,
-/// they would fill it, so they are left out.
+/// The first lines of every summary of a branch (semantics.md §2.4). They are removed, since they would
+/// fill the one line on which a summary is shown.
 const PREAMBLES: [&str; 2] = [
     "This is a summary of a branch that was explored before the conversation returned here.",
     "This is a summary of another branch of this conversation, merged here.",
 ];
 
-/// Compares the branches that end in these entries. `heard` is told how many entries have been read, and how
-/// many it will be at most.
+/// Compares the branches that end in these entries. Calls `report` with the number of entries read so far
+/// and an upper bound of it.
 pub async fn compare(
     client: &Client,
     left: &str,
     right: &str,
-    heard: impl Fn(usize, usize) + Send,
+    report: impl Fn(usize, usize) + Send,
 ) -> Result<Comparison, Error> {
-    let mut one = Climb::begin(client, left).await?;
-    let mut other = Climb::begin(client, right).await?;
+    let mut one = BranchReader::new(client, left).await?;
+    let mut other = BranchReader::new(client, right).await?;
     let most = one.depth() + other.depth();
     while one.next() != other.next() {
         let before = one.passed + other.passed;
@@ -51,14 +51,14 @@ pub async fn compare(
         let deeper = one.above.cmp(&other.above);
         let apart = usize::try_from(one.above.abs_diff(other.above)).unwrap_or(usize::MAX);
         match deeper {
-            std::cmp::Ordering::Greater => one.pass(client, apart).await?,
-            std::cmp::Ordering::Less => other.pass(client, apart).await?,
+            std::cmp::Ordering::Greater => one.read(client, apart).await?,
+            std::cmp::Ordering::Less => other.read(client, apart).await?,
             std::cmp::Ordering::Equal => {
-                // Side by side, until they are the same entry.
+                // Both are at the same depth: read both until they reach the same entry.
                 let pairs = one.ahead.iter().zip(&other.ahead);
                 let apart = pairs.take_while(|(one, other)| one != other).count();
-                one.pass(client, apart).await?;
-                other.pass(client, apart).await?;
+                one.read(client, apart).await?;
+                other.read(client, apart).await?;
             }
         }
         let passed = one.passed + other.passed;
@@ -68,7 +68,7 @@ pub async fn compare(
                 message: "the tree has changed meanwhile".to_owned(),
             });
         }
-        heard(passed, most);
+        report(passed, most);
     }
     let ancestor = match one.next() {
         Some(id) => Some(in_one_line(&convert::value(
@@ -83,28 +83,28 @@ pub async fn compare(
     })
 }
 
-/// On its way up from a marked entry.
-struct Climb {
-    /// The entries to be passed next, as far as they are known, the deepest first.
+/// Reads a branch upwards from a marked entry.
+struct BranchReader {
+    /// The next entries to read, as far as they are known, the deepest first.
     ahead: VecDeque<String>,
-    /// The one above those; none above a root.
+    /// The parent of the last entry of `ahead`; `None` above a root.
     beyond: Option<String>,
-    /// Entries above the next one; -1 above a root.
+    /// The number of entries above the next one; -1 above a root.
     above: i64,
-    /// Rows before the one that was seen last, where its parent is looked for first.
+    /// The index of the last row seen; the parent is looked for before it first.
     row: Option<u64>,
-    /// Entries that have been passed.
+    /// The number of entries read.
     passed: usize,
-    /// Entries asked for at a time.
+    /// The number of entries to request.
     limit: u64,
     tip: String,
     messages: Messages,
     files: Files,
 }
 
-impl Climb {
-    async fn begin(client: &Client, id: &str) -> Result<Self, Error> {
-        // The daemon knows how deep it is, loops in damaged files notwithstanding.
+impl BranchReader {
+    async fn new(client: &Client, id: &str) -> Result<Self, Error> {
+        // The daemon's depth is right even if a damaged file has loops of parents.
         let tree = rows(client).around(id).limit(1).await?;
         let depth = tree.nodes.first().map_or(0, |node| node.depth);
         let tip = client.get_entry(id).await?.entry;
@@ -121,17 +121,17 @@ impl Climb {
         })
     }
 
-    /// Entries on the way to its root, its own one included.
+    /// Returns the number of entries on the path to the root, the marked one included.
     fn depth(&self) -> usize {
         usize::try_from(self.above).map_or(0, |above| above + 1)
     }
 
-    /// The entry to be passed next; none above a root.
+    /// Returns the next entry to read; `None` above a root.
     fn next(&self) -> Option<&str> {
         self.ahead.front().or(self.beyond.as_ref()).map(|id| &**id)
     }
 
-    /// Learns of some of the entries to come, if none is known.
+    /// Requests the ids of further entries, if none is known.
     async fn look_ahead(&mut self, client: &Client) -> Result<(), Error> {
         let Some(at) = self.beyond.clone().filter(|_| self.ahead.is_empty()) else {
             return Ok(());
@@ -139,23 +139,23 @@ impl Climb {
         if let Some(end) = self.row.filter(|end| *end > 0) {
             let limit = PAGE.min(end);
             let tree = rows(client).offset(end - limit).limit(limit).await?;
-            self.follow(&tree);
+            self.add_ancestors(&tree);
         }
         if self.ahead.is_empty() {
-            // Other branches stand between it and the entry below it, or the tree has changed.
-            self.follow(&rows(client).around(&at).limit(PAGE).await?);
+            // Other branches lie between the entry and its child, or the tree has changed.
+            self.add_ancestors(&rows(client).around(&at).limit(PAGE).await?);
         }
         if self.ahead.is_empty() {
             return Err(Error::Unexpected {
                 method: "get_tree".to_owned(),
-                message: format!("it has no row for {at}"),
+                message: format!("the tree has no row for the entry {at}"),
             });
         }
         Ok(())
     }
 
-    /// Takes the way through these rows, in which parents stand before their children.
-    fn follow(&mut self, tree: &FlatTree) {
+    /// Adds the ancestors found in these rows, in which parents come before their children.
+    fn add_ancestors(&mut self, tree: &FlatTree) {
         for (at, node) in tree.nodes.iter().enumerate().rev() {
             if self.beyond.as_deref() == Some(&*node.id) {
                 self.beyond.clone_from(&node.parent_id);
@@ -165,12 +165,12 @@ impl Climb {
         }
     }
 
-    /// Reads at most `count` of the entries that are known ahead, and leaves them behind.
-    async fn pass(&mut self, client: &Client, count: usize) -> Result<(), Error> {
+    /// Reads at most `count` of the known entries.
+    async fn read(&mut self, client: &Client, count: usize) -> Result<(), Error> {
         let mut ids: Vec<String> = self.ahead.drain(..count.min(self.ahead.len())).collect();
         let mut since = self.next().map(str::to_owned);
-        let mut said = Vec::new();
-        // Parents first, as they mostly stand in the file.
+        let mut messages = Vec::new();
+        // Parents come first, as they usually do in the file.
         while let Some(next) = ids.last() {
             let limit = self.limit.min(ids.len() as u64);
             let mut call = client.get_entries().limit(limit).max_bytes(PAGE_BYTES);
@@ -185,7 +185,7 @@ impl Climb {
             let before = ids.len();
             for entry in &entries {
                 if let Some(id) = ids.pop_if(|id| id == entry.id()) {
-                    said.extend(self.hear(entry));
+                    messages.extend(self.add(entry));
                     since = Some(id);
                 }
             }
@@ -196,14 +196,15 @@ impl Climb {
                 (self.limit / 2).max(1)
             };
         }
-        said.into_iter()
+        messages
+            .into_iter()
             .rev()
-            .for_each(|said| self.messages.push(said));
+            .for_each(|message| self.messages.push(message));
         Ok(())
     }
 
-    /// What an entry tells, if it is a message that says something.
-    fn hear(&mut self, entry: &Entry) -> Option<Said> {
+    /// Adds an entry. Returns the message to show, if it contains text.
+    fn add(&mut self, entry: &Entry) -> Option<BranchMessage> {
         self.passed += 1;
         self.above -= 1;
         let entry = convert::value(entry);
@@ -214,18 +215,18 @@ impl Climb {
             kind,
             Kind::User | Kind::Assistant | Kind::Bash | Kind::Summary | Kind::Compaction
         );
-        (counts && has_text(&entry)).then(|| Said {
+        (counts && has_text(&entry)).then(|| BranchMessage {
             kind,
             text: in_one_line(&entry),
         })
     }
 
     fn side(self) -> Side {
-        let (said, gap) = self.messages.in_order();
+        let (messages, gap) = self.messages.in_order();
         let (read, modified) = self.files.sorted();
         Side {
             tip: self.tip,
-            said,
+            messages,
             gap,
             read,
             modified,
@@ -233,33 +234,33 @@ impl Climb {
     }
 }
 
-/// All rows, in the order in which an earlier page is kept by the daemon.
+/// All rows, unfiltered; the daemon caches this order between pages.
 fn rows(client: &Client) -> treelined_client::Call<treelined_client::GetTreeParams, FlatTree> {
     client.get_tree().filter(TreeFilter::All)
 }
 
-/// The messages of a branch, of which they come the last first: the last ones and the first ones.
+/// The first and the last messages of a branch. They are added from the last one to the first.
 #[derive(Default)]
 struct Messages {
-    last: Vec<Said>,
-    first: VecDeque<Said>,
+    last: Vec<BranchMessage>,
+    first: VecDeque<BranchMessage>,
     left_out: usize,
 }
 
 impl Messages {
-    fn push(&mut self, said: Said) {
+    fn push(&mut self, message: BranchMessage) {
         if self.last.len() < SHOWN_MESSAGES {
-            self.last.push(said);
+            self.last.push(message);
             return;
         }
-        self.first.push_back(said);
+        self.first.push_back(message);
         if self.first.len() > SHOWN_MESSAGES {
             self.first.pop_front();
             self.left_out += 1;
         }
     }
 
-    fn in_order(self) -> (Vec<Said>, Option<Gap>) {
+    fn in_order(self) -> (Vec<BranchMessage>, Option<Gap>) {
         let gap = (self.left_out > 0).then_some(Gap {
             after: self.first.len(),
             messages: self.left_out,
@@ -276,7 +277,7 @@ fn str_of<'a>(value: &'a Value, member: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Whether a message says something, rather than only calling tools.
+/// Returns whether a message contains text, not only tool calls.
 fn has_text(entry: &Value) -> bool {
     match entry.pointer("/message/content") {
         Some(Value::Array(blocks)) => blocks
@@ -336,7 +337,7 @@ impl Files {
             };
             note(set, path);
         }
-        // A client's own summary says what it likes in its details.
+        // The details of a client's own summary can have any shape.
         if entry.get("fromHook").and_then(Value::as_bool) == Some(true) {
             return;
         }
@@ -364,7 +365,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn summaries_begin_with_what_they_say() {
+    fn summaries_are_shown_without_their_preamble() {
         #[track_caller]
         fn check(kind: &str, summary: String, expect: &str) {
             let entry = json!({"type": kind, "summary": summary});

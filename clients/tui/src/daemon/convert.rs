@@ -1,4 +1,4 @@
-//! From the types of `treelined-client` to those of the model; every text is made safe here.
+//! Converts the types of `treelined-client` to those of the model, and sanitizes every text.
 
 use crate::message::{Draft, End, Event, Filter, Navigation, Session, SessionRow, TreePage};
 use crate::model::document::Document;
@@ -10,7 +10,7 @@ use treelined_client::{
     RequestId, SearchMode, TreeFilter, TreeNode,
 };
 
-/// Lines of the log of a daemon that has ended.
+/// Lines shown of the log of a daemon that has ended.
 const LAST_WORDS: usize = 4;
 
 pub fn filter(filter: Filter) -> TreeFilter {
@@ -23,7 +23,7 @@ pub fn filter(filter: Filter) -> TreeFilter {
     }
 }
 
-/// The entry as a value; where it is nested too deep for that, its text.
+/// Parses the entry; one nested too deep to parse becomes its text.
 pub fn value(entry: &Entry) -> Value {
     let text = || Value::from(entry.json().get());
     entry.json().parse().unwrap_or_else(|_| text())
@@ -72,7 +72,7 @@ pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {
     }
 }
 
-/// How the daemon ended: how, and apart from that what it wrote last.
+/// Separates the reason of the end from the last lines of the log.
 pub fn end(end: &Disconnected) -> End {
     let status = end
         .status
@@ -86,7 +86,7 @@ pub fn end(end: &Disconnected) -> End {
     }
 }
 
-/// A query as it is typed: between slashes stands a regular expression.
+/// Parses a search: text between slashes is a regular expression.
 pub fn typed(query: &str) -> (&str, SearchMode) {
     let inner = (query.strip_prefix('/')).and_then(|rest| rest.strip_suffix('/'));
     match inner.filter(|inner| !inner.is_empty()) {
@@ -120,7 +120,7 @@ fn row(node: TreeNode) -> Row {
     }
 }
 
-/// What an entry is, by its type and its role.
+/// Returns the kind of an entry by its type and role.
 pub fn kind(entry_type: &str, role: Option<&str>) -> Kind {
     match (entry_type, role) {
         ("message", Some("user")) => Kind::User,
@@ -151,27 +151,27 @@ pub fn navigation(ended: client::Navigation) -> Navigation {
     }
 }
 
-/// What the model wants to hear; `None` for the rest.
+/// Converts a notification that the model uses; `None` for others.
 pub fn event(notification: &Notification) -> Option<Event> {
     Some(match notification {
-        Notification::EntriesAppended(said) => Event::Appended {
-            by_others: said.origin == Origin::Other,
-            count: said.entry_ids.len(),
-            others_at: said
+        Notification::EntriesAppended(params) => Event::Appended {
+            by_others: params.origin == Origin::Other,
+            count: params.entry_ids.len(),
+            others_at: params
                 .file_leaf_id
                 .clone()
-                .filter(|id| Some(id) != said.leaf_id.as_ref()),
+                .filter(|id| Some(id) != params.leaf_id.as_ref()),
         },
         Notification::SessionTree(_) | Notification::SessionCompact(_) => Event::Moved,
-        Notification::SessionInfoChanged(said) => {
-            Event::Named(said.name.as_deref().map(text::line))
+        Notification::SessionInfoChanged(params) => {
+            Event::Named(params.name.as_deref().map(text::line))
         }
         Notification::SessionClosed(_) => Event::Closed,
-        Notification::SummaryDelta(said) => Event::Delta {
-            navigation_id: said.navigation_id.clone(),
-            text: said.delta.clone(),
+        Notification::SummaryDelta(params) => Event::Delta {
+            navigation_id: params.navigation_id.clone(),
+            text: params.delta.clone(),
         },
-        Notification::Progress(said) => match (&said.token, &said.message) {
+        Notification::Progress(params) => match (&params.token, &params.message) {
             (RequestId::Text(token), Some(message)) => Event::Progress {
                 navigation_id: token.clone(),
                 message: text::line(message),
@@ -187,10 +187,10 @@ pub fn event(notification: &Notification) -> Option<Event> {
 mod tests {
     use super::*;
 
-    /// The last line of the log stood behind the reason, as if it were the cause.
+    /// The last line of the log was shown behind the reason, as if it were the cause.
     #[test]
-    fn last_words_are_told_apart_from_the_reason() {
-        // It can only be made by a daemon that ends.
+    fn the_end_of_the_log_is_separate_from_the_reason() {
+        // Only a daemon that ends produces this type.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

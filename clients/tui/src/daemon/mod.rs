@@ -1,10 +1,10 @@
-//! Carries effects out through `treelined-client`, and brings what the daemon answers and says back as
-//! messages. Each call runs in a task of its own, so nothing here waits.
+//! Runs effects through `treelined-client`, and returns the daemon's answers and notifications as messages.
+//! Each call runs in a task of its own, so nothing here blocks.
 
 mod compare;
 mod convert;
 
-use crate::message::{self, Effect, Failure, Message, Place, Sort, Target};
+use crate::message::{self, Effect, Failure, Message, PagePosition, Sort, Target};
 use crate::model::document;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -14,7 +14,7 @@ use treelined_client::{
     TreeOrder, TreeRender,
 };
 
-/// The connection, and what it takes to make it again.
+/// The connection, and what is needed to make it again.
 #[derive(Clone)]
 pub struct Daemon {
     builder: Arc<Builder>,
@@ -24,15 +24,15 @@ pub struct Daemon {
     state: Arc<Mutex<State>>,
 }
 
-/// What tasks share. A std mutex: held for memory work only.
+/// State shared by the tasks. A std mutex: it is never held across I/O.
 #[derive(Default)]
 struct State {
     client: Option<Client>,
     /// The open session.
     session: Option<String>,
-    /// The comparison that was begun last.
+    /// The comparison started last.
     comparing: Option<AbortHandle>,
-    /// The end of the connection is no news.
+    /// Whether the program itself closes the connection.
     closing: bool,
 }
 
@@ -46,11 +46,11 @@ impl Daemon {
         }
     }
 
-    /// Begins to carry out `effect`, if it is the daemon's business.
+    /// Starts `effect`, if it concerns the daemon.
     pub fn run(&self, effect: Effect) {
         let is_comparison = matches!(effect, Effect::Compare { .. });
         if is_comparison || effect == Effect::StopComparing {
-            // Its calls are cancelled with it.
+            // Aborting the task cancels its calls.
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
         }
@@ -65,7 +65,7 @@ impl Daemon {
         }
     }
 
-    /// Ends the daemon in good order.
+    /// Ends the daemon after it has answered all calls.
     pub async fn close(&self) {
         let client = {
             let mut state = self.state();
@@ -73,7 +73,7 @@ impl Daemon {
             state.client.take()
         };
         if let Some(client) = client {
-            // What it has accepted it has done; how it ended is nobody's interest any more.
+            // The program ends; it no longer matters how the daemon did.
             let _ended = client.close().await;
         }
     }
@@ -83,11 +83,11 @@ impl Daemon {
     }
 
     fn say(&self, message: message::Daemon) {
-        // Nobody listens any more only when the program ends.
+        // Fails only while the program ends.
         let _sent = self.messages.send(Message::Daemon(message));
     }
 
-    /// The client, whose calls are about the open session.
+    /// Returns the client, whose calls are about the open session.
     fn client(&self) -> Option<Client> {
         let state = self.state();
         let client = state.client.as_ref()?;
@@ -98,12 +98,12 @@ impl Daemon {
     }
 
     async fn carry_out(&self, effect: Effect) -> Option<message::Daemon> {
-        use message::Daemon as Said;
+        use message::Daemon as Answer;
         if effect == Effect::Connect {
             return Some(self.connect().await);
         }
         let Some(client) = self.client() else {
-            // The end of the connection has been told.
+            // The end of the connection has been reported.
             return None;
         };
         Some(match effect {
@@ -112,29 +112,29 @@ impl Daemon {
             | Effect::Copy(_)
             | Effect::Connect
             | Effect::StopComparing => return None,
-            Effect::ListSessions(query) => Said::Sessions {
+            Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,
                 result: self.list(&client, query).await.map_err(failure),
             },
-            Effect::OpenSession(target) => Said::Opened(self.open(target).await.map_err(failure)),
+            Effect::OpenSession(target) => Answer::Opened(self.open(target).await.map_err(failure)),
             Effect::GetTree(query) => {
                 let page = get_tree(&client, &query).await;
                 let result = page.map(Box::new).map_err(failure);
-                Said::Tree { query, result }
+                Answer::Tree { query, result }
             }
             Effect::GetEntry { id } => {
                 let result = client
                     .get_entry(&id)
                     .await
                     .map(|found| convert::document(&found.entry));
-                Said::Entry {
+                Answer::Entry {
                     id,
                     result: result.map_err(failure),
                 }
             }
             Effect::GetText { id } => {
                 let found = client.get_entry(&id).await;
-                Said::Text(
+                Answer::Text(
                     found
                         .map(|found| document::plain_text(&convert::value(&found.entry)))
                         .map_err(failure),
@@ -142,32 +142,32 @@ impl Daemon {
             }
             Effect::Prepare { target, rewind } => {
                 let result = prepare(&client, &target, rewind).await.map_err(failure);
-                Said::Prepared { target, result }
+                Answer::Prepared { target, result }
             }
             Effect::Navigate(navigate) => {
                 let navigation_id = navigate.navigation_id.clone();
                 let result = navigate_tree(&client, navigate).await.map_err(failure);
-                Said::Navigated {
+                Answer::Navigated {
                     navigation_id,
                     result,
                 }
             }
             Effect::AbortNavigation { navigation_id } => {
-                // The navigation itself answers.
+                // The answer of the navigation itself reports the end.
                 let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
                 return None;
             }
-            Effect::Undo => Said::Moved {
+            Effect::Undo => Answer::Moved {
                 undo: true,
                 result: client.undo_navigation().await.map(drop).map_err(failure),
             },
-            Effect::Redo => Said::Moved {
+            Effect::Redo => Answer::Moved {
                 undo: false,
                 result: client.redo_navigation().await.map(drop).map_err(failure),
             },
             Effect::Label { id, label } => {
                 let label = Some(&*label).filter(|label| !label.is_empty());
-                Said::Labelled(
+                Answer::Labelled(
                     client
                         .append_label(id)
                         .label(label)
@@ -176,7 +176,7 @@ impl Daemon {
                         .map_err(failure),
                 )
             }
-            Effect::Rename { session_id, name } => Said::Renamed(
+            Effect::Rename { session_id, name } => Answer::Renamed(
                 self.rename(&client, &session_id, name)
                     .await
                     .map_err(failure),
@@ -187,18 +187,18 @@ impl Daemon {
                     .await
                     .map(drop)
                     .map_err(failure);
-                Said::Trashed { session_id, result }
+                Answer::Trashed { session_id, result }
             }
             Effect::Send(draft) => {
                 let call = client.append_message(user_message(&draft));
                 let sent = call.expected_leaf_id(draft.expected_leaf.as_deref()).await;
-                Said::Sent(sent.map(drop).map_err(failure))
+                Answer::Sent(sent.map(drop).map_err(failure))
             }
             Effect::Compare { id, left, right } => {
-                let heard = |read, most| self.say(Said::Comparing { id, read, most });
-                let compared = compare::compare(&client, &left, &right, heard).await;
+                let report = |read, most| self.say(Answer::Comparing { id, read, most });
+                let compared = compare::compare(&client, &left, &right, report).await;
                 let result = compared.map(Box::new).map_err(failure);
-                Said::Compared { id, result }
+                Answer::Compared { id, result }
             }
         })
     }
@@ -228,7 +228,7 @@ impl Daemon {
         }
         tokio::spawn(async move {
             while let Some(notification) = notifications.next().await {
-                listener.hear(&notification);
+                listener.forward(&notification);
             }
             let end = of.closed().await;
             let closing = {
@@ -243,8 +243,8 @@ impl Daemon {
         message::Daemon::Connected(server)
     }
 
-    /// What the daemon says of the open session goes to the model.
-    fn hear(&self, notification: &Notification) {
+    /// Sends notifications about the open session to the model.
+    fn forward(&self, notification: &Notification) {
         let of = notification.session_id();
         if of.is_some() && of != self.state().session.as_deref() {
             return;
@@ -302,13 +302,13 @@ impl Daemon {
             state.session.replace(opened.session.session_id.clone())
         };
         if let Some(before) = before.filter(|before| *before != opened.session.session_id) {
-            // It may have been closed or trashed already.
+            // Fails if the session is already closed or in the trash.
             let _closed = client.with_session(&before).close_session().await;
         }
         Ok(convert::session(opened))
     }
 
-    /// The file of the session that was used last: of this directory if there is one.
+    /// Finds the file of the session used last, of this directory if there is any.
     async fn latest(&self, client: &Client) -> Result<String, Error> {
         let here = client.list_sessions().cwd(&self.cwd).limit(1).await?;
         let found = match here.sessions.into_iter().next() {
@@ -359,9 +359,9 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
         call
     };
     let (around, tree) = match &query.place {
-        Place::Offset(offset) => (None, ask(query.limit).offset(*offset as u64).await?),
-        Place::Around(id) => (Some(id.clone()), ask(query.limit).around(id).await?),
-        Place::Leaf => match client.get_leaf().await?.leaf_id {
+        PagePosition::Offset(offset) => (None, ask(query.limit).offset(*offset as u64).await?),
+        PagePosition::Around(id) => (Some(id.clone()), ask(query.limit).around(id).await?),
+        PagePosition::Leaf => match client.get_leaf().await?.leaf_id {
             Some(id) => {
                 let tree = ask(query.limit).around(&id).await?;
                 (Some(id), tree)
@@ -369,7 +369,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
             None => (None, ask(query.limit).await?),
         },
     };
-    // A page of one row is the nearest visible one above an entry.
+    // A page of one row around an entry has its nearest visible ancestor.
     let nearest = async |id: &str| -> Result<_, Error> {
         if let Some(at) = tree.nodes.iter().position(|node| node.id == id) {
             return Ok(Some((tree.offset as usize + at, id.to_owned())));
@@ -380,13 +380,13 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
     };
     let at = match &around {
         Some(id) if tree.total > 0 => nearest(id).await?.map(|(at, _)| at),
-        None if query.place == Place::Leaf => Some(0),
+        None if query.place == PagePosition::Leaf => Some(0),
         _ => None,
     };
     let others = match &query.others {
         Some(id) if tree.total > 0 => match nearest(id).await {
             Ok(row) => row.map(|(_, id)| id),
-            // The file is another one by now.
+            // The file was replaced and lacks the entry.
             Err(error) if error.is(ErrorKind::EntryNotFound) => None,
             Err(error) => return Err(error),
         },
@@ -398,7 +398,7 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
     })
 }
 
-/// How many entries would be left behind; none where the conversation stands there already.
+/// Counts the entries that a navigation would leave; `None` if it leads to the leaf itself.
 async fn prepare(client: &Client, target: &str, rewind: bool) -> Result<Option<usize>, Error> {
     let call = client.navigate_tree(target).rewind(rewind);
     let preparation = call.dry_run().await?.preparation;
@@ -407,7 +407,7 @@ async fn prepare(client: &Client, target: &str, rewind: bool) -> Result<Option<u
 
 async fn navigate_tree(
     client: &Client,
-    navigate: message::Navigate,
+    navigate: message::NavigationRequest,
 ) -> Result<message::Navigation, Error> {
     let mut call = client
         .navigate_tree(navigate.target)
@@ -436,7 +436,7 @@ fn gone() -> Error {
     }
 }
 
-/// An error as the model knows it.
+/// Converts an error to the model's type.
 fn failure(error: Error) -> Failure {
     let (kind, message) = match &error {
         Error::Refused { error, .. } => (error.kind.as_str(), error.message.clone()),

@@ -1,13 +1,13 @@
-//! What the daemon answers and says, and where in the model it belongs.
+//! Applies the daemon's answers and notifications to the model.
 
 use super::compare::CompareView;
-use super::dialog::{Dialog, Navigating};
+use super::dialog::{Dialog, RunningNavigation};
 use super::editor::Editor;
 use super::tree::TreeView;
-use super::{Link, Model, Screen, Stood};
+use super::{Connection, LeafPosition, Model, Screen};
 use crate::keys::Action;
 use crate::message::{
-    Daemon, Draft, Effect, End, Event, Failure, Navigation, Place, Server, Session, Target,
+    Daemon, Draft, Effect, End, Event, Failure, Navigation, PagePosition, Server, Session, Target,
 };
 
 impl Model {
@@ -25,7 +25,7 @@ impl Model {
             Daemon::Opened(result) => self.opened(result),
             Daemon::Tree { query, result } => match self.tree.arrived(query, result) {
                 Ok(effects) => {
-                    self.look_where_it_stood();
+                    self.compare_with_old_leaf();
                     effects
                 }
                 Err(failure) => self.fail("The tree cannot be read", failure),
@@ -52,11 +52,11 @@ impl Model {
             Daemon::Moved { undo, result } => match result {
                 Ok(()) => {
                     self.say(if undo {
-                        format!("Undone. {} does it again.", self.hint(Action::Redo))
+                        format!("Undone. {} redoes it.", self.hint(Action::Redo))
                     } else {
-                        "Done again.".to_owned()
+                        "Redone.".to_owned()
                     });
-                    self.tree.load(Place::Leaf)
+                    self.tree.load(PagePosition::Leaf)
                 }
                 Err(failure) if failure.kind == "nothingToUndo" => {
                     self.say(if undo {
@@ -89,7 +89,7 @@ impl Model {
             Daemon::Sent(Ok(())) => {
                 self.editor = None;
                 self.say("Sent.");
-                self.tree.load(Place::Leaf)
+                self.tree.load(PagePosition::Leaf)
             }
             Daemon::Sent(Err(failure)) => {
                 if let Some(editor) = &mut self.editor {
@@ -124,8 +124,8 @@ impl Model {
     }
 
     fn connected(&mut self, server: Server) -> Vec<Effect> {
-        self.link = Link::Up(server);
-        // What was asked before has not been heard.
+        self.link = Connection::Up(server);
+        // The new daemon has no requests of the old one.
         self.sessions.failed();
         self.tree.abandon_questions();
         self.preview.forget();
@@ -136,7 +136,7 @@ impl Model {
         if reopened.is_some() && self.tree.rows.is_known() {
             let row = self.tree.rows.find(|row| row.is_leaf);
             let row = row.and_then(|at| self.tree.rows.get(at));
-            self.stood = Some(Stood {
+            self.old_leaf = Some(LeafPosition {
                 leaf: self.tree.leaf.clone(),
                 row: row.map(|row| (row.id.clone(), row.preview.clone())),
             });
@@ -156,31 +156,31 @@ impl Model {
         }
     }
 
-    /// A daemon that was started again has the conversation where the file says: elsewhere than before, if
-    /// others have written to it. That is told.
-    fn look_where_it_stood(&mut self) {
+    /// Looks for the row of the leaf before the daemon ended. A restarted daemon takes the leaf from the
+    /// file, where other writers may have moved it; the user is told.
+    fn compare_with_old_leaf(&mut self) {
         if self.tree.reloading {
             return;
         }
-        let Some(stood) = self.stood.take() else {
+        let Some(old_leaf) = self.old_leaf.take() else {
             return;
         };
         let rows = &self.tree.rows;
         let is_row = |(id, _): &(String, String)| rows.find(|row| row.is_leaf && row.id == *id);
-        if stood.leaf == self.tree.leaf || stood.row.as_ref().and_then(is_row).is_some() {
+        if old_leaf.leaf == self.tree.leaf || old_leaf.row.as_ref().and_then(is_row).is_some() {
             return;
         }
-        let was = match &stood.row {
+        let was = match &old_leaf.row {
             Some((_, preview)) => format!(": it was at “{}”", crate::text::cut(preview, 32)),
             None => String::new(),
         };
-        self.say(format!("The conversation stands elsewhere now{was}."));
+        self.say(format!("The leaf is at another entry now{was}."));
     }
 
-    /// The daemon is gone. What was under way will not be answered; what is on the screen stays.
+    /// The daemon has ended. Open requests get no answer; the screen keeps what it shows.
     fn lost(&mut self, end: End) -> Vec<Effect> {
-        let was_up = matches!(self.link, Link::Up(_));
-        self.link = Link::Down { end, was_up };
+        let was_up = matches!(self.link, Connection::Up(_));
+        self.link = Connection::Down { end, was_up };
         self.awaiting = false;
         self.held.clear();
         self.sessions.failed();
@@ -207,7 +207,7 @@ impl Model {
                         "lines are"
                     };
                     self.say_error(format!(
-                        "{} {lines} damaged; `treelined doctor` tells more.",
+                        "{} {lines} damaged; `treelined doctor` lists them.",
                         session.damaged
                     ));
                 }
@@ -221,14 +221,14 @@ impl Model {
                 if is_same {
                     return self.tree.reload();
                 }
-                self.stood = None;
+                self.old_leaf = None;
                 self.tree = TreeView::new(self.settings.filter);
                 self.editor = None;
                 self.kept_draft = None;
                 self.compare = None;
                 self.preview_focused = false;
                 self.arrange();
-                self.tree.load(Place::Leaf)
+                self.tree.load(PagePosition::Leaf)
             }
             Err(failure) => {
                 self.screen = Screen::Sessions;
@@ -287,7 +287,7 @@ impl Model {
         }
     }
 
-    fn this_navigation(&mut self, id: &str) -> Option<&mut Navigating> {
+    fn this_navigation(&mut self, id: &str) -> Option<&mut RunningNavigation> {
         self.navigating
             .as_mut()
             .filter(|navigating| navigating.navigation_id == id)
@@ -364,6 +364,6 @@ impl Model {
                 ..draft
             }));
         }
-        self.tree.load(Place::Leaf)
+        self.tree.load(PagePosition::Leaf)
     }
 }

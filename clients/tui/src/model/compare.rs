@@ -1,44 +1,44 @@
-//! Two branches side by side: what each did since they parted, and its lines, wrapped once per width.
+//! Two branches side by side from their common ancestor on. Lines are wrapped once per width.
 
 use super::rows::Kind;
 use crate::text;
 use std::time::Duration;
 
-/// Messages of a branch that are shown from its beginning at most, and as many from its end.
+/// Messages shown from the beginning of a branch, and as many from its end.
 pub const SHOWN_MESSAGES: usize = 500;
 
-/// Files of a branch that are told at most, read ones and modified ones each.
+/// Files shown per branch: so many read ones and so many modified ones.
 pub const SHOWN_FILES: usize = 10_000;
 
-/// Below this width there are no columns.
+/// Below this width the branches are shown below each other.
 const NARROW: usize = 60;
 
-/// Between the columns.
+/// Columns between the two branches.
 const GAP: usize = 3;
 
-/// A comparison that is still being read.
+/// A running comparison.
 #[derive(Debug)]
-pub struct Comparing {
+pub struct RunningComparison {
     pub id: u64,
-    /// Since the program's start.
+    /// Time since the program's start.
     pub began: Duration,
     /// Entries read so far.
     pub read: usize,
-    /// Entries there are above both marked ones: more are not read.
+    /// An upper bound of `read`: the entries above both marked ones.
     pub most: usize,
 }
 
-impl Comparing {
-    /// Most are over before one could read about it.
+impl RunningComparison {
+    /// Most comparisons end before their progress could be read.
     pub fn is_shown(&self, now: Duration) -> bool {
         now.saturating_sub(self.began) > Duration::from_millis(400)
     }
 }
 
-/// What was found; texts are sanitized.
+/// The result of a comparison; texts are sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// Where they part: one line; `None` if they have nothing in common.
+    /// The common ancestor in one line; `None` if there is none.
     pub ancestor: Option<String>,
     pub left: Side,
     pub right: Side,
@@ -47,53 +47,53 @@ pub struct Comparison {
 /// One of the branches, from the common ancestor on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Side {
-    /// The marked entry, in one line.
+    /// The marked entry in one line.
     pub tip: String,
-    /// In order.
-    pub said: Vec<Said>,
-    /// Messages that are left out, of a branch that is very long.
+    /// Messages in the order of the conversation.
+    pub messages: Vec<BranchMessage>,
+    /// The messages left out of a very long branch.
     pub gap: Option<Gap>,
-    /// Sorted.
+    /// Files read, sorted.
     pub read: Vec<String>,
-    /// Sorted; written or edited.
+    /// Files written or edited, sorted.
     pub modified: Vec<String>,
 }
 
-/// Messages that are not shown.
+/// Messages left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// Messages before it.
+    /// The number of messages before the gap.
     pub after: usize,
-    /// How many they are.
+    /// The number of messages left out.
     pub messages: usize,
 }
 
-/// A message.
+/// A message, for its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct BranchMessage {
     pub kind: Kind,
-    /// One line.
+    /// Text in one line.
     pub text: String,
 }
 
-/// A line of the screen.
+/// A line of the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Whole(Piece),
-    /// The left column of so many columns, and the right one.
+    /// The columns of the left half, the left half, the right half.
     Halves(usize, Piece, Piece),
 }
 
-/// Text of one look.
+/// Text of one style.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Piece {
-    pub look: Look,
+    pub look: TextStyle,
     pub text: String,
 }
 
-/// What a text is, for its style.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Look {
+pub enum TextStyle {
     Ancestor,
     Heading,
     User,
@@ -108,11 +108,11 @@ pub enum Look {
 pub struct CompareView {
     comparison: Comparison,
     lines: Vec<Line>,
-    /// For which they are laid out.
+    /// The width for which the lines are laid out.
     columns: usize,
-    /// The first line on the screen; both sides move together.
+    /// The first visible line; both sides scroll together.
     pub top: usize,
-    /// Lines on the screen.
+    /// The height of the pane.
     pub height: usize,
 }
 
@@ -127,7 +127,7 @@ impl CompareView {
         }
     }
 
-    /// The pane has this size.
+    /// Sets the size of the pane.
     pub fn resize(&mut self, columns: usize, height: usize) {
         self.height = height.max(1);
         if columns != self.columns {
@@ -146,7 +146,7 @@ impl CompareView {
         &self.lines
     }
 
-    /// How far it is scrolled, of a hundred; `None` where all of it is on the screen.
+    /// Returns the scroll position in percent; `None` if all lines are visible.
     pub fn percent(&self) -> Option<usize> {
         let last = self.lines.len().saturating_sub(self.height);
         (self.top * 100).checked_div(last)
@@ -156,10 +156,10 @@ impl CompareView {
 impl Comparison {
     fn layout(&self, columns: usize) -> Vec<Line> {
         let common = match &self.ancestor {
-            Some(ancestor) => format!("Both come from: {ancestor}"),
-            None => "They have nothing in common.".to_owned(),
+            Some(ancestor) => format!("Common ancestor: {ancestor}"),
+            None => "They have no common ancestor.".to_owned(),
         };
-        let mut out: Vec<Line> = pieces(Look::Ancestor, &common, columns)
+        let mut out: Vec<Line> = pieces(TextStyle::Ancestor, &common, columns)
             .map(Line::Whole)
             .collect();
         out.push(Line::Whole(Piece::default()));
@@ -186,23 +186,23 @@ impl Comparison {
     }
 }
 
-fn pieces(look: Look, text: &str, columns: usize) -> impl Iterator<Item = Piece> {
+fn pieces(look: TextStyle, text: &str, columns: usize) -> impl Iterator<Item = Piece> {
     let lines = text::wrap(text, columns).into_iter();
     lines.map(move |text| Piece { look, text })
 }
 
 impl Side {
-    /// Messages since they parted, those that are not shown too.
+    /// Returns the number of messages, those left out included.
     pub fn messages(&self) -> usize {
-        self.said.len() + self.gap.map_or(0, |gap| gap.messages)
+        self.messages.len() + self.gap.map_or(0, |gap| gap.messages)
     }
 
     fn layout(&self, columns: usize) -> Vec<Piece> {
         let mut out = Vec::new();
         let mut push = |look, text: &str| out.extend(pieces(look, text, columns));
-        push(Look::Heading, &text::cut(&self.tip, columns));
+        push(TextStyle::Heading, &text::cut(&self.tip, columns));
         push(
-            Look::Dim,
+            TextStyle::Dim,
             &match self.messages() {
                 0 => "nothing since".to_owned(),
                 1 => "1 message since".to_owned(),
@@ -212,26 +212,32 @@ impl Side {
         for (title, files) in [("modified", &self.modified), ("read", &self.read)] {
             if !files.is_empty() {
                 let more = if files.len() < SHOWN_FILES { "" } else { "+" };
-                push(Look::Text, "");
-                push(Look::Heading, &format!("{title}: {}{more}", files.len()));
+                push(TextStyle::Text, "");
+                push(
+                    TextStyle::Heading,
+                    &format!("{title}: {}{more}", files.len()),
+                );
             }
             for file in files {
-                push(Look::File, &text::cut_front(file, columns));
+                push(TextStyle::File, &text::cut_front(file, columns));
             }
         }
-        push(Look::Text, "");
-        for (at, said) in self.said.iter().enumerate() {
+        push(TextStyle::Text, "");
+        for (at, message) in self.messages.iter().enumerate() {
             if let Some(gap) = self.gap.filter(|gap| gap.after == at) {
-                push(Look::Dim, &format!("… {} more messages …", gap.messages));
+                push(
+                    TextStyle::Dim,
+                    &format!("… {} more messages …", gap.messages),
+                );
             }
-            let (look, who) = match &said.kind {
-                Kind::User => (Look::User, "user: "),
-                Kind::Assistant => (Look::Text, "assistant: "),
-                Kind::Summary => (Look::Text, "summary: "),
-                Kind::Compaction => (Look::Text, "compaction: "),
-                _ => (Look::Dim, ""),
+            let (look, who) = match &message.kind {
+                Kind::User => (TextStyle::User, "user: "),
+                Kind::Assistant => (TextStyle::Text, "assistant: "),
+                Kind::Summary => (TextStyle::Text, "summary: "),
+                Kind::Compaction => (TextStyle::Text, "compaction: "),
+                _ => (TextStyle::Dim, ""),
             };
-            push(look, &format!("{who}{}", said.text));
+            push(look, &format!("{who}{}", message.text));
         }
         out
     }

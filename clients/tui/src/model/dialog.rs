@@ -1,4 +1,4 @@
-//! What stands before the tree and wants an answer first.
+//! Dialogs over the screen.
 
 use super::input::Input;
 use crate::message::Failure;
@@ -7,72 +7,72 @@ use std::time::Duration;
 /// An open dialog.
 #[derive(Debug)]
 pub enum Dialog {
-    /// How to go to an entry.
-    Choose(Choose),
-    /// A label for an entry.
+    /// How to navigate to an entry.
+    Choose(NavigationChoice),
+    /// The label of an entry.
     Label { id: String, input: Input },
-    /// A name for a session.
+    /// The name of a session.
     Rename { session_id: String, input: Input },
-    /// Whether to move a session to the trash.
+    /// Confirms moving a session to the trash.
     Trash { session_id: String, title: String },
-    /// Something failed, and what can be done.
-    Failed(Failed),
-    /// All keys; the first line on the screen.
+    /// A failure and advice.
+    Failed(FailureDialog),
+    /// All keys; `top` is the first visible line.
     Help { top: usize },
 }
 
-/// The three ways to go.
+/// The choices of a navigation.
 #[derive(Debug)]
-pub struct Choose {
+pub struct NavigationChoice {
     pub target: String,
-    /// What it says.
+    /// The preview of the target.
     pub preview: String,
-    /// Its text comes back for editing.
+    /// Whether the target's text is returned for editing.
     pub is_user: bool,
     pub rewind: bool,
-    /// Entries that would be summarized, once that is known.
+    /// The number of entries that would be summarized, once it is known.
     pub abandoned: Option<usize>,
-    /// 0 to 2.
+    /// The selected choice, 0 to 2.
     pub selected: usize,
-    /// What the summary shall dwell on, once that is chosen.
+    /// What the summary shall focus on, once that choice was made.
     pub focus: Option<Input>,
 }
 
-/// The choices, in their order.
+/// The choices in their order.
 pub const CHOICES: [&str; 3] = ["No summary", "Summarize", "Summarize with a focus…"];
 
-/// A failure, as it is told.
+/// The text of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
-    /// What did not happen.
+pub struct FailureDialog {
+    /// The operation that failed.
     pub what: String,
     pub failure: Failure,
 }
 
-/// A navigation under way.
+/// A running navigation.
 #[derive(Debug)]
-pub struct Navigating {
+pub struct RunningNavigation {
     pub navigation_id: String,
     pub summarize: bool,
-    /// Since the program's start.
+    /// Time since the program's start.
     pub began: Duration,
     /// The summary so far.
     pub summary: String,
-    /// How far it is, for people.
+    /// Progress, for people.
     pub progress: Option<String>,
-    /// The user does not want it any more.
+    /// Whether the user has aborted it.
     pub aborting: bool,
 }
 
-impl Navigating {
-    /// A move without a summary is over before one could read about it, unless a hook thinks.
+impl RunningNavigation {
+    /// Returns whether to show it. Without a summary or a slow hook it ends before it could be read.
     pub fn is_shown(&self, now: Duration) -> bool {
         self.summarize || now.saturating_sub(self.began) > Duration::from_millis(400)
     }
 }
 
-impl Failed {
-    /// What the user can do about it, by the kind of the error (protocol.md §8) and the daemon's summarizer.
+impl FailureDialog {
+    /// Returns advice by the kind of the error (protocol.md §8.2) and the daemon's summarizer.
     pub fn advice(&self, summarizer: Option<&str>) -> &'static str {
         match self.failure.kind.as_str() {
             "summarizerUnavailable" => {
@@ -87,16 +87,16 @@ impl Failed {
             "summarizerFailed" => {
                 "Nothing has moved. Try again, go without a summary, or look at [summarizer] in treelined's config.toml: key, model and address."
             }
-            "sessionBusy" => "Something else runs in this session. Try again when it has ended.",
-            "leafMoved" => {
-                "The conversation has moved on meanwhile. Look at the tree and try again."
+            "sessionBusy" => {
+                "Another operation is running in this session. Try again when it has ended."
             }
+            "leafMoved" => "The leaf has moved meanwhile. Look at the tree and try again.",
             "entryNotFound" => "The entry is no longer in the file. The tree has been read again.",
             "sessionLocked" => "Another program holds the session's lock. Try again.",
             "readOnly" | "versionUnsupported" => "The session cannot be changed from here.",
-            "nothingToUndo" => "The conversation has not been moved.",
+            "nothingToUndo" => "The leaf has not moved.",
             "sessionNotFound" | "sessionDeleted" | "sessionReplaced" => {
-                "The file is gone or is another one. The list of sessions shows what is there."
+                "The file was deleted or replaced. The list of sessions shows what is there."
             }
             "headerMissing" => {
                 "The file is no session. `treelined doctor FILE` says what is in it."
@@ -107,7 +107,7 @@ impl Failed {
             "storageIo" | "pathDenied" => {
                 "Look at the file and its folder: owner, permissions, disk."
             }
-            "durabilityUnknown" => "It was written, but perhaps not to the disk yet.",
+            "durabilityUnknown" => "The data is written, but may not be on the disk yet.",
             "timeout" => "The daemon has not answered in time. It may still do it.",
             _ => "Nothing was changed.",
         }

@@ -1,8 +1,8 @@
-//! An entry in full, as the preview shows it: read once from its JSON, laid out for a width.
+//! A whole entry as the preview shows it: parsed once from its JSON, laid out for a width.
 //!
-//! Text is wrapped between words; what stands between code fences, tool calls and the output of tools
-//! keep their columns; images are named, not drawn. Shows at most [`SHOWN`] bytes of one entry: the
-//! preview is for reading, and a tool result of 20 MB is not read. Copying takes all of it.
+//! Text is wrapped between words. Code in fences, tool calls and the output of tools keep their columns.
+//! Images are named, not drawn. At most [`SHOWN`] bytes of an entry are shown, since nobody reads a tool
+//! result of 20 MB in a preview; copying takes all of it.
 
 use crate::text;
 use serde_json::Value;
@@ -10,35 +10,35 @@ use serde_json::Value;
 /// Bytes of text shown at most.
 pub const SHOWN: usize = 256 * 1024;
 
-/// What is shown of an entry.
+/// The shown parts of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
-    /// Type or role, time, model: what stands above the text.
+    /// The line above the text: type or role, time, model.
     pub title: String,
     parts: Vec<Part>,
 }
 
-/// A stretch of text of one kind; lines are sanitized.
+/// A part of one style; lines are sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     style: LineStyle,
     lines: Vec<String>,
 }
 
-/// How a line looks.
+/// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineStyle {
     Text,
     Heading,
     Code,
-    /// Said by the model to itself.
+    /// Thinking of the model.
     Thinking,
-    /// A tool call, an image, a rule between parts.
+    /// A tool call, an image, or a rule between parts.
     Note,
     Error,
 }
 
-/// A line as it is drawn.
+/// A line of the preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub style: LineStyle,
@@ -46,7 +46,7 @@ pub struct Line {
 }
 
 impl Document {
-    /// From an entry as the daemon delivers it.
+    /// Parses an entry of the daemon.
     pub fn of(entry: &Value) -> Self {
         let mut document = Writer::default();
         let kind = str_of(entry, "type");
@@ -67,7 +67,7 @@ impl Document {
         }
     }
 
-    /// The lines of it in `columns`.
+    /// Lays the entry out in `columns`.
     pub fn layout(&self, columns: usize) -> Vec<Line> {
         let mut out: Vec<Line> = Vec::new();
         for part in &self.parts {
@@ -98,7 +98,7 @@ fn title(entry: &Value, kind: &str) -> String {
     text::line(&name)
 }
 
-/// All the text of an entry, as stored: what copying takes.
+/// Returns all text of an entry as stored, for copying.
 pub fn plain_text(entry: &Value) -> String {
     let message = entry.get("message").unwrap_or(entry);
     if let Some(summary) = entry.get("summary").and_then(Value::as_str) {
@@ -134,7 +134,7 @@ pub fn plain_text(entry: &Value) -> String {
     parts.join("\n")
 }
 
-/// `name(argument: value, …)` of a tool call.
+/// Formats a tool call as `name(argument: value, …)`.
 pub fn call(block: &Value) -> String {
     let arguments = match block.get("arguments") {
         Some(Value::Object(members)) => members
@@ -245,7 +245,7 @@ impl Writer {
             "thinking" => self.push(LineStyle::Thinking, str_of(block, "thinking")),
             "toolCall" => self.push(LineStyle::Note, &format!("→ {}", call(block))),
             "image" => {
-                // Base64: four characters for three bytes.
+                // Base64 has four characters for three bytes.
                 let bytes = str_of(block, "data").len() / 4 * 3;
                 let mime = str_of(block, "mimeType");
                 self.push(
@@ -257,7 +257,7 @@ impl Writer {
         }
     }
 
-    /// Text of people and models: headings and fenced code stand out.
+    /// Adds text of people and models; headings and code in fences have styles of their own.
     fn prose(&mut self, text: &str) {
         let mut fence: Option<&str> = None;
         let mut style = LineStyle::Text;
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_headings_and_code_are_told_apart() {
+    fn prose_headings_and_code_have_different_styles() {
         let text = "# Plan\nFirst read the file.\n```rust\nfn main() {    println!(\"a\") }\n```\nThen run it.";
         assert_eq!(
             shown(
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_entry_is_cut_where_it_is_shown_and_not_where_it_is_copied() {
+    fn a_large_entry_is_cut_in_the_preview_but_copied_whole() {
         let text = "漢".repeat(SHOWN);
         let entry = json!({"type": "message", "message": {"role": "toolResult", "content": text}});
         let lines = Document::of(&entry).layout(80);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_entries_are_shown_as_they_are() {
+    fn entries_without_known_members_are_shown() {
         let odd = json!({"type": "message", "message": {"role": 1, "content": {"a": []}}});
         assert!(!Document::of(&odd).layout(20).is_empty());
         assert!(

@@ -1,20 +1,20 @@
-//! The editor of a user message: a draft that came back from the tree, or a new one.
+//! The editor of a user message: a returned draft, or a new one.
 
 use super::input::Input;
 use crate::message::Draft;
 use serde_json::Value;
 
-/// The pane.
+/// The editor pane.
 #[derive(Debug)]
 pub struct Editor {
     pub input: Input,
-    /// Content blocks that go with the text.
+    /// Content blocks that are sent with the text.
     pub images: Vec<Value>,
-    /// Where the conversation stood when it was opened.
+    /// The leaf when the editor was opened.
     pub expected_leaf: Option<String>,
-    /// Sent, and not answered yet.
+    /// Whether the message was sent and is not answered yet.
     pub sending: bool,
-    /// The first drawn row on the screen.
+    /// The first visible row.
     pub top: usize,
 }
 
@@ -37,7 +37,7 @@ impl Editor {
         }
     }
 
-    /// Nothing to send.
+    /// Returns whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.input.text().trim().is_empty() && self.images.is_empty()
     }

@@ -1,8 +1,7 @@
-//! Text being typed: with a cursor, by grapheme, in one line or several.
+//! Text input with a cursor, by grapheme, in one line or several.
 //!
-//! Shared by the search, the prompts and the editor. What is held is as it was typed or came from the
-//! session, joiners and marks included, so that a draft is sent as it was; what is drawn of it is
-//! sanitized.
+//! The search, the prompts and the editor use it. It keeps the text as it was typed or stored, joiners and
+//! marks included, so that a draft is sent unchanged; only the drawn rows are sanitized.
 
 use crate::keys::Key;
 use crate::text;
@@ -19,14 +18,14 @@ pub struct Input {
 }
 
 impl Input {
-    /// One line, the cursor at its end.
+    /// Makes an input of one line, with the cursor at its end.
     pub fn line(text: &str) -> Self {
         let mut input = Self::default();
         input.insert(text);
         input
     }
 
-    /// Several lines, the cursor at their end.
+    /// Makes an input of several lines, with the cursor at the end.
     pub fn lines(text: &str) -> Self {
         let mut input = Self {
             multiline: true,
@@ -54,7 +53,7 @@ impl Input {
         self.cursor = 0;
     }
 
-    /// Typed or pasted text. Line breaks become spaces where there is one line only.
+    /// Inserts typed or pasted text. In a one-line input, line breaks become spaces.
     pub fn insert(&mut self, typed: &str) {
         let mut typed = typed.replace("\r\n", "\n").replace('\r', "\n");
         if !self.multiline {
@@ -64,7 +63,7 @@ impl Input {
         self.cursor += typed.len();
     }
 
-    /// Whether the key was one of editing; true even where it had nothing to do.
+    /// Handles an editing key. Returns whether the key is one, even if it changed nothing.
     pub fn key(&mut self, key: Key) -> bool {
         match key.code() {
             KeyCode::Char(char) if key.text().is_some() => {
@@ -138,9 +137,9 @@ impl Input {
         end.unwrap_or(self.text.len())
     }
 
-    /// As it is drawn `columns` wide, and the row and column of the cursor in it.
+    /// Returns the rows drawn in `columns`, and the row and column of the cursor.
     pub fn layout(&self, columns: usize) -> (Vec<DrawnRow>, (usize, usize)) {
-        // The cursor may stand behind the last character.
+        // The cursor may be behind the last character.
         let room = columns.max(3) - 1;
         let mut rows = Vec::new();
         let mut cursor = (0, 0);
@@ -170,7 +169,7 @@ impl Input {
         (rows, cursor)
     }
 
-    /// The cursor to the drawn row above or below.
+    /// Moves the cursor to the drawn row above or below.
     pub fn vertical(&mut self, columns: usize, down: bool) {
         let (rows, (row, column)) = self.layout(columns);
         let target = if down {
@@ -200,12 +199,12 @@ impl Input {
     }
 }
 
-/// A row of an input as it is drawn.
+/// A drawn row of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnRow {
-    /// Bytes of the text before it.
+    /// Bytes of the text before this row.
     start: usize,
-    /// Sanitized.
+    /// The sanitized text.
     pub text: String,
 }
 
@@ -218,7 +217,7 @@ impl DrawnRow {
     }
 }
 
-/// A grapheme as it is drawn.
+/// Returns a grapheme as it is drawn.
 fn shown(grapheme: &str) -> String {
     match grapheme {
         "\t" => "    ".to_owned(),
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pasted_is_kept_and_drawn_without_controls() {
+    fn pasted_text_is_kept_and_drawn_without_controls() {
         let mut one = Input::line("");
         one.insert("a\r\nb\u{1b}[2J❤\u{fe0f}");
         assert_eq!(one.text(), "a b\u{1b}[2J❤\u{fe0f}");

@@ -1,9 +1,9 @@
-//! Which part of the screen is whose: the same for drawing, for scrolling and for the mouse.
+//! Divides the screen into panes: for drawing, for scrolling and for the mouse.
 
 use super::{Model, Screen};
 use ratatui::layout::Rect;
 
-/// The areas; those that are not there have no height.
+/// The panes; a pane that is not shown has no height.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panes {
     pub header: Rect,
@@ -11,13 +11,13 @@ pub struct Panes {
     pub list: Rect,
     /// The rows of the tree.
     pub tree: Rect,
-    /// Left of the preview, if it stands beside the tree.
+    /// The column left of the preview, if the preview is beside the tree.
     pub divider: Rect,
-    /// The line over the text of the preview.
+    /// The line above the text of the preview.
     pub preview_title: Rect,
     /// The text of the preview.
     pub preview: Rect,
-    /// The title of the editor, and its text.
+    /// The title of the editor.
     pub editor_title: Rect,
     pub editor: Rect,
     pub compare: Rect,
@@ -25,10 +25,10 @@ pub struct Panes {
     pub status: Rect,
 }
 
-/// From this width on the preview stands beside the tree.
+/// Minimum width for the preview beside the tree.
 const WIDE: u16 = 110;
 
-/// Below this height there is no room for both.
+/// Minimum height for both tree and preview.
 const LOW: u16 = 14;
 
 pub fn panes(model: &Model) -> Panes {

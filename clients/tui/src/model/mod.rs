@@ -1,8 +1,8 @@
-//! Everything the program knows, and how messages change it. Pure: no I/O, no clock, no terminal.
+//! The state of the program, and how messages change it. Pure: no I/O, no clock, no terminal.
 //!
-//! [`Model::update`] takes a [`Message`] and says which [`Effect`]s are to be had; [`crate::view`] draws
-//! the model. Each part of the screen has its state in a module of its own; this one holds them together.
-//! What keys and the mouse do is in `control`, what the daemon says goes through `answers`.
+//! [`Model::update`] takes a [`Message`] and returns [`Effect`]s; [`crate::view`] draws the model. Each
+//! part of the screen keeps its state in a module of its own. `control` handles keys and the mouse,
+//! `answers` the messages of the daemon.
 
 mod answers;
 pub mod compare;
@@ -19,9 +19,9 @@ pub mod tree;
 
 use crate::config::Settings;
 use crate::message::{Draft, Effect, End, Failure, Message, Server, Session, Target};
-use compare::{CompareView, Comparing};
+use compare::{CompareView, RunningComparison};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use dialog::{Dialog, Failed, Navigating};
+use dialog::{Dialog, FailureDialog, RunningNavigation};
 use editor::Editor;
 use preview::Preview;
 use sessions::SessionList;
@@ -35,75 +35,75 @@ pub struct Model {
     pub settings: Settings,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// Since the program's start.
+    /// Time since the program's start.
     pub now: Duration,
-    /// When it started, in seconds since 1970.
+    /// The time of the program's start, in seconds since 1970.
     pub started: i64,
-    pub link: Link,
+    pub link: Connection,
     pub screen: Screen,
     pub sessions: SessionList,
     /// The open session.
     pub session: Option<Session>,
     pub tree: TreeView,
     pub preview: Preview,
-    /// The tree leaves half of the screen to the preview.
+    /// Whether the preview takes half of the screen.
     pub half: bool,
-    /// The preview has the keys.
+    /// Whether keys go to the preview.
     pub preview_focused: bool,
     pub editor: Option<Editor>,
-    /// A draft that was put away.
+    /// A draft that was closed without sending it.
     pub kept_draft: Option<Draft>,
     pub compare: Option<CompareView>,
-    /// A comparison that is being read.
-    pub comparing: Option<Comparing>,
+    /// The running comparison.
+    pub comparing: Option<RunningComparison>,
     pub dialog: Option<Dialog>,
-    pub navigating: Option<Navigating>,
+    pub navigating: Option<RunningNavigation>,
     pub notice: Option<Notice>,
-    /// What to open once the daemon is there.
+    /// The session to open when the daemon is connected.
     opening: Option<Target>,
-    /// Keys that are about where the cursor is going.
+    /// Keys that wait until the cursor has arrived.
     held: VecDeque<KeyEvent>,
-    /// A session is being opened; until then nothing can be asked of it.
+    /// Whether a session is being opened; until then there is nothing to ask about it.
     awaiting: bool,
     navigations: u64,
     comparisons: u64,
-    /// Where the conversation stood when the daemon ended, until it is known where it stands now.
-    stood: Option<Stood>,
-    /// The last click, to know a double one: column, row, when.
+    /// The leaf when the daemon ended, until the new daemon's leaf is known.
+    old_leaf: Option<LeafPosition>,
+    /// The last click, to detect a double click: column, row, time.
     last_click: Option<(u16, u16, Duration)>,
-    /// Mouse and keys of the first screen lead back to the list.
+    /// Whether going back leads to the list of sessions.
     came_from_list: bool,
 }
 
 /// The connection to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Link {
+pub enum Connection {
     Connecting,
     Up(Server),
-    /// There is none, or none any more.
+    /// No daemon was started, or it has ended.
     Down {
         end: End,
-        /// There was one.
+        /// Whether a daemon was connected before.
         was_up: bool,
     },
 }
 
-/// A place of the conversation.
+/// A leaf and its row.
 #[derive(Debug)]
-struct Stood {
+struct LeafPosition {
     leaf: Option<String>,
-    /// The row that stands for it, if it was here: its entry, and what it says.
+    /// The row of the leaf, if it was loaded: its entry and its preview.
     row: Option<(String, String)>,
 }
 
-/// What fills the screen.
+/// The main part of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screen {
     Sessions,
     Tree,
 }
 
-/// A line for the user, until the next key.
+/// A message for the user, shown until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub text: String,
@@ -111,7 +111,7 @@ pub struct Notice {
 }
 
 impl Model {
-    /// `target`: what to open at once; the list if there is none.
+    /// `target` is the session to open at once; `None` shows the list.
     pub fn new(settings: Settings, size: (u16, u16), started: i64, target: Option<Target>) -> Self {
         let filter = settings.filter;
         let screen = if target.is_some() {
@@ -125,7 +125,7 @@ impl Model {
             size,
             now: Duration::ZERO,
             started,
-            link: Link::Connecting,
+            link: Connection::Connecting,
             screen,
             sessions: SessionList::new(),
             session: None,
@@ -145,7 +145,7 @@ impl Model {
             held: VecDeque::new(),
             navigations: 0,
             comparisons: 0,
-            stood: None,
+            old_leaf: None,
             last_click: None,
             came_from_list: false,
         };
@@ -153,33 +153,33 @@ impl Model {
         model
     }
 
-    /// Whether something on the screen moves by itself, so that ticks are wanted.
+    /// Returns whether something on the screen is animated, so that ticks are needed.
     pub fn animates(&self) -> bool {
         self.is_busy() || self.screen == Screen::Sessions && self.sessions.is_first_read()
     }
 
-    /// Something is under way that Esc ends, and that has all other keys wait.
+    /// Returns whether an operation runs that Esc ends; other keys then have no effect.
     fn is_busy(&self) -> bool {
         self.navigating.is_some() || self.comparing.is_some()
     }
 
-    /// Which session was used last is not known yet.
+    /// Returns whether the session used last is still being looked for.
     pub fn looks_for_latest(&self) -> bool {
         self.opening == Some(Target::Latest)
     }
 
-    /// The daemon is there and has what is on the screen.
+    /// Returns whether the daemon is connected and has the session on the screen.
     fn is_ready(&self) -> bool {
-        matches!(self.link, Link::Up(_)) && !self.awaiting
+        matches!(self.link, Connection::Up(_)) && !self.awaiting
     }
 
-    /// A session is to be opened.
+    /// Starts to open a session.
     fn open(&mut self, target: Target) -> Effect {
         self.awaiting = true;
         Effect::OpenSession(target)
     }
 
-    /// Something happened: what is to be done.
+    /// Applies a message and returns the effects to run.
     pub fn update(&mut self, message: Message) -> Vec<Effect> {
         let mut effects = match message {
             Message::Key(event) if self.holds(event) => {
@@ -209,7 +209,8 @@ impl Model {
         effects
     }
 
-    /// Whether the key is about the entry that the cursor is on its way to. Esc is not: it stays here.
+    /// Returns whether the key must wait until the cursor has arrived. Esc does not wait: it stops the
+    /// cursor.
     fn holds(&self, event: KeyEvent) -> bool {
         self.screen == Screen::Tree
             && self.is_ready()
@@ -222,7 +223,7 @@ impl Model {
             && !event.modifiers.contains(KeyModifiers::CONTROL)
     }
 
-    /// The keys that were held, once the cursor is there.
+    /// Applies the waiting keys once the cursor has arrived.
     fn release(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         while let Some(event) = self.held.front().copied() {
@@ -236,7 +237,7 @@ impl Model {
         effects
     }
 
-    /// Tells every part how much of the screen it has.
+    /// Sets the sizes of all parts.
     fn arrange(&mut self) {
         let panes = layout::panes(self);
         self.sessions.height = usize::from(panes.list.height).max(1);
@@ -265,7 +266,7 @@ impl Model {
         }
     }
 
-    /// Asks for what the screen lacks.
+    /// Requests what the screen lacks.
     fn fill(&mut self) -> Vec<Effect> {
         if self.screen != Screen::Tree || self.session.is_none() || !self.is_ready() {
             return Vec::new();
@@ -294,10 +295,10 @@ impl Model {
         });
     }
 
-    /// Tells of a failure, in a dialog of its own. Where there is no daemon, that is said already.
+    /// Shows a failure in a dialog. The end of the connection has a dialog already.
     fn fail(&mut self, what: &str, failure: Failure) -> Vec<Effect> {
         if !failure.is_of_connection() {
-            self.dialog = Some(Dialog::Failed(Failed {
+            self.dialog = Some(Dialog::Failed(FailureDialog {
                 what: what.to_owned(),
                 failure,
             }));
@@ -312,7 +313,7 @@ impl Model {
     }
 }
 
-/// Where a view of `height` lines must begin to show line `cursor` of `total`, if it began at `top`.
+/// Returns the first visible line with which line `cursor` of `total` is visible, close to `top`.
 fn scrolled(top: usize, cursor: usize, height: usize, total: usize) -> usize {
     let lowest = (cursor + 1).saturating_sub(height);
     let last = total.saturating_sub(height);

@@ -1,25 +1,25 @@
-//! The preview: the entry under the cursor in full, laid out for the pane, with a position of its own.
+//! The preview: the whole entry under the cursor, laid out for the pane, with its own scroll position.
 
 use super::document::{Document, Line};
 use crate::message::Effect;
 
-/// The pane.
+/// The preview pane.
 #[derive(Debug, Default)]
 pub struct Preview {
-    /// The entry that is shown.
+    /// The shown entry.
     id: Option<String>,
     document: Document,
     lines: Vec<Line>,
     width: usize,
-    /// The entry that is asked for.
+    /// The requested entry.
     asked: Option<String>,
     pub top: usize,
-    /// Lines on the screen.
+    /// The height of the pane.
     pub height: usize,
 }
 
 impl Preview {
-    /// The entry that shall be shown: asked for unless another question is under way.
+    /// Requests an entry, unless it is shown or another request is open.
     pub fn want(&mut self, id: &str) -> Option<Effect> {
         if self.id.as_deref() == Some(id) || self.asked.is_some() {
             return None;
@@ -28,7 +28,7 @@ impl Preview {
         Some(Effect::GetEntry { id: id.to_owned() })
     }
 
-    /// The entry is here; `None` if it could not be had.
+    /// Takes the answer; `None` if the entry could not be read.
     pub fn arrived(&mut self, id: String, document: Option<Document>) {
         self.asked = None;
         self.document = document.unwrap_or_default();
@@ -37,13 +37,13 @@ impl Preview {
         self.lines = self.document.layout(self.width.max(1));
     }
 
-    /// What is shown may have changed, or another daemon has it.
+    /// Forgets the entry, which may have changed.
     pub fn forget(&mut self) {
         self.id = None;
         self.asked = None;
     }
 
-    /// The pane has another size.
+    /// Sets the size of the pane.
     pub fn resize(&mut self, width: usize, height: usize) {
         self.height = height;
         if width != self.width {
@@ -65,7 +65,7 @@ impl Preview {
         &self.document.title
     }
 
-    /// The entry that is shown.
+    /// Returns the shown entry.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }

@@ -1,40 +1,40 @@
-//! The rows of the tree that are here: those around the view, of a tree of any size.
+//! The loaded rows of the tree: those around the view, of a tree of any size.
 
 use crate::message::TreePage;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Rows kept at most; those farthest from the view go first.
+/// Rows kept at most; those farthest from the view are dropped first.
 const KEPT: usize = 4000;
 
 /// A row of the tree, as the daemon describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
     pub id: String,
-    /// The nearest visible one above it.
+    /// The nearest visible ancestor.
     pub parent: Option<String>,
     pub kind: Kind,
     pub preview: String,
     pub label: Option<String>,
-    /// When the label was set, as it is shown.
+    /// The time when the label was set, formatted.
     pub label_time: Option<String>,
-    /// Visible children, folded ones too.
+    /// The number of visible children, folded ones included.
     pub children: u64,
     pub on_active_path: bool,
     pub is_leaf: bool,
     pub is_branch_point: bool,
-    /// Of a compaction.
+    /// The token count of a compaction.
     pub tokens: Option<u64>,
-    /// Of a tool result.
+    /// The tool of a tool result.
     pub tool: Option<String>,
     pub is_error: bool,
-    /// The guides before it.
+    /// The guides before the row.
     pub prefix: String,
-    /// What is odd about it.
+    /// The daemon's flags of the row.
     pub flags: Vec<String>,
 }
 
-/// What a row is, for its looks.
+/// The kind of a row, which decides its style.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Kind {
     #[default]
@@ -46,31 +46,30 @@ pub enum Kind {
     Summary,
     /// A message of a plugin.
     Plugin,
-    /// Anything else, by its type or role.
+    /// Another entry, with its type or role.
     Other(String),
 }
 
 impl Row {
-    /// Whether it has siblings, so that a branch begins here.
+    /// Returns whether the row has siblings, so that a branch begins here.
     pub fn heads_branch(&self) -> bool {
         self.prefix.ends_with("─ ")
     }
 }
 
-/// A tree of rows with holes.
+/// The rows of a tree, of which some are not loaded.
 #[derive(Debug, Default)]
 pub struct Rows {
     rows: BTreeMap<usize, Row>,
     total: usize,
     hidden: usize,
     revision: String,
-    /// Whether a page has arrived since it was emptied.
+    /// Whether a page has arrived since the last `clear`.
     known: bool,
 }
 
 impl Rows {
-    /// Takes a page in. Rows of another revision are no longer true and go; of too many, those farthest
-    /// from `focus` go.
+    /// Adds a page. Drops rows of another revision, and the rows farthest from `focus` if there are too many.
     pub fn insert(&mut self, page: TreePage, focus: usize) {
         if page.revision != self.revision || page.total != self.total {
             self.rows.clear();
@@ -102,7 +101,7 @@ impl Rows {
         }
     }
 
-    /// Nothing here is true any more.
+    /// Drops all rows.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -111,13 +110,13 @@ impl Rows {
         self.rows.get(&at)
     }
 
-    /// The index of the first such row that is here.
+    /// Returns the index of the first loaded row that matches.
     pub fn find(&self, is_it: impl Fn(&Row) -> bool) -> Option<usize> {
         let found = self.rows.iter().find(|(_, row)| is_it(row));
         found.map(|(at, _)| *at)
     }
 
-    /// The first of these that are not here.
+    /// Returns the first part of `wanted` that is not loaded.
     pub fn missing(&self, wanted: Range<usize>) -> Option<Range<usize>> {
         let wanted = wanted.start..wanted.end.min(self.total);
         let first = wanted.clone().find(|at| !self.rows.contains_key(at))?;
@@ -141,7 +140,7 @@ impl Rows {
         &self.revision
     }
 
-    /// Rows that are here.
+    /// Returns the number of loaded rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_found() {
+    fn missing_rows_are_found() {
         let mut rows = Rows::default();
         rows.insert(page("r", 10..20), 15);
         rows.insert(page("r", 30..40), 15);
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_an_older_tree_go() {
+    fn rows_of_an_older_revision_are_dropped() {
         let mut rows = Rows::default();
         rows.insert(page("r", 0..10), 5);
         rows.insert(page("s", 50..60), 55);
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_near() {
+    fn the_kept_rows_are_limited_and_near_the_focus() {
         let mut rows = Rows::default();
         for at in (0..100_000).step_by(500) {
             rows.insert(page("r", at..at + 500), at + 25);

@@ -1,21 +1,21 @@
-//! The list of sessions: what is here of it, and where the user is in it.
+//! The list of sessions: the loaded rows, the search and the cursor.
 //!
-//! The first page comes at once, the following ones while one looks. Searching and sorting are the
-//! daemon's; threads are drawn from `parentSession`, since forks follow the session they come from.
+//! Further pages load while the user looks at the first one. The daemon searches and sorts. Threads are drawn
+//! from `parentSession`: the daemon lists forks behind the session they come from.
 
 use super::input::Input;
 use crate::message::{Effect, SessionPage, SessionQuery, SessionRow, Sort};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Rows of the first page, and of those after it.
+/// Rows of the first page, then of the following ones.
 const FIRST_PAGE: usize = 200;
 const NEXT_PAGES: usize = 1000;
 
 /// Levels of a thread drawn at most.
 const MAX_DEPTH: usize = 16;
 
-/// The list.
+/// The list of sessions.
 #[derive(Debug)]
 pub struct SessionList {
     rows: Vec<SessionRow>,
@@ -25,23 +25,23 @@ pub struct SessionList {
     pub named: bool,
     pub sort: Sort,
     pub search: Input,
-    /// Letters go into the search.
+    /// Whether letters go into the search.
     pub typing: bool,
     pub cursor: usize,
     pub top: usize,
-    /// Rows on the screen.
+    /// The height of the pane.
     pub height: usize,
     generation: u64,
-    /// A page is under way.
+    /// Whether a page is requested.
     pub loading: bool,
-    /// Since the program's start; when the page under way was asked for.
+    /// Time since the program's start, and time of the open request.
     pub now: Duration,
     asked_at: Duration,
-    /// The list is to be asked for again once the answer under way is here.
+    /// Whether to request the list again after the open request.
     again: bool,
-    /// The next answer replaces the rows; until then the old ones stay on the screen.
+    /// Whether the next page replaces the rows. Until then the old ones stay on the screen.
     fresh: bool,
-    /// Where the cursor shall stand once the row is here.
+    /// The session to move the cursor to when its row is loaded.
     wanted: Option<String>,
 }
 
@@ -80,13 +80,13 @@ impl SessionList {
         self.rows.get(self.cursor)
     }
 
-    /// Asks for the list from its beginning, the cursor staying on its session.
+    /// Loads the list again; the cursor stays on its session.
     pub fn reload(&mut self) -> Vec<Effect> {
         self.wanted = self.selected().map(|row| row.id.clone());
         self.ask_again()
     }
 
-    /// Asks for the list from its beginning, for the search, sort or scope has changed.
+    /// Loads the list again after the search, the order or the scope has changed.
     pub fn restart(&mut self) -> Vec<Effect> {
         self.wanted = None;
         self.cursor = 0;
@@ -124,7 +124,7 @@ impl SessionList {
         })
     }
 
-    /// A page is here; what to do next.
+    /// Takes a page. Returns the next requests.
     pub fn arrived(&mut self, generation: u64, page: SessionPage) -> Vec<Effect> {
         self.loading = false;
         if self.again || generation != self.generation {
@@ -149,7 +149,7 @@ impl SessionList {
         next.into_iter().collect()
     }
 
-    /// No answer will come.
+    /// The open request gets no answer.
     pub fn failed(&mut self) {
         self.loading = false;
         self.again = false;
@@ -161,18 +161,18 @@ impl SessionList {
         self.show_cursor();
     }
 
-    /// Keeps the cursor in the list and on the screen.
+    /// Keeps the cursor inside the list and visible.
     pub fn show_cursor(&mut self) {
         self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
         self.top = super::scrolled(self.top, self.cursor, self.height, self.rows.len());
     }
 
-    /// The daemon reads the files of all sessions, and there is nothing to look at meanwhile.
+    /// Returns whether the daemon is still reading the files of all sessions and no row is loaded.
     pub fn is_first_read(&self) -> bool {
         self.loading && self.rows.is_empty()
     }
 
-    /// Why there is nothing to see; `None` if there is.
+    /// Returns why the list is empty; `None` if it is not.
     pub fn emptiness(&self) -> Option<String> {
         if !self.rows.is_empty() {
             return None;
@@ -208,7 +208,7 @@ impl Default for SessionList {
 }
 
 impl Sort {
-    /// As the protocol and the list call it.
+    /// Returns the name in the protocol and in the list.
     pub const fn name(self) -> &'static str {
         match self {
             Sort::Threaded => "threaded",
@@ -229,7 +229,7 @@ impl Sort {
 }
 
 impl SessionRow {
-    /// Its name, else how it begins.
+    /// Returns the session's name, else the beginning of its conversation.
     pub fn title(&self) -> &str {
         match (&self.name, self.first_message.is_empty()) {
             (Some(name), _) => name,
@@ -239,7 +239,7 @@ impl SessionRow {
     }
 }
 
-/// `├─ └─ │` before each row of a threaded list.
+/// Returns `├─ └─ │` before each row of a threaded list.
 fn guides(rows: &[SessionRow]) -> Vec<String> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let mut depths: Vec<usize> = Vec::with_capacity(rows.len());
@@ -250,7 +250,7 @@ fn guides(rows: &[SessionRow]) -> Vec<String> {
         by_name.insert(&row.id, depth);
         by_name.insert(&row.path, depth);
     }
-    // From the end: at which levels a later sibling follows.
+    // From the last row to the first: the levels at which a later sibling follows.
     let mut follows = [false; MAX_DEPTH + 1];
     let mut out: Vec<String> = Vec::with_capacity(rows.len());
     for depth in depths.into_iter().rev() {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_parents_is_harmless() {
+    fn a_loop_of_parents_does_not_hang() {
         let rows = [
             row("a", Some("b")),
             row("b", Some("a")),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_follow_and_the_cursor_stays_on_its_session() {
+    fn pages_are_added_and_the_cursor_stays_on_its_session() {
         let mut list = SessionList::new();
         let effects = list.restart();
         assert!(matches!(&*effects, [Effect::ListSessions(query)] if query.cursor.is_none()));
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_faster_than_the_daemon_asks_once_more_at_the_end() {
+    fn fast_typing_causes_one_more_request_at_the_end() {
         let mut list = SessionList::new();
         assert_eq!(list.restart().len(), 1);
         for char in ["a", "b", "c"] {

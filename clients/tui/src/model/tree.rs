@@ -1,74 +1,74 @@
-//! The tree: which rows are on the screen, which are asked for, and where the cursor is.
+//! The tree: the visible rows, the requested rows, and the cursor.
 //!
-//! Rows are fetched in pages around the view. When the tree changes, the page about the cursor's entry is
-//! asked for again, so the cursor stays on its entry and the entry on its line of the screen; what is
-//! drawn stays until the answer is here. At most one such question is under way.
+//! Rows are loaded in pages around the view. When the tree changes, the page around the cursor's entry is
+//! requested again, so that the cursor stays on its entry and the entry on its line of the screen; the old
+//! rows stay on the screen until the answer arrives. At most one such request is open.
 
 use super::input::Input;
 use super::rows::{Row, Rows};
-use crate::message::{Effect, Failure, Filter, Place, TreePage, TreeQuery};
+use crate::message::{Effect, Failure, Filter, PagePosition, TreePage, TreeQuery};
 use std::ops::Range;
 
-/// Rows of a page at least.
+/// Minimum rows of a page.
 const PAGE: usize = 200;
 
-/// Rows of a page while looking for the end of a branch.
+/// Rows of a page while searching for the end of a branch.
 const SEEK_PAGE: usize = 1000;
 
 /// The tree of the open session.
 #[derive(Debug)]
 pub struct TreeView {
     pub rows: Rows,
-    /// The row the user is at.
+    /// The index of the cursor's row.
     pub cursor: usize,
-    /// Its entry, once the row is here.
+    /// The cursor's entry, once its row is loaded.
     cursor_id: Option<String>,
-    /// The first row on the screen.
+    /// The first visible row.
     pub top: usize,
-    /// Rows on the screen.
+    /// The height of the pane.
     pub height: usize,
     pub filter: Filter,
     pub search: Input,
-    /// Letters go into the search.
+    /// Whether letters go into the search.
     pub typing: bool,
     pub folded: Vec<String>,
     pub label_times: bool,
     pub leaf: Option<String>,
-    /// Entries to compare, at most two: id and what they say.
+    /// Entries to compare, at most two: id and preview.
     pub marks: Vec<(String, String)>,
-    /// Entries that others appended and the user has not gone to.
+    /// The number of entries by other writers that the user has not visited.
     pub news: usize,
-    /// Where others are, if it is elsewhere.
+    /// The file's leaf, if it differs from ours.
     pub others_at: Option<String>,
-    /// The entry whose row stands for that: theirs, or the nearest visible one above it.
+    /// The row of the file's leaf: its entry, or the nearest visible ancestor.
     pub others_row: Option<String>,
     generation: u64,
-    /// Where the next page about an entry shall lie.
-    wanted: Option<Place>,
-    /// Where the cursor is to go, until it is there.
-    going: Option<Place>,
-    /// The user has moved the cursor since a page about an entry was asked for.
+    /// The position of the next page that moves the cursor.
+    wanted: Option<PagePosition>,
+    /// Where the cursor is going, until it has arrived.
+    going: Option<PagePosition>,
+    /// Whether the user has moved the cursor since that page was requested.
     moved: bool,
-    /// Such a page is under way.
+    /// Whether such a request is open.
     pub reloading: bool,
-    /// Pages of rows that are under way.
+    /// Ranges of requested rows.
     in_flight: Vec<Range<usize>>,
-    seek: Option<Seek>,
-    /// The entry the cursor was on when the search began.
+    seek: Option<BranchSeek>,
+    /// The cursor's entry when the search began.
     anchor: Option<String>,
 }
 
-/// Looking for the start or the end of a branch, perhaps beyond the rows that are here.
+/// A search for the start or the end of a branch, which may be beyond the loaded rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seek {
-    /// The start of this branch, from this row upwards.
+enum BranchSeek {
+    /// Towards the start of this branch, from this row upwards.
     Up(usize),
-    /// The next branch point, from this row downwards.
+    /// Towards the next branch point, from this row downwards.
     Down(usize),
 }
 
 impl TreeView {
-    /// An empty tree that will show what this filter leaves.
+    /// Makes an empty tree with this filter.
     pub fn new(filter: Filter) -> Self {
         Self {
             rows: Rows::default(),
@@ -97,7 +97,7 @@ impl TreeView {
         }
     }
 
-    /// Where others are, if that is not where the conversation stands by now.
+    /// Returns the file's leaf, if it still differs from ours.
     pub fn others(&self) -> Option<&str> {
         let others = self.others_at.as_deref();
         others.filter(|at| self.leaf.as_deref() != Some(at))
@@ -111,12 +111,12 @@ impl TreeView {
         self.seek.is_some()
     }
 
-    /// The cursor is on its way to an entry that is not here yet.
+    /// Returns whether the cursor is going to a row that is not loaded.
     pub fn is_going(&self) -> bool {
         self.rows.is_known() && (self.going.is_some() || self.is_seeking())
     }
 
-    /// The cursor stays where it is.
+    /// Stops the cursor where it is.
     pub fn stay(&mut self) {
         let here = self.cursor;
         self.move_to(here);
@@ -126,45 +126,45 @@ impl TreeView {
         self.folded.iter().any(|folded| folded == id)
     }
 
-    /// The row whose neighbours are needed most.
+    /// Returns the row around which rows are needed most.
     fn focus(&self) -> usize {
         match self.seek {
-            Some(Seek::Up(at) | Seek::Down(at)) => at,
+            Some(BranchSeek::Up(at) | BranchSeek::Down(at)) => at,
             None => self.top + self.height / 2,
         }
     }
 
-    /// Rows on the screen.
+    /// Returns the visible rows.
     pub fn view(&self) -> Range<usize> {
         self.top..self.top + self.height
     }
 
-    // Questions.
+    // Requests.
 
-    /// The tree, about the cursor's entry, for it has changed or is to be seen otherwise.
+    /// Loads the tree around the cursor's entry again, after the tree, the filter or the search has changed.
     pub fn reload(&mut self) -> Vec<Effect> {
         let id = self.anchor.clone().or_else(|| self.cursor_id.clone());
         let place = match (&self.going, id) {
             (Some(place), _) => place.clone(),
-            (None, Some(id)) => Place::Around(id),
-            (None, None) if self.rows.is_known() => Place::Offset(self.top),
-            (None, None) => Place::Leaf,
+            (None, Some(id)) => PagePosition::Around(id),
+            (None, None) if self.rows.is_known() => PagePosition::Offset(self.top),
+            (None, None) => PagePosition::Leaf,
         };
         self.ask_about(place)
     }
 
-    /// The tree about `place`, the cursor going there.
-    pub fn load(&mut self, place: Place) -> Vec<Effect> {
+    /// Loads the tree around `place` and moves the cursor there.
+    pub fn load(&mut self, place: PagePosition) -> Vec<Effect> {
         self.going = Some(place.clone());
         self.ask_about(place)
     }
 
-    /// The cursor to an entry: at once if its row is here, for the next key may be about it.
-    pub fn go_to(&mut self, place: Place) -> Vec<Effect> {
+    /// Moves the cursor to an entry. If its row is loaded it moves at once, for the next key may be about it.
+    pub fn go_to(&mut self, place: PagePosition) -> Vec<Effect> {
         let at = match &place {
-            Place::Leaf => self.rows.find(|row| row.is_leaf),
-            Place::Around(id) => self.rows.find(|row| row.id == *id),
-            Place::Offset(at) => Some(*at),
+            PagePosition::Leaf => self.rows.find(|row| row.is_leaf),
+            PagePosition::Around(id) => self.rows.find(|row| row.id == *id),
+            PagePosition::Offset(at) => Some(*at),
         };
         match at.filter(|_| !self.reloading) {
             Some(at) => {
@@ -175,7 +175,7 @@ impl TreeView {
         }
     }
 
-    fn ask_about(&mut self, place: Place) -> Vec<Effect> {
+    fn ask_about(&mut self, place: PagePosition) -> Vec<Effect> {
         self.generation += 1;
         self.moved = false;
         self.seek = None;
@@ -200,7 +200,7 @@ impl TreeView {
         PAGE.max(3 * self.height)
     }
 
-    fn ask(&self, place: Place, limit: usize, reload: bool) -> Effect {
+    fn ask(&self, place: PagePosition, limit: usize, reload: bool) -> Effect {
         Effect::GetTree(TreeQuery {
             generation: self.generation,
             filter: self.filter,
@@ -213,16 +213,16 @@ impl TreeView {
         })
     }
 
-    /// What is missing around the view is asked for, unless it is under way.
+    /// Requests the rows around the view that are neither loaded nor requested.
     pub fn fill(&mut self) -> Vec<Effect> {
         if self.reloading || !self.rows.is_known() || self.in_flight.len() >= 2 {
             return Vec::new();
         }
         let wanted = match self.seek {
-            Some(Seek::Up(at)) if self.rows.get(at).is_none() => {
+            Some(BranchSeek::Up(at)) if self.rows.get(at).is_none() => {
                 at.saturating_sub(SEEK_PAGE - 1)..at + 1
             }
-            Some(Seek::Down(at)) if self.rows.get(at).is_none() => at..at + SEEK_PAGE,
+            Some(BranchSeek::Down(at)) if self.rows.get(at).is_none() => at..at + SEEK_PAGE,
             _ => {
                 let margin = self.height;
                 self.top.saturating_sub(margin)..self.top + self.height + margin
@@ -231,7 +231,7 @@ impl TreeView {
         let Some(missing) = self.rows.missing(wanted.clone()) else {
             return Vec::new();
         };
-        // A whole page in the direction in which rows are missing.
+        // Request a whole page in the direction in which rows are missing.
         let seeking = self.is_seeking();
         let range = if seeking {
             wanted
@@ -248,14 +248,14 @@ impl TreeView {
         {
             return Vec::new();
         }
-        let effect = self.ask(Place::Offset(range.start), range.len(), false);
+        let effect = self.ask(PagePosition::Offset(range.start), range.len(), false);
         self.in_flight.push(range);
         vec![effect]
     }
 
     // Answers.
 
-    /// A page is here, or none will come; what to ask next. The error is for the user.
+    /// Takes a page or a failure. Returns the next requests; the error is for the user.
     pub fn arrived(
         &mut self,
         query: TreeQuery,
@@ -268,7 +268,7 @@ impl TreeView {
             return Ok(self.ask_wanted());
         }
         let asked_at = match query.place {
-            Place::Offset(offset) => Some(offset),
+            PagePosition::Offset(offset) => Some(offset),
             _ => None,
         };
         if !query.reload {
@@ -276,13 +276,15 @@ impl TreeView {
         }
         let page = match result {
             Ok(page) => *page,
-            Err(failure) if failure.kind == "entryNotFound" && query.place != Place::Leaf => {
-                // What was folded, or where the cursor was, is no longer in the file.
+            Err(failure)
+                if failure.kind == "entryNotFound" && query.place != PagePosition::Leaf =>
+            {
+                // The folded entries, or the cursor's, are no longer in the file.
                 self.folded.clear();
                 self.going = None;
                 self.cursor_id = None;
                 self.anchor = None;
-                return Ok(self.load(Place::Leaf));
+                return Ok(self.load(PagePosition::Leaf));
             }
             Err(failure) => {
                 self.going = None;
@@ -294,7 +296,7 @@ impl TreeView {
         let at = page.at;
         if query.reload {
             self.others_row = page.others.clone();
-            // The same tree, seen otherwise, has the same revision.
+            // Another filter or search of the same tree has the same revision.
             self.rows.clear();
             self.rows.insert(page, self.focus());
             return Ok(self.arrive(at.or(asked_at.map(|_| self.cursor)), &query.place));
@@ -302,19 +304,18 @@ impl TreeView {
         let moved_on = page.revision != self.rows.revision();
         self.rows.insert(page, self.focus());
         if moved_on {
-            // The rows before and behind are of an older tree.
+            // The page belongs to a newer tree than the loaded rows.
             return Ok(self.reload());
         }
         self.seek_on();
         Ok(Vec::new())
     }
 
-    /// The page about an entry is here, and its row is `at`: the cursor goes there, unless the user has
-    /// moved it since that was asked.
-    fn arrive(&mut self, at: Option<usize>, place: &Place) -> Vec<Effect> {
+    /// Moves the cursor to row `at` of the requested page, unless the user has moved it since the request.
+    fn arrive(&mut self, at: Option<usize>, place: &PagePosition) -> Vec<Effect> {
         if !std::mem::take(&mut self.moved) {
             self.going = None;
-            self.place_cursor(at.unwrap_or(0), *place == Place::Leaf);
+            self.place_cursor(at.unwrap_or(0), *place == PagePosition::Leaf);
             return Vec::new();
         }
         let Some(id) = self.cursor_id.clone() else {
@@ -328,7 +329,7 @@ impl TreeView {
         Vec::new()
     }
 
-    /// What is under way will not be answered.
+    /// The open requests get no answer.
     pub fn abandon_questions(&mut self) {
         self.going = None;
         self.generation += 1;
@@ -338,7 +339,7 @@ impl TreeView {
         self.seek = None;
     }
 
-    /// The cursor to row `at`, which keeps its line on the screen if it was on it before.
+    /// Moves the cursor to row `at`, which keeps its line on the screen if it was visible.
     fn place_cursor(&mut self, at: usize, centre: bool) {
         let line = if centre {
             self.height * 2 / 3
@@ -350,9 +351,9 @@ impl TreeView {
         self.show_cursor();
     }
 
-    // Moves.
+    // Cursor and folds.
 
-    /// Keeps the cursor in the tree and on the screen, and notes its entry.
+    /// Keeps the cursor inside the tree and visible, and remembers its entry.
     pub fn show_cursor(&mut self) {
         let total = self.rows.total();
         self.cursor = self.cursor.min(total.saturating_sub(1));
@@ -369,7 +370,7 @@ impl TreeView {
         self.show_cursor();
     }
 
-    /// The view without the cursor, which follows at its edge.
+    /// Scrolls the view; the cursor moves only to stay visible.
     pub fn scroll(&mut self, lines: isize) {
         let last = self.rows.total().saturating_sub(self.height);
         self.top = self.top.saturating_add_signed(lines).min(last);
@@ -378,7 +379,7 @@ impl TreeView {
         self.move_to(to);
     }
 
-    /// Folds the branch that begins at the cursor, else goes to the start of the cursor's branch.
+    /// Folds the branch that begins at the cursor, else moves to the start of the cursor's branch.
     pub fn fold_or_up(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
@@ -390,14 +391,14 @@ impl TreeView {
         if row.heads_branch()
             && let Some(parent) = row.parent.clone()
         {
-            return self.go_to(Place::Around(parent));
+            return self.go_to(PagePosition::Around(parent));
         }
-        self.seek = Some(Seek::Up(self.cursor.saturating_sub(1)));
+        self.seek = Some(BranchSeek::Up(self.cursor.saturating_sub(1)));
         self.seek_on();
         Vec::new()
     }
 
-    /// Unfolds, else goes to the next branch point's first branch.
+    /// Unfolds, else moves to the first branch of the next branch point.
     pub fn unfold_or_down(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
@@ -405,7 +406,7 @@ impl TreeView {
         if self.is_folded(&row.id) {
             return self.toggle_fold();
         }
-        self.seek = Some(Seek::Down(self.cursor));
+        self.seek = Some(BranchSeek::Down(self.cursor));
         self.seek_on();
         Vec::new()
     }
@@ -426,22 +427,24 @@ impl TreeView {
         self.reload()
     }
 
-    /// Goes on looking, as far as rows are here.
+    /// Continues the search through the loaded rows.
     fn seek_on(&mut self) {
         while let Some(seek) = self.seek {
             let at = match seek {
-                Seek::Up(at) | Seek::Down(at) => at,
+                BranchSeek::Up(at) | BranchSeek::Down(at) => at,
             };
             let Some(row) = self.rows.get(at) else {
                 return;
             };
             match seek {
-                Seek::Up(0) => self.move_to(0),
-                Seek::Up(_) if row.heads_branch() || row.parent.is_none() => self.move_to(at),
-                Seek::Up(_) => self.seek = Some(Seek::Up(at - 1)),
-                Seek::Down(_) if row.children == 0 || self.is_folded(&row.id) => self.move_to(at),
-                Seek::Down(_) if row.is_branch_point => self.move_to(at + 1),
-                Seek::Down(_) => self.seek = Some(Seek::Down(at + 1)),
+                BranchSeek::Up(0) => self.move_to(0),
+                BranchSeek::Up(_) if row.heads_branch() || row.parent.is_none() => self.move_to(at),
+                BranchSeek::Up(_) => self.seek = Some(BranchSeek::Up(at - 1)),
+                BranchSeek::Down(_) if row.children == 0 || self.is_folded(&row.id) => {
+                    self.move_to(at)
+                }
+                BranchSeek::Down(_) if row.is_branch_point => self.move_to(at + 1),
+                BranchSeek::Down(_) => self.seek = Some(BranchSeek::Down(at + 1)),
             }
         }
     }
@@ -453,13 +456,13 @@ impl TreeView {
         self.reload()
     }
 
-    /// The filter, or the default one if it is in force already.
+    /// Sets the filter, or the default filter if it is set already.
     pub fn toggle_filter(&mut self, filter: Filter) -> Vec<Effect> {
         let same = self.filter == filter;
         self.set_filter(if same { Filter::Default } else { filter })
     }
 
-    /// The search has other words.
+    /// The text of the search has changed.
     pub fn searched(&mut self) -> Vec<Effect> {
         if self.anchor.is_none() {
             self.anchor = self.cursor_id.clone();
@@ -467,7 +470,7 @@ impl TreeView {
         self.reload()
     }
 
-    /// Ends the search; false if there was none.
+    /// Ends the search; `None` if there was none.
     pub fn clear_search(&mut self) -> Option<Vec<Effect>> {
         let was_typing = std::mem::take(&mut self.typing);
         if self.search.is_empty() {
@@ -479,7 +482,7 @@ impl TreeView {
         Some(effects)
     }
 
-    /// Marks the cursor's entry for comparing, or takes its mark away. Of three the first goes.
+    /// Marks the cursor's entry for comparing, or removes its mark. A third mark replaces the first.
     pub fn toggle_mark(&mut self) {
         let Some(row) = self.rows.get(self.cursor) else {
             return;
@@ -495,7 +498,7 @@ impl TreeView {
         self.marks.push((row.id.clone(), row.preview.clone()));
     }
 
-    /// Why there is nothing to see; `None` if there is.
+    /// Returns why the tree is empty; `None` if it is not.
     pub fn emptiness(&self) -> Option<String> {
         if self.rows.total() > 0 {
             return None;
@@ -524,7 +527,7 @@ impl TreeView {
 }
 
 impl Filter {
-    /// As the protocol and the status line call it.
+    /// Returns the name in the protocol and in the status line.
     pub const fn name(self) -> &'static str {
         match self {
             Filter::Default => "default",
@@ -535,7 +538,7 @@ impl Filter {
         }
     }
 
-    /// The next one in the cycle.
+    /// Returns the next filter in the cycle.
     pub const fn next(self) -> Self {
         match self {
             Filter::Default => Filter::NoTools,

@@ -1,8 +1,8 @@
-//! The lines that are always there: header, search, status.
+//! The header, the search line and the status line.
 
 use super::put;
 use crate::keys::{Action, Context};
-use crate::model::{Link, Model, Screen};
+use crate::model::{Connection, Model, Screen};
 use crate::text;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -12,9 +12,9 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     let theme = &model.settings.theme;
     let columns = usize::from(area.width);
     let right = match &model.link {
-        Link::Connecting => "starting the daemon…".to_owned(),
-        Link::Down { .. } => "no daemon".to_owned(),
-        Link::Up(_) => match (&model.session, model.screen) {
+        Connection::Connecting => "starting the daemon…".to_owned(),
+        Connection::Down { .. } => "no daemon".to_owned(),
+        Connection::Up(_) => match (&model.session, model.screen) {
             (Some(session), Screen::Tree) if session.read_only => "read-only".to_owned(),
             _ => String::new(),
         },
@@ -50,7 +50,7 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     let used = text::width(&name) + text::width(&place);
     let gap = " ".repeat(columns.saturating_sub(used + text::width(&right)));
     let right_style = match model.link {
-        Link::Down { .. } => theme.error,
+        Connection::Down { .. } => theme.error,
         _ => theme.dim,
     };
     let line = Line::from(vec![
@@ -75,7 +75,7 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
         ),
         Screen::Tree => (&model.tree.search, model.tree.typing, model.tree.reloading),
     };
-    // One line: its end is what is being typed.
+    // A long text shows its end, where the cursor is.
     let (rows, (_, column)) = input.layout(usize::MAX);
     let shown = rows.first().map_or("", |row| &row.text);
     let room = usize::from(area.width).saturating_sub(if busy { 5 } else { 3 });
@@ -171,7 +171,10 @@ fn tree_status(model: &Model) -> Vec<String> {
     };
     let news = match (tree.news, tree.others()) {
         (_, None) => String::new(),
-        (0, Some(_)) => format!("others are elsewhere ({})", hint(model, Action::ToNews)),
+        (0, Some(_)) => format!(
+            "others are at another entry ({})",
+            hint(model, Action::ToNews)
+        ),
         (count, Some(_)) => format!("{count} new by others ({})", hint(model, Action::ToNews)),
     };
     let seeking = if tree.is_seeking() { "looking…" } else { "" };
@@ -211,7 +214,7 @@ fn hint(model: &Model, action: Action) -> String {
     model.settings.keymap.hint(Context::Tree, action)
 }
 
-/// What to press now, most useful first.
+/// Returns the hints for the status line, most useful first.
 fn hints(model: &Model) -> Vec<(String, &'static str)> {
     let (context, actions): (Context, &[(Action, &'static str)]) = if model.editor.is_some() {
         let actions = &[

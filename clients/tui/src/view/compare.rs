@@ -1,8 +1,8 @@
-//! Two branches side by side; below each other where the screen is narrow.
+//! Draws a comparison.
 
 use super::put;
 use crate::model::Model;
-use crate::model::compare::{Line as Laid, Look};
+use crate::model::compare::{Line as CompareLine, TextStyle};
 use crate::text;
 use crate::theme::Theme;
 use ratatui::Frame;
@@ -21,10 +21,10 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-fn drawn<'a>(line: &'a Laid, theme: &Theme) -> Line<'a> {
+fn drawn<'a>(line: &'a CompareLine, theme: &Theme) -> Line<'a> {
     match line {
-        Laid::Whole(piece) => Line::styled(&*piece.text, style(piece.look, theme)),
-        Laid::Halves(wide, left, right) => {
+        CompareLine::Whole(piece) => Line::styled(&*piece.text, style(piece.look, theme)),
+        CompareLine::Halves(wide, left, right) => {
             let gap = " ".repeat(wide.saturating_sub(text::width(&left.text)));
             Line::from(vec![
                 Span::styled(&*left.text, style(left.look, theme)),
@@ -36,13 +36,13 @@ fn drawn<'a>(line: &'a Laid, theme: &Theme) -> Line<'a> {
     }
 }
 
-fn style(look: Look, theme: &Theme) -> Style {
+fn style(look: TextStyle, theme: &Theme) -> Style {
     match look {
-        Look::Ancestor => theme.label,
-        Look::Heading => theme.heading,
-        Look::User => theme.user,
-        Look::Dim => theme.dim,
-        Look::Text => theme.text,
-        Look::File => theme.code,
+        TextStyle::Ancestor => theme.label,
+        TextStyle::Heading => theme.heading,
+        TextStyle::User => theme.user,
+        TextStyle::Dim => theme.dim,
+        TextStyle::Text => theme.text,
+        TextStyle::File => theme.code,
     }
 }

@@ -1,12 +1,12 @@
-//! The dialogs.
+//! Draws the dialogs.
 
 use super::{help, popup};
 use crate::keys::{Action, Context};
 use crate::message::End;
-use crate::model::compare::Comparing;
-use crate::model::dialog::{CHOICES, Choose, Dialog, Failed, Navigating};
+use crate::model::compare::RunningComparison;
+use crate::model::dialog::{CHOICES, Dialog, FailureDialog, NavigationChoice, RunningNavigation};
 use crate::model::input::Input;
-use crate::model::{Link, Model};
+use crate::model::{Connection, Model};
 use crate::text;
 use crate::time;
 use ratatui::Frame;
@@ -15,10 +15,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::time::Duration;
 
-/// Columns a dialog likes to have.
+/// Preferred columns of a dialog.
 const COLUMNS: u16 = 64;
 
-/// Rows of the focus of a summary that are shown at a time.
+/// Rows of the focus of a summary that are visible.
 const FOCUS_ROWS: usize = 5;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -33,7 +33,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
                 frame,
                 "Label",
                 input,
-                "Enter sets it, empty takes it away. Esc: leave it.",
+                "Enter sets it; empty removes it. Esc cancels.",
             );
         }
         Some(Dialog::Rename { input, .. }) => {
@@ -42,7 +42,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
                 frame,
                 "Rename",
                 input,
-                "Enter renames, empty takes the name away. Esc: leave it.",
+                "Enter renames; empty removes the name. Esc cancels.",
             );
         }
         Some(Dialog::Trash { title, .. }) => trash(model, frame, title),
@@ -51,16 +51,16 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
 }
 
-/// Wrapped lines of one style.
+/// Wraps text in one style.
 fn wrapped(text: &str, columns: u16, style: Style) -> impl Iterator<Item = Line<'static>> {
     let lines = text::wrap(text, usize::from(columns));
     lines.into_iter().map(move |line| Line::styled(line, style))
 }
 
-// Going to an entry.
+// Choices of a navigation.
 
-/// What stands above the choices.
-fn choose_head(model: &Model, choose: &Choose, columns: u16) -> Vec<Line<'static>> {
+/// Returns the lines above the choices.
+fn choose_head(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let mut lines = vec![Line::styled(
         text::cut(&choose.preview, usize::from(columns)),
@@ -74,13 +74,9 @@ fn choose_head(model: &Model, choose: &Choose, columns: u16) -> Vec<Line<'static
     };
     lines.extend(wrapped(&left, columns, theme.dim));
     if choose.is_user {
-        lines.extend(wrapped(
-            "The message comes back for editing.",
-            columns,
-            theme.dim,
-        ));
+        lines.extend(wrapped("Its text opens in the editor.", columns, theme.dim));
     }
-    // On a low screen the choices are more useful than what leads to them.
+    // On a low screen the choices matter more than the lines above them.
     let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 4);
     lines.truncate(spare);
     if spare > lines.len() {
@@ -89,8 +85,8 @@ fn choose_head(model: &Model, choose: &Choose, columns: u16) -> Vec<Line<'static
     lines
 }
 
-/// The last rows of the focus, and the row and column of the cursor in them.
-fn focus_rows(choose: &Choose, columns: u16) -> Option<(Vec<String>, (usize, usize))> {
+/// Returns the last rows of the focus, and the row and column of the cursor in them.
+fn focus_rows(choose: &NavigationChoice, columns: u16) -> Option<(Vec<String>, (usize, usize))> {
     let focus = choose.focus.as_ref()?;
     let (rows, (row, column)) = focus.layout(usize::from(columns).saturating_sub(4));
     let first = row.saturating_sub(FOCUS_ROWS - 1);
@@ -98,7 +94,7 @@ fn focus_rows(choose: &Choose, columns: u16) -> Option<(Vec<String>, (usize, usi
     Some((shown.map(|row| row.text).collect(), (row - first, column)))
 }
 
-fn choose_area(model: &Model, choose: &Choose) -> (Rect, Vec<Line<'static>>) {
+fn choose_area(model: &Model, choose: &NavigationChoice) -> (Rect, Vec<Line<'static>>) {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let head = choose_head(model, choose, columns);
@@ -107,7 +103,7 @@ fn choose_area(model: &Model, choose: &Choose) -> (Rect, Vec<Line<'static>>) {
     (area, head)
 }
 
-fn draw_choose(model: &Model, frame: &mut Frame, choose: &Choose) {
+fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
     let theme = &model.settings.theme;
     let (area, mut lines) = choose_area(model, choose);
     let columns = usize::from(area.width.saturating_sub(4));
@@ -148,7 +144,7 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &Choose) {
     }
 }
 
-/// The choice drawn at `at`.
+/// Returns the choice drawn at `at`.
 pub fn choice_at(model: &Model, at: Position) -> Option<usize> {
     let Some(Dialog::Choose(choose)) = &model.dialog else {
         return None;
@@ -160,7 +156,7 @@ pub fn choice_at(model: &Model, at: Position) -> Option<usize> {
         .filter(|choice| *choice < CHOICES.len())
 }
 
-pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
+pub fn navigating(model: &Model, frame: &mut Frame, navigating: &RunningNavigation) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, 76);
@@ -171,7 +167,7 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
     };
     let title = moving_title(what, model.now.saturating_sub(navigating.began));
     let most = usize::from(screen.height).saturating_sub(4).clamp(2, 18);
-    let mut said: Vec<Line> = text::lines(&navigating.summary)
+    let mut summary: Vec<Line> = text::lines(&navigating.summary)
         .flat_map(|line| text::wrap(&line, usize::from(columns)))
         .map(|line| Line::styled(line, theme.summary))
         .collect();
@@ -180,21 +176,21 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &Navigating) {
             .progress
             .as_deref()
             .unwrap_or("Waiting for the first words…");
-        said = wrapped(waiting, columns, theme.dim).collect();
+        summary = wrapped(waiting, columns, theme.dim).collect();
     }
-    // The end is what is being written.
-    let mut lines = said.split_off(said.len().saturating_sub(most - 1));
+    // The end is the newest text.
+    let mut lines = summary.split_off(summary.len().saturating_sub(most - 1));
     lines.resize(lines.len().max(4.min(most - 1)), Line::default());
     lines.push(if navigating.aborting {
         Line::default()
     } else {
-        esc_hint(model, "aborts; nothing will have moved")
+        esc_hint(model, "aborts; the leaf stays")
     });
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &title, theme.active, lines);
 }
 
-/// What is under way, and for how long.
+/// Returns the title of a running operation with its duration.
 fn moving_title(what: &str, elapsed: Duration) -> String {
     let turn = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
     let spinner = SPINNER.get(turn).copied().unwrap_or_default();
@@ -209,13 +205,13 @@ fn esc_hint(model: &Model, what: &str) -> Line<'static> {
     ])
 }
 
-pub fn comparing(model: &Model, frame: &mut Frame, comparing: &Comparing) {
+pub fn comparing(model: &Model, frame: &mut Frame, comparing: &RunningComparison) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let title = moving_title("Comparing", model.now.saturating_sub(comparing.began));
     let read = match comparing.read {
-        0 => "Looking for the way up…".to_owned(),
+        0 => "Looking for the entries…".to_owned(),
         read => format!("{read} entries read, of {} at most.", comparing.most),
     };
     let mut lines: Vec<Line> = wrapped(&read, columns, theme.text).collect();
@@ -275,15 +271,15 @@ fn trash(model: &Model, frame: &mut Frame, title: &str) {
         Span::styled("y", theme.key),
         Span::styled(" moves it there   ", theme.dim),
         Span::styled("n", theme.key),
-        Span::styled(" leaves it", theme.dim),
+        Span::styled(" cancels", theme.dim),
     ]));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, "To the trash?", theme.error, lines);
 }
 
-// What went wrong.
+// Failures.
 
-fn draw_failed(model: &Model, frame: &mut Frame, failed: &Failed) {
+fn draw_failed(model: &Model, frame: &mut Frame, failed: &FailureDialog) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
@@ -291,7 +287,7 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &Failed) {
     lines.push(Line::styled(failed.failure.kind.clone(), theme.error));
     lines.push(Line::default());
     let summarizer = match &model.link {
-        Link::Up(server) => server.summarizer.as_deref(),
+        Connection::Up(server) => server.summarizer.as_deref(),
         _ => None,
     };
     lines.extend(wrapped(failed.advice(summarizer), columns, theme.dim));
@@ -299,7 +295,7 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &Failed) {
     popup::draw(frame, theme, area, &failed.what, theme.error, lines);
 }
 
-/// The daemon is gone, or there was none.
+/// Draws the dialog of a lost or missing daemon.
 pub fn lost(model: &Model, frame: &mut Frame, end: &End, was_up: bool) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
@@ -307,20 +303,16 @@ pub fn lost(model: &Model, frame: &mut Frame, end: &End, was_up: bool) {
     let hint = |action| model.settings.keymap.hint(Context::Tree, action);
     let mut lines: Vec<Line> = wrapped(&end.reason, columns, theme.text).collect();
     if !end.last_words.is_empty() {
-        // They need not have to do with its end.
+        // The last lines may be unrelated to the end.
         lines.push(Line::default());
-        lines.extend(wrapped(
-            "What it last wrote to its log:",
-            columns,
-            theme.dim,
-        ));
+        lines.extend(wrapped("Last lines of its log:", columns, theme.dim));
         for line in &end.last_words {
             lines.extend(wrapped(&format!("  {line}"), columns, theme.text));
         }
         lines.push(Line::default());
     }
     let (title, advice, again) = if was_up {
-        let advice = "What was answered is in the session's file. Nothing is lost.";
+        let advice = "Everything it answered is in the session's file.";
         ("The daemon has ended", advice, " starts it again   ")
     } else {
         let advice =

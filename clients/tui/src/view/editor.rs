@@ -1,4 +1,4 @@
-//! The editor of a user message.
+//! Draws the editor of a user message.
 
 use super::put;
 use crate::model::Model;

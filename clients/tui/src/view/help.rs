@@ -1,4 +1,4 @@
-//! All keys, made from the tables in force.
+//! Draws the help: all keys, from the current key tables.
 
 use super::popup;
 use crate::config::Settings;
@@ -14,12 +14,12 @@ const COLUMNS: u16 = 64;
 /// Columns of the keys.
 const KEYS: usize = 26;
 
-/// Lines there are.
+/// Returns the number of lines of the help.
 pub fn lines_of(settings: &Settings) -> usize {
     lines(settings, Context::Tree, usize::from(COLUMNS)).len()
 }
 
-/// Lines on the screen.
+/// Returns the number of visible lines.
 pub fn height(size: (u16, u16)) -> usize {
     usize::from(size.1).saturating_sub(2).max(1)
 }
@@ -53,7 +53,7 @@ pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     );
 }
 
-/// Those of `first` come first.
+/// Returns the lines of all contexts; those of `first` come first.
 fn lines(settings: &Settings, first: Context, columns: usize) -> Vec<Line<'static>> {
     let theme = &settings.theme;
     let wide = KEYS.min(columns / 2);

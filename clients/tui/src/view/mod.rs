@@ -1,7 +1,7 @@
-//! Draws the model. Reads it, changes nothing, asks nobody.
+//! Draws the model, without changing it.
 //!
-//! Everything drawn here is already sanitized ([`crate::text`]) or is this program's own text; what is
-//! being typed is sanitized by its layout.
+//! Everything drawn here is sanitized ([`crate::text`]) or is this program's own text. Input fields sanitize
+//! their text when they lay it out.
 
 mod bars;
 mod compare;
@@ -13,7 +13,7 @@ mod preview;
 mod sessions;
 mod tree;
 
-use crate::model::{Link, Model, Screen, layout};
+use crate::model::{Connection, Model, Screen, layout};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -23,7 +23,7 @@ pub use dialog::choice_at;
 pub use help::{height as help_height, lines_of as help_lines};
 pub use tree::fold_mark_columns;
 
-/// The whole screen.
+/// Draws the whole screen.
 pub fn draw(model: &Model, frame: &mut Frame) {
     let panes = layout::panes(model);
     bars::header(model, frame, panes.header);
@@ -38,7 +38,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
     bars::search(model, frame, panes.search);
     bars::status(model, frame, panes.status);
-    if let Link::Down { end, was_up } = &model.link {
+    if let Connection::Down { end, was_up } = &model.link {
         dialog::lost(model, frame, end, *was_up);
     } else if let Some(navigating) = model
         .navigating
@@ -53,7 +53,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
 }
 
-/// `line` in row `at` of `area`, if there is such a row.
+/// Draws `line` in row `at` of `area`, if there is such a row.
 fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
     let Some(row) = u16::try_from(at).ok().filter(|row| *row < area.height) else {
         return;
@@ -66,7 +66,7 @@ fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
     frame.render_widget(Paragraph::new(line), row);
 }
 
-/// The middle of an empty pane, where it says why it is empty.
+/// Draws the reason for an empty pane in its middle.
 fn put_emptiness(model: &Model, frame: &mut Frame, area: Rect, why: &str) {
     let lines = crate::text::wrap(why, usize::from(area.width.saturating_sub(4)));
     let first = usize::from(area.height / 3);

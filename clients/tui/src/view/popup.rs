@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-/// The outer area of a box for `lines` lines of `columns`, in the middle of the screen, as far as it fits.
+/// Returns the outer area of a box for `lines` lines of `columns`, centred, as far as it fits.
 pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
     let width = columns.saturating_add(4).min(screen.width);
     let height = u16::try_from(lines)
@@ -22,7 +22,7 @@ pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
     }
 }
 
-/// What is inside of the border and its margins.
+/// Returns the area inside the border and its margins.
 pub fn inner(area: Rect) -> Rect {
     Rect {
         x: area.x + 2.min(area.width),
@@ -32,12 +32,12 @@ pub fn inner(area: Rect) -> Rect {
     }
 }
 
-/// Columns of text in a box that would like to have `wish`.
+/// Returns the columns of text in a box that prefers `wish`.
 pub fn columns(screen: Rect, wish: u16) -> u16 {
     wish.min(screen.width.saturating_sub(4))
 }
 
-/// Draws the box and its lines; gives back where the lines are.
+/// Draws the box and its lines. Returns the area of the lines.
 pub fn draw(
     frame: &mut Frame,
     theme: &Theme,
@@ -46,8 +46,8 @@ pub fn draw(
     border: Style,
     lines: Vec<Line>,
 ) -> Rect {
-    // What lies behind is dimmed, and one column at each side is kept free, so that it does not read as
-    // part of the box.
+    // Dim what is behind the box and keep one column free at each side, so that text behind it does not look
+    // like a part of it.
     let screen = frame.area();
     let behind = Style::reset().patch(theme.dim);
     frame.buffer_mut().set_style(screen, behind);

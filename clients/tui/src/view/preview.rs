@@ -1,4 +1,4 @@
-//! The preview pane.
+//! Draws the preview pane.
 
 use super::put;
 use crate::model::Model;
@@ -36,7 +36,7 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
     let rule = format!("{title}{}", "─".repeat(rest));
     put(frame, panes.preview_title, 0, Line::styled(rule, border));
     if !arrived {
-        // What stood here is of another entry.
+        // The pane still shows another entry.
         if selected.is_some() {
             put(frame, area, 0, Line::styled("…", theme.dim));
         }
@@ -56,7 +56,7 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
     }
 }
 
-/// What is shown, and how far it is scrolled.
+/// Returns the title with the scroll position.
 fn title(model: &Model, arrived: bool, columns: usize) -> String {
     if !arrived {
         return "…".to_owned();

@@ -1,21 +1,21 @@
-//! The rows of the list of sessions.
+//! Draws the list of sessions.
 
 use super::{put, put_emptiness};
 use crate::message::SessionRow;
-use crate::model::{Link, Model};
+use crate::model::{Connection, Model};
 use crate::text;
 use crate::time;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// From this width on there is room for the directory.
+/// Minimum width for the column of directories.
 const WIDE: usize = 72;
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     let list = &model.sessions;
     if let Some(mut why) = list.emptiness() {
-        if let Link::Connecting = model.link {
+        if let Connection::Connecting = model.link {
             why = "Starting the daemon…".to_owned();
         } else if list.here && !list.loading {
             let key = model

@@ -1,8 +1,8 @@
-//! The rows of the tree.
+//! Draws the rows of the tree.
 
 use super::{put, put_emptiness};
 use crate::model::rows::{Kind, Row};
-use crate::model::{Link, Model};
+use crate::model::{Connection, Model};
 use crate::text;
 use crate::theme::Theme;
 use ratatui::Frame;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Columns before the guides: the cursor or a mark, the active path, a space.
 const GUTTER: usize = 3;
 
-/// Below this width roles are not spelled out.
+/// Below this width roles are abbreviated.
 const NARROW: usize = 60;
 
 const ACTIVE: &str = " ← active";
@@ -26,7 +26,7 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
         return;
     }
     if let Some(mut why) = model.tree.emptiness() {
-        if let Link::Connecting = model.link {
+        if let Connection::Connecting = model.link {
             why = "Starting the daemon…".to_owned();
         } else if model.looks_for_latest() {
             why = "Looking for the session that was used last…".to_owned();
@@ -66,7 +66,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     spans.push(Span::styled(guides, theme.guide));
     let mut content = content(model, row, theme, columns < NARROW);
     let active = row.is_leaf && model.tree.leaf.is_some();
-    // What is hidden stands at the nearest row above it, as the active place does.
+    // A hidden entry is shown at its nearest visible ancestor, as the leaf is.
     let others =
         model.tree.others().is_some() && model.tree.others_row.as_deref() == Some(&*row.id);
     let tail = match (active, others) {
@@ -94,7 +94,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
         theme.selected
     };
     let plain = spans.into_iter().map(|span| {
-        // One bar: colours inside it would not be readable on every palette.
+        // The selected row has one colour: colours on the selection are unreadable in some palettes.
         let keep = Style::new().add_modifier(span.style.add_modifier);
         Span::styled(
             span.content,
@@ -105,7 +105,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     Line::from_iter(plain)
 }
 
-/// The guides, with a fold mark where a branch begins. Of deep ones the end is shown.
+/// Returns the guides, with a fold mark where a branch begins. Long guides are cut at the front.
 fn guides(model: &Model, row: &Row, columns: usize) -> String {
     let folded = model.tree.is_folded(&row.id);
     let mark = if folded { '⊞' } else { '⊟' };
@@ -121,7 +121,7 @@ fn guides(model: &Model, row: &Row, columns: usize) -> String {
     text::cut_front(&guides, columns / 3)
 }
 
-/// Where the fold mark of the cursor's row is drawn, from the left of the pane.
+/// Returns the columns of the fold mark in the cursor's row, from the left of the pane.
 pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     let row = model.tree.selected()?;
     let panes = crate::model::layout::panes(model);
@@ -162,12 +162,12 @@ fn content(model: &Model, row: &Row, theme: &Theme, narrow: bool) -> Vec<Span<'s
         }
         Kind::Tool => {
             let tool = row.tool.as_deref().unwrap_or("tool");
-            // Where its call is known, the preview begins with the tool.
-            let said = match preview.starts_with(tool) {
+            // If its call is known, the preview begins with the tool's name.
+            let text = match preview.starts_with(tool) {
                 true => preview,
                 false => format!("[{tool}] {preview}"),
             };
-            spans.push(Span::styled(said, failed(theme.tool)));
+            spans.push(Span::styled(text, failed(theme.tool)));
         }
         Kind::Bash => spans.push(Span::styled(format!("$ {preview}"), failed(theme.tool))),
         Kind::Compaction => {
@@ -186,18 +186,18 @@ fn content(model: &Model, row: &Row, theme: &Theme, narrow: bool) -> Vec<Span<'s
         }
         Kind::Plugin => spans.push(Span::styled(preview, theme.text)),
         Kind::Other(kind) => {
-            let said = if preview.is_empty() {
+            let text = if preview.is_empty() {
                 String::new()
             } else {
                 format!(": {preview}")
             };
-            spans.push(Span::styled(format!("[{kind}{said}]"), theme.dim));
+            spans.push(Span::styled(format!("[{kind}{text}]"), theme.dim));
         }
     }
     spans
 }
 
-/// Keeps what fits `room`, with `…` where it is cut.
+/// Shortens the spans to `room` columns, with `…` where they are cut.
 fn cut_spans(spans: &mut Vec<Span<'static>>, room: usize) {
     let mut used = 0;
     for at in 0..spans.len() {

@@ -1,4 +1,4 @@
-//! What is asked of the real daemon, and what is made of its answers.
+//! The requests that the program sends to the real daemon, and the results.
 #![cfg(test)]
 
 #[path = "../program/mod.rs"]
@@ -12,19 +12,21 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use treelined_client::Client;
 use treelined_tui::daemon::Daemon;
-use treelined_tui::message::{Daemon as Said, Effect, Filter, Message, Place, Target, TreeQuery};
+use treelined_tui::message::{
+    Daemon as Answer, Effect, Filter, Message, PagePosition, Target, TreeQuery,
+};
 use treelined_tui::model::compare::Comparison;
 
-/// For what takes a moment; generous, for machines under load.
+/// Maximum wait for a condition; generous, for machines under load.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An entry of a file: its parent's number, and what it says; an assistant reads the file `f<number>`.
+/// An entry of a file: the number of its parent and its text. An assistant also reads the file `f<number>`.
 struct Entry {
     parent: Option<usize>,
     is_user: bool,
 }
 
-/// An open session, and what is said to the daemon, written down.
+/// An open session, and a log of the requests sent to the daemon.
 struct Fixture {
     folder: tempfile::TempDir,
     daemon: Daemon,
@@ -68,26 +70,26 @@ impl Fixture {
         };
         fixture.daemon.run(Effect::Connect);
         fixture
-            .wait(|said| matches!(said, Said::Connected(_)).then_some(()))
+            .wait(|messages| matches!(messages, Answer::Connected(_)).then_some(()))
             .await;
         let target = Target::Path(file.to_string_lossy().into_owned());
         fixture.daemon.run(Effect::OpenSession(target));
         fixture
-            .wait(|said| matches!(said, Said::Opened(Ok(_))).then_some(()))
+            .wait(|messages| matches!(messages, Answer::Opened(Ok(_))).then_some(()))
             .await;
         fixture
     }
 
-    async fn wait<T>(&mut self, wanted: impl Fn(Said) -> Option<T>) -> T {
+    async fn wait<T>(&mut self, wanted: impl Fn(Answer) -> Option<T>) -> T {
         let found = async {
             loop {
-                let Message::Daemon(said) = self.messages.recv().await.unwrap() else {
+                let Message::Daemon(messages) = self.messages.recv().await.unwrap() else {
                     continue;
                 };
-                if let Said::Lost(_) | Said::Opened(Err(_)) = said {
-                    panic!("{said:?}");
+                if let Answer::Lost(_) | Answer::Opened(Err(_)) = messages {
+                    panic!("{messages:?}");
                 }
-                if let Some(found) = wanted(said) {
+                if let Some(found) = wanted(messages) {
                     return found;
                 }
             }
@@ -103,14 +105,14 @@ impl Fixture {
             left: format!("e{left}"),
             right: format!("e{right}"),
         });
-        let compared = |said| match said {
-            Said::Compared { result, .. } => Some(result),
+        let compared = |messages| match messages {
+            Answer::Compared { result, .. } => Some(result),
             _ => None,
         };
         *self.wait(compared).await.unwrap()
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     fn asked(&self) -> usize {
         let text = std::fs::read_to_string(self.folder.path().join("asked")).unwrap();
         text.lines().count()
@@ -124,7 +126,7 @@ fn chain(from: Option<usize>, begin: usize, count: usize) -> impl Iterator<Item 
     })
 }
 
-/// It asked for each entry by itself: over 40 s for 100,000 of them, without a word.
+/// Each entry had a request of its own: 100,000 entries took over 40 s.
 #[tokio::test]
 async fn long_branches_are_compared_with_few_requests() {
     let mut entries: Vec<Entry> = chain(None, 0, 20_000).collect();
@@ -142,14 +144,14 @@ async fn long_branches_are_compared_with_few_requests() {
         (compared.left.messages(), compared.right.messages()),
         (9995, 15)
     );
-    // What is kept does not grow with the session.
+    // The memory needed does not grow with the session.
     let gap = compared.left.gap.unwrap();
     assert_eq!((gap.after, gap.messages), (500, 8995));
     let texts: Vec<&str> = compared
         .left
-        .said
+        .messages
         .iter()
-        .map(|said| said.text.as_str())
+        .map(|messages| messages.text.as_str())
         .collect();
     assert_eq!(
         (texts.len(), texts[0], texts[499]),
@@ -161,7 +163,7 @@ async fn long_branches_are_compared_with_few_requests() {
 }
 
 #[tokio::test]
-async fn a_comparison_says_how_far_it_is_and_can_be_stopped() {
+async fn a_comparison_reports_progress_and_can_be_stopped() {
     let entries: Vec<Entry> = chain(None, 0, 20_000).collect();
     let mut fixture = Fixture::open(&entries).await;
     fixture.daemon.run(Effect::Compare {
@@ -169,23 +171,24 @@ async fn a_comparison_says_how_far_it_is_and_can_be_stopped() {
         left: "e0".into(),
         right: "e19999".into(),
     });
-    let told = |said| match said {
-        Said::Comparing { id, read, most } => Some((id, read, most)),
+    let told = |messages| match messages {
+        Answer::Comparing { id, read, most } => Some((id, read, most)),
         _ => None,
     };
     let (id, read, most) = fixture.wait(told).await;
     assert_eq!((id, most), (7, 20_001));
     assert!(read > 0 && read < 20_000, "{read}");
     fixture.daemon.run(Effect::StopComparing);
-    // The next one is answered; the stopped one never is.
+    // The next comparison is answered; the stopped one never is.
     let compared = fixture.compare(0, 1).await;
     assert_eq!(compared.ancestor.as_deref(), Some("says 0"));
     assert_eq!(compared.right.read, ["f1"]);
 }
 
-/// Trees whose branches are mixed in the file: what is found is what a walk along the parents finds.
+/// In these trees the branches are mixed in the file. The expected result comes from a walk along the
+/// parents.
 #[tokio::test]
-async fn it_finds_what_a_walk_along_the_parents_finds() {
+async fn comparisons_of_random_trees_match_a_walk_along_the_parents() {
     let mut seed = 1_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -193,7 +196,7 @@ async fn it_finds_what_a_walk_along_the_parents_finds() {
     };
     let entries: Vec<Entry> = (0..1500)
         .map(|at| Entry {
-            // A few roots, many branches, some of them long.
+            // A few roots and many branches, some of them long.
             parent: match random(100) {
                 0 => None,
                 1..=10 => Some(at),
@@ -219,9 +222,13 @@ async fn it_finds_what_a_walk_along_the_parents_finds() {
         for (path, side) in [(one, compared.left), (other, compared.right)] {
             let since = &path[common..];
             let users = since.iter().filter(|at| entries[**at].is_user);
-            let said: Vec<String> = users.map(|at| format!("says {at}")).collect();
-            let found: Vec<&str> = side.said.iter().map(|said| &*said.text).collect();
-            assert_eq!(found, said, "{left} and {right}");
+            let messages: Vec<String> = users.map(|at| format!("says {at}")).collect();
+            let found: Vec<&str> = side
+                .messages
+                .iter()
+                .map(|messages| &*messages.text)
+                .collect();
+            assert_eq!(found, messages, "{left} and {right}");
             let reads = since.iter().filter(|at| !entries[**at].is_user).count();
             assert_eq!(side.read.len(), reads, "{left} and {right}");
         }
@@ -229,11 +236,11 @@ async fn it_finds_what_a_walk_along_the_parents_finds() {
     }
 }
 
-/// Others who stand at an entry that the filter hides were nowhere to be seen.
+/// A leaf of others that the filter hides was not shown at all.
 #[tokio::test]
-async fn others_stand_at_the_nearest_visible_row() {
+async fn the_leaf_of_others_is_shown_at_the_nearest_visible_row() {
     let mut entries: Vec<Entry> = chain(None, 0, 4).collect();
-    // e4 is an answer that only calls tools.
+    // e4 is an answer that contains only tool calls.
     entries.push(Entry {
         parent: Some(2),
         is_user: false,
@@ -247,13 +254,13 @@ async fn others_stand_at_the_nearest_visible_row() {
             filter,
             query: String::new(),
             folded: Vec::new(),
-            place: Place::Leaf,
+            place: PagePosition::Leaf,
             limit: 200,
             reload: true,
             others: Some("e4".into()),
         }));
-        let page = |said| match said {
-            Said::Tree { result, .. } => Some(result),
+        let page = |messages| match messages {
+            Answer::Tree { result, .. } => Some(result),
             _ => None,
         };
         found.insert(filter.name(), fixture.wait(page).await.unwrap().others);

@@ -1,9 +1,9 @@
-//! The daemon that tests of the real thing run.
+//! The daemon for tests with the real program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `TREELINED_BIN`, else what cargo has built beside the program, built now if it is not there.
+/// Returns `TREELINED_BIN`, else the daemon in the target directory, built if it is missing.
 pub fn daemon() -> PathBuf {
     if let Some(program) = std::env::var_os("TREELINED_BIN") {
         return program.into();

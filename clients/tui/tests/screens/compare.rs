@@ -1,13 +1,13 @@
-//! Two branches side by side.
+//! The comparison of two branches.
 
 use crate::harness::Screen;
 use crate::tree::tour;
 use treelined_tui::message::{Daemon, Effect, Message};
-use treelined_tui::model::compare::{Comparison, Gap, Said, Side};
+use treelined_tui::model::compare::{BranchMessage, Comparison, Gap, Side};
 use treelined_tui::model::rows::Kind;
 
 fn compared() -> Comparison {
-    let said = |kind, text: &str| Said {
+    let messages = |kind, text: &str| BranchMessage {
         kind,
         text: text.into(),
     };
@@ -15,13 +15,13 @@ fn compared() -> Comparison {
         ancestor: Some("A stale cache, or a missing import.".into()),
         left: Side {
             tip: "git status".into(),
-            said: vec![
-                said(Kind::User, "Clear the cache."),
-                said(
+            messages: vec![
+                messages(Kind::User, "Clear the cache."),
+                messages(
                     Kind::Assistant,
                     "I clear it now, and build once more to see whether that was it",
                 ),
-                said(Kind::Bash, "$ git status"),
+                messages(Kind::Bash, "$ git status"),
             ],
             gap: None,
             read: vec!["Cargo.toml".into()],
@@ -29,9 +29,9 @@ fn compared() -> Comparison {
         },
         right: Side {
             tip: "Add the import.".into(),
-            said: vec![
-                said(Kind::Summary, "Clearing the cache did not help"),
-                said(Kind::User, "Add the import."),
+            messages: vec![
+                messages(Kind::Summary, "Clearing the cache did not help"),
+                messages(Kind::User, "Add the import."),
             ],
             gap: None,
             read: Vec::new(),
@@ -90,9 +90,9 @@ fn answer(screen: &mut Screen, id: u64, comparison: Comparison) {
     screen.daemon(Daemon::Compared { id, result });
 }
 
-/// What takes long said nothing, and could not be stopped.
+/// A long comparison showed nothing and could not be stopped.
 #[test]
-fn a_comparison_that_takes_long_says_so_and_esc_stops_it() {
+fn a_long_comparison_shows_progress_and_esc_stops_it() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("M up C");
     assert!(!screen.text().contains('┌'), "most are over at once");
@@ -108,7 +108,7 @@ fn a_comparison_that_takes_long_says_so_and_esc_stops_it() {
     screen.keys("u x esc");
     assert_eq!(screen.asked, [Effect::StopComparing]);
     assert!(screen.text().contains("Stopped comparing."));
-    // What was on its way is not wanted any more, nor is it taken for the next one.
+    // An answer of the stopped comparison is ignored.
     answer(&mut screen, 1, compared());
     assert!(screen.model.compare.is_none());
     screen.keys("C");
@@ -118,20 +118,20 @@ fn a_comparison_that_takes_long_says_so_and_esc_stops_it() {
     assert!(screen.model.compare.is_some());
 }
 
-/// Every frame wrapped all of the text anew.
+/// Every frame wrapped all of the text again.
 #[test]
 fn lines_are_laid_out_once_per_width() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("M up C");
     let many = |count| {
-        let said = |at: usize| Said {
+        let messages = |at: usize| BranchMessage {
             kind: Kind::User,
             text: format!("message {at}"),
         };
-        (0..count).map(said).collect()
+        (0..count).map(messages).collect()
     };
     let long = Side {
-        said: many(1000),
+        messages: many(1000),
         gap: Some(Gap {
             after: 500,
             messages: 98_000,

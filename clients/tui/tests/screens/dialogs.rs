@@ -1,4 +1,4 @@
-//! Navigation: choosing, summarizing, aborting, failing; and what is said about it.
+//! Navigation: the choices, summaries, aborts, failures.
 
 use crate::harness::Screen;
 use crate::tree::tour;
@@ -27,7 +27,7 @@ fn navigation_id(screen: &Screen) -> String {
 }
 
 #[test]
-fn enter_on_the_leaf_is_no_move() {
+fn enter_on_the_leaf_does_not_navigate() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("enter");
     assert!(screen.asked.is_empty());
@@ -41,9 +41,9 @@ fn enter_on_the_leaf_is_no_move() {
     );
 }
 
-/// A label is an entry after the leaf that is not shown: its row is still the point where one is.
+/// A label is an entry behind the leaf that has no row: the row of its parent is still the current position.
 #[test]
-fn enter_where_only_labels_lie_between_is_no_move() {
+fn enter_on_the_row_of_the_leaf_does_not_navigate_when_labels_follow() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("home enter");
     screen.daemon(Daemon::Prepared {
@@ -55,7 +55,7 @@ fn enter_where_only_labels_lie_between_is_no_move() {
 }
 
 #[test]
-fn there_are_three_ways_to_go() {
+fn a_navigation_offers_three_choices() {
     let mut screen = choosing("home");
     screen.check("choose");
     screen.keys("enter");
@@ -82,7 +82,7 @@ fn there_are_three_ways_to_go() {
     );
 }
 
-/// A focus of several sentences was pressed into one line, of which only the end was seen.
+/// A focus of several sentences was shown on one line, of which only the end was visible.
 #[test]
 fn the_focus_of_a_summary_takes_several_lines() {
     let mut screen = choosing("home");
@@ -103,7 +103,7 @@ fn the_focus_of_a_summary_takes_several_lines() {
 }
 
 #[test]
-fn the_question_about_a_summary_can_be_answered_by_a_setting() {
+fn the_summary_setting_replaces_the_choices() {
     for (summary, summarizes) in [(Summary::Never, false), (Summary::Always, true)] {
         let mut screen = Screen::tree(80, 24, tour());
         screen.model.settings.summary = summary;
@@ -115,9 +115,9 @@ fn the_question_about_a_summary_can_be_answered_by_a_setting() {
     }
 }
 
-/// Rows of the list stood directly at the border of a dialog, as bright as its text.
+/// Rows behind a dialog touched its border and were as bright as its text.
 #[test]
-fn what_lies_behind_a_dialog_is_dim_and_does_not_touch_it() {
+fn text_behind_a_dialog_is_dim_and_does_not_touch_it() {
     let screen = choosing("home");
     for line in screen.text().lines() {
         for border in ['┌', '└'] {
@@ -186,7 +186,7 @@ fn a_summary_streams_in_and_esc_aborts() {
 }
 
 #[test]
-fn a_failure_has_its_kind_and_what_to_do() {
+fn a_failure_shows_its_kind_and_advice() {
     let mut screen = choosing("home");
     screen.keys("2");
     let navigation_id = navigation_id(&screen);
@@ -203,9 +203,9 @@ fn a_failure_has_its_kind_and_what_to_do() {
     assert!(screen.model.dialog.is_none());
 }
 
-/// A program of the user's has no key and no model.
+/// The advice for a failing command was about keys and models, which a command does not have.
 #[test]
-fn the_advice_is_about_the_summarizer_in_force() {
+fn the_advice_fits_the_configured_summarizer() {
     for (summarizer, advice) in [
         ("command", "[summarizer.command]"),
         ("llm", "key, model"),

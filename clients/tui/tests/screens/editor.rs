@@ -30,22 +30,22 @@ fn a_message_is_written_and_sent() {
 }
 
 #[test]
-fn what_is_not_sent_is_not_lost() {
+fn an_unsent_draft_is_kept() {
     let mut screen = open();
     screen.typed("precious").keys("enter");
     let failure = Failure {
         kind: "leafMoved".into(),
-        message: "the leaf is elsewhere".into(),
+        message: "the leaf is at another entry".into(),
     };
     screen.daemon(Daemon::Sent(Err(failure)));
     screen.keys("esc esc");
-    assert!(screen.text().contains("I takes it up again"));
+    assert!(screen.text().contains("I opens it again"));
     screen.keys("I");
     assert!(screen.text().contains("precious"));
 }
 
 #[test]
-fn it_is_copied_as_it_is() {
+fn copying_a_draft_keeps_it_unchanged() {
     let mut screen = open();
     screen.send(Message::Paste("a\ttab\r\nand ❤\u{fe0f}".into()));
     screen.keys("ctrl+y");

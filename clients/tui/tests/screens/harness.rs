@@ -1,4 +1,4 @@
-//! A model that is driven by keys, with the daemon's part played from rows at hand, and its screen as text.
+//! Drives a model by keys, answers its effects from a list of rows, and returns its screen as text.
 
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Terminal;
@@ -12,8 +12,8 @@ use std::time::Duration;
 use treelined_tui::config::{Settings, Summary};
 use treelined_tui::keys::{Key, Keymap};
 use treelined_tui::message::{
-    Daemon, Effect, Filter, Message, Place, Server, Session, SessionPage, SessionRow, Target,
-    TreePage, TreeQuery,
+    Daemon, Effect, Filter, Message, PagePosition, Server, Session, SessionPage, SessionRow,
+    Target, TreePage, TreeQuery,
 };
 use treelined_tui::model::Model;
 use treelined_tui::model::document::Document;
@@ -26,25 +26,25 @@ pub const NOW: i64 = 1_795_291_200;
 
 pub struct Screen {
     pub model: Model,
-    /// What the daemon has.
+    /// The rows of the fake daemon.
     pub rows: Vec<Row>,
     pub hidden: usize,
-    /// For entries that are hidden the row that stands for them.
+    /// For each hidden entry, the row to show it at.
     pub stand_in: HashMap<String, String>,
     pub leaf: Option<String>,
     pub revision: u32,
     pub entries: HashMap<String, Value>,
     pub sessions: Vec<SessionRow>,
-    /// What was asked of the world and is not answered here.
+    /// The effects that were not answered here.
     pub asked: Vec<Effect>,
-    /// Rows that were fetched.
+    /// The number of rows that were requested.
     pub fetched: usize,
-    /// Answers are kept back.
+    /// Whether answers are held back.
     pub silent: bool,
 }
 
 impl Screen {
-    /// The list of sessions, of a daemon that is there.
+    /// Shows the list of sessions of a connected daemon.
     pub fn list(columns: u16, rows: u16, sessions: Vec<SessionRow>) -> Self {
         let mut screen = Self::begin(columns, rows, None);
         screen.sessions = sessions;
@@ -52,7 +52,7 @@ impl Screen {
         screen
     }
 
-    /// A session that is open.
+    /// Shows an open session.
     pub fn tree(columns: u16, rows: u16, tree: Vec<Row>) -> Self {
         let mut screen = Self::begin(columns, rows, Some(Target::Id("tour".into())));
         screen.leaf = tree
@@ -64,7 +64,7 @@ impl Screen {
         screen
     }
 
-    /// The list of sessions, before there is a daemon.
+    /// Shows the list of sessions before a daemon is connected.
     pub fn unconnected(columns: u16, rows: u16) -> Self {
         Self::begin(columns, rows, None)
     }
@@ -113,7 +113,7 @@ impl Screen {
         }
     }
 
-    /// Has an effect carried out that was kept back.
+    /// Answers an effect that was held back.
     pub fn ask(&mut self, effect: Effect) {
         if let Some(answer) = self.answer(effect) {
             self.daemon(answer);
@@ -176,12 +176,12 @@ impl Screen {
         let find = |id: &str| self.rows.iter().position(|row| row.id == id);
         let total = self.rows.len();
         let at = match &query.place {
-            Place::Offset(_) => None,
-            Place::Around(id) => find(id).or((total > 0).then_some(0)),
-            Place::Leaf => self.rows.iter().position(|row| row.is_leaf).or(Some(0)),
+            PagePosition::Offset(_) => None,
+            PagePosition::Around(id) => find(id).or((total > 0).then_some(0)),
+            PagePosition::Leaf => self.rows.iter().position(|row| row.is_leaf).or(Some(0)),
         };
         let offset = match (&query.place, at) {
-            (Place::Offset(offset), _) => *offset,
+            (PagePosition::Offset(offset), _) => *offset,
             (_, Some(at)) => at
                 .saturating_sub(query.limit / 2)
                 .min(total.saturating_sub(query.limit)),
@@ -210,7 +210,7 @@ impl Screen {
         }
     }
 
-    /// Keys by their names.
+    /// Presses keys, given by name.
     pub fn keys(&mut self, names: &str) -> &mut Self {
         for name in names.split_whitespace() {
             let key = Key::parse(name).unwrap_or_else(|| panic!("{name}"));
@@ -219,7 +219,7 @@ impl Screen {
         self
     }
 
-    /// Text, letter by letter.
+    /// Types a text.
     pub fn typed(&mut self, text: &str) -> &mut Self {
         for char in text.chars() {
             let code = crossterm::event::KeyCode::Char(char);
@@ -255,7 +255,7 @@ impl Screen {
         terminal.backend().buffer().clone()
     }
 
-    /// The screen, without styles and trailing spaces.
+    /// Returns the screen without styles and trailing spaces.
     pub fn text(&self) -> String {
         let buffer = self.buffer();
         let mut out = String::new();
@@ -265,7 +265,7 @@ impl Screen {
             while x < buffer.area.width {
                 let symbol = buffer[(x, y)].symbol();
                 line.push_str(symbol);
-                // What a wide character covers is not printed.
+                // The cells behind a wide character are empty.
                 x += u16::try_from(treelined_tui::text::width(symbol).max(1)).unwrap();
             }
             out.push_str(line.trim_end());
@@ -274,7 +274,7 @@ impl Screen {
         out
     }
 
-    /// The screen with its styles: `{cyan bold}` from there on, `{}` for none.
+    /// Returns the screen with its styles: `{cyan bold}` begins a style, `{}` ends it.
     pub fn styled(&self) -> String {
         let buffer = self.buffer();
         let mut out = String::new();
@@ -296,7 +296,7 @@ impl Screen {
         out
     }
 
-    /// The screen is as in `expected/NAME.txt`; `UPDATE_SCREENS=1` writes it there.
+    /// Compares the screen with `expected/NAME.txt`; `UPDATE_SCREENS=1` writes the file instead.
     #[track_caller]
     pub fn check(&self, name: &str) {
         compare(name, &self.text());
@@ -333,7 +333,7 @@ fn style_name(fg: Color, modifier: Modifier) -> String {
     words.join(" ")
 }
 
-/// A row by what is not usual about it.
+/// Makes a row with defaults for everything else.
 pub fn row(id: &str, prefix: &str, preview: &str) -> Row {
     Row {
         id: id.into(),

@@ -1,4 +1,4 @@
-//! 100,000 entries: what is fetched is what is looked at.
+//! 100,000 entries: only rows around the view are requested.
 
 use crate::harness::{Screen, row};
 use treelined_tui::message::Effect;
@@ -29,9 +29,9 @@ fn opening_and_scrolling_fetch_pages_around_the_view() {
     assert!(screen.model.tree.rows.len() <= 4000);
 }
 
-/// Wherever one goes, every row of the screen is there once the answers are.
+/// After every jump, all rows of the screen arrive.
 #[test]
-fn no_row_stays_missing() {
+fn all_visible_rows_are_loaded_after_a_jump() {
     let mut screen = Screen::tree(80, 24, chain(5000));
     for keys in [
         "home", "pagedown", "pagedown", "end", "pageup", "up", "home", "down", "end",
@@ -44,26 +44,26 @@ fn no_row_stays_missing() {
     }
 }
 
-/// The start of a branch that is far beyond what is here is found by fetching on.
+/// The start of the branch is far beyond the loaded rows.
 #[test]
-fn a_jump_goes_through_rows_that_are_not_here() {
+fn a_jump_continues_through_rows_that_are_not_loaded() {
     let mut screen = Screen::tree(80, 24, chain(20_000));
     screen.keys("ctrl+left");
     assert_eq!(screen.model.tree.cursor, 0);
     screen.keys("ctrl+right");
-    // It folds nothing at the end of the chain, and goes there.
+    // At the end of the chain there is nothing to fold, so the cursor goes to the start.
     assert!(screen.model.tree.cursor == 19_999 || screen.model.tree.folded.is_empty());
 }
 
 #[test]
-fn rows_that_are_under_way_are_marked() {
+fn rows_being_loaded_are_marked() {
     let mut screen = Screen::tree(80, 24, chain(100_000));
     screen.silent = true;
     screen.keys("home");
     assert!(screen.text().lines().nth(1).unwrap().contains('·'));
 }
 
-/// What is typed while the cursor is on its way is about where it goes.
+/// Keys pressed while the cursor is going to an entry apply to that entry.
 #[test]
 fn keys_wait_for_the_cursor() {
     let mut screen = Screen::tree(80, 24, chain(20_000));
@@ -82,7 +82,7 @@ fn keys_wait_for_the_cursor() {
             id: "e19999".into()
         }]
     );
-    // Esc stays.
+    // Esc stops the cursor.
     screen.asked.clear();
     screen.keys("home");
     screen.silent = true;

@@ -1,11 +1,11 @@
-//! What others do, and the end of the daemon.
+//! Changes by other programs, and the end of the daemon.
 
 use crate::harness::{Screen, row};
 use crate::tree::tour;
 use treelined_tui::message::{Daemon, Effect, End, Event, Failure};
 use treelined_tui::model::rows::Row;
 
-/// Another client appends, and the cursor stays on its entry and on its line.
+/// Another client appends; the cursor stays on its entry and on its line.
 #[test]
 fn entries_of_others_appear_and_the_cursor_stays() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -30,9 +30,9 @@ fn entries_of_others_appear_and_the_cursor_stays() {
     assert_eq!(screen.model.tree.selected().unwrap().id, "x1");
 }
 
-/// Nobody is elsewhere any more once the user has gone there too, or the daemon was started again.
+/// The arrow for others goes away when the user has followed them, or the daemon was restarted.
 #[test]
-fn others_are_not_elsewhere_when_the_conversation_is_there() {
+fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.daemon(Daemon::Event(Event::Appended {
         by_others: true,
@@ -48,12 +48,16 @@ fn others_are_not_elsewhere_when_the_conversation_is_there() {
     screen.daemon(Daemon::Event(Event::Moved));
     assert!(!screen.text().contains("others"), "{}", screen.text());
     screen.keys("N");
-    assert!(screen.text().contains("Nobody else is elsewhere"));
+    assert!(
+        screen
+            .text()
+            .contains("No other program is at another entry")
+    );
 }
 
-/// What others wrote is hidden by the filter, so no row had the arrow.
+/// The filter hid the entries of others, so no row had the arrow.
 #[test]
-fn others_who_are_hidden_stand_at_the_row_above() {
+fn a_hidden_leaf_of_others_is_shown_at_the_row_above() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.stand_in.insert("hidden".into(), "a2".into());
     let others_at = |id: &str| {
@@ -71,10 +75,10 @@ fn others_who_are_hidden_stand_at_the_row_above() {
     assert!(screen.text().contains("Add the import. ← active, others"));
 }
 
-/// Others wrote to the file after an undo: a daemon that is started again stands where they are, and the place
-/// that undo had reached was lost without a word.
+/// Other programs wrote to the file after an undo. A restarted daemon takes its leaf from the file, and the
+/// user was not told that the undone position was lost.
 #[test]
-fn a_restart_that_leads_elsewhere_is_told() {
+fn a_restart_that_changes_the_leaf_is_reported() {
     let restart = |screen: &mut Screen| {
         screen.daemon(Daemon::Lost(End::default()));
         screen.keys("R");
@@ -82,7 +86,11 @@ fn a_restart_that_leads_elsewhere_is_told() {
     };
     let mut screen = Screen::tree(80, 24, tour());
     restart(&mut screen);
-    assert!(!screen.text().contains("elsewhere"), "{}", screen.text());
+    assert!(
+        !screen.text().contains("at another entry"),
+        "{}",
+        screen.text()
+    );
     for row in &mut screen.rows {
         row.is_leaf = row.id == "a1";
     }
@@ -90,19 +98,27 @@ fn a_restart_that_leads_elsewhere_is_told() {
     screen.revision += 1;
     restart(&mut screen);
     let text = screen.text();
-    let said = "The conversation stands elsewhere now: it was at “Add the import.”.";
+    let said = "The leaf is at another entry now: it was at “Add the import.”.";
     assert!(text.contains(said), "{text}");
-    // Only once.
+    // The message is shown once.
     restart(&mut screen);
-    assert!(!screen.text().contains("elsewhere"), "{}", screen.text());
-    // A label after the leaf is another leaf, and the same place.
+    assert!(
+        !screen.text().contains("at another entry"),
+        "{}",
+        screen.text()
+    );
+    // A label changes the leaf but not its row.
     screen.leaf = Some("l1".into());
     restart(&mut screen);
-    assert!(!screen.text().contains("elsewhere"), "{}", screen.text());
+    assert!(
+        !screen.text().contains("at another entry"),
+        "{}",
+        screen.text()
+    );
 }
 
 #[test]
-fn a_move_made_elsewhere_appears() {
+fn a_move_of_the_leaf_by_another_client_appears() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("home");
     for row in &mut screen.rows {
@@ -118,10 +134,10 @@ fn a_move_made_elsewhere_appears() {
     assert_eq!(screen.model.tree.cursor, 0);
 }
 
-/// While entries stream in, each event has the page about the cursor asked for anew; a key pressed before
-/// the answer was lost, for the cursor went back to where it had been.
+/// While entries stream in, each notification requests the page around the cursor again. A key pressed before
+/// the answer had no effect, for the answer put the cursor back.
 #[test]
-fn a_move_while_the_tree_is_read_again_counts() {
+fn cursor_movements_during_a_reload_are_kept() {
     for (keys, id) in [
         ("down", "c1"),
         ("down down end up", "p1"),
@@ -149,7 +165,7 @@ fn a_move_while_the_tree_is_read_again_counts() {
 }
 
 #[test]
-fn a_burst_of_events_asks_no_more_than_twice() {
+fn a_burst_of_notifications_causes_at_most_two_requests() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.silent = true;
     for _ in 0..100 {
@@ -163,14 +179,14 @@ fn a_burst_of_events_asks_no_more_than_twice() {
 }
 
 #[test]
-fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
+fn the_end_of_the_daemon_shows_a_dialog_that_can_restart_it() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("home down");
     screen.daemon(Daemon::Lost(End {
         reason: "the daemon has ended (signal: 9 (SIGKILL))".into(),
         last_words: vec!["WARN the catalogue cannot be written: permission denied".into()],
     }));
-    // What was under way fails with it, and says nothing of its own.
+    // The failure of an open request adds no dialog of its own.
     let failure = Failure {
         kind: "disconnected".into(),
         message: "the daemon has ended".into(),
@@ -184,7 +200,7 @@ fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
     screen.keys("x R");
     assert_eq!(screen.asked, [Effect::Connect]);
     screen.asked.clear();
-    // Until the session is open again, nothing can be asked that would be lost.
+    // Until the session is open again, requests would be lost, so none are made.
     screen.keys("L enter");
     assert!(screen.model.dialog.is_none());
     screen.connect();
@@ -192,9 +208,9 @@ fn the_end_of_the_daemon_is_told_with_a_key_to_start_it_again() {
     assert!(!screen.text().contains("has ended"));
 }
 
-/// Keys pressed before the daemon is there must not leave anything waiting for ever.
+/// Keys pressed before the daemon is connected must not leave a request open for ever.
 #[test]
-fn what_was_asked_of_a_dead_daemon_is_asked_again() {
+fn requests_to_a_dead_daemon_are_repeated() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.silent = true;
     screen.keys("ctrl+u S");
@@ -207,7 +223,7 @@ fn what_was_asked_of_a_dead_daemon_is_asked_again() {
 }
 
 #[test]
-fn a_daemon_that_cannot_be_started_is_told() {
+fn a_daemon_that_cannot_be_started_shows_a_dialog() {
     let mut screen = Screen::unconnected(60, 14);
     screen.daemon(Daemon::Lost(End {
         reason: "cannot start treelined: No such file or directory".into(),

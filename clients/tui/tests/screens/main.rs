@@ -1,5 +1,5 @@
-//! Every feature as the screen it makes: the pure part of the program, driven by messages, drawn on
-//! ratatui's test backend. The screens are in `expected/`; `UPDATE_SCREENS=1` writes them anew.
+//! Each feature as the screen it draws: messages drive the pure part of the program, and ratatui's test
+//! backend shows the result. The screens are in `expected/`; `UPDATE_SCREENS=1` writes them.
 #![cfg(test)]
 
 mod compare;

@@ -23,7 +23,7 @@ fn long() -> Screen {
 }
 
 #[test]
-fn the_entry_is_shown_in_full_and_scrolls_by_itself() {
+fn the_preview_shows_the_whole_entry_and_scrolls_independently() {
     let mut screen = long();
     screen.check("preview");
     let cursor = screen.model.tree.cursor;
@@ -38,7 +38,7 @@ fn the_entry_is_shown_in_full_and_scrolls_by_itself() {
 }
 
 #[test]
-fn the_wheel_scrolls_what_is_under_it() {
+fn the_wheel_scrolls_the_pane_under_the_pointer() {
     let mut screen = long();
     screen.mouse(MouseEventKind::ScrollDown, 10, 15);
     assert_eq!(screen.model.preview.top, 3);
@@ -46,7 +46,7 @@ fn the_wheel_scrolls_what_is_under_it() {
 }
 
 #[test]
-fn another_width_wraps_it_anew() {
+fn a_new_width_wraps_the_text_again() {
     let mut screen = long();
     screen.keys("tab end");
     screen.send(Message::Resize(40, 40));

@@ -1,4 +1,4 @@
-//! The README shows screens as they are, and keys as they are.
+//! The screens, keys and configuration in the README are those of the program.
 
 use std::path::Path;
 use treelined_tui::keys::{Action, Context, Keymap};
@@ -12,7 +12,7 @@ fn readme() -> String {
 }
 
 #[test]
-fn its_screens_are_those_of_the_tests() {
+fn the_screens_are_those_of_the_tests() {
     let readme = readme();
     let mut shown = 0;
     for block in readme.split("<!-- ").skip(1) {
@@ -26,7 +26,7 @@ fn its_screens_are_those_of_the_tests() {
 }
 
 #[test]
-fn its_keys_are_those_of_the_program() {
+fn the_keys_are_those_of_the_program() {
     let readme = readme();
     let keymap = Keymap::default();
     for (action, keys) in keymap.bound(Context::Tree) {
@@ -38,7 +38,7 @@ fn its_keys_are_those_of_the_program() {
 }
 
 #[test]
-fn its_configuration_is_one() {
+fn the_example_configuration_is_valid() {
     let readme = readme();
     let (_, rest) = readme.split_once("```toml\n").unwrap();
     let (text, _) = rest.split_once("```").unwrap();

@@ -34,7 +34,7 @@ fn sessions_are_threaded() {
 }
 
 #[test]
-fn all_directories_sorts_and_names_are_a_key_each() {
+fn scope_sort_and_named_only_have_a_key_each() {
     let mut screen = Screen::list(100, 10, some());
     screen.silent = true;
     screen.keys("tab");
@@ -69,7 +69,7 @@ fn typing_searches() {
     screen.check("sessions-search");
     screen.keys("esc");
     assert!(screen.model.sessions.search.is_empty());
-    // Once too often is no end.
+    // One Esc too many does not quit.
     screen.keys("esc");
     assert!(screen.asked.is_empty());
     assert!(screen.text().contains("Q quits."));
@@ -77,10 +77,10 @@ fn typing_searches() {
     assert_eq!(screen.asked, [Effect::Quit]);
 }
 
-/// The daemon reads the files of thousands of sessions once, and nothing moved meanwhile; before it was
-/// there, the list said that there were none.
+/// While the daemon read the files of thousands of sessions for the first time, nothing on the screen moved;
+/// before the daemon was connected, the list said that there were no sessions.
 #[test]
-fn the_first_read_says_that_it_reads() {
+fn the_first_read_of_all_sessions_shows_progress() {
     let mut screen = Screen::unconnected(80, 8);
     assert!(screen.text().contains("Starting the daemon…"));
     screen.silent = true;
@@ -128,16 +128,16 @@ fn a_session_is_renamed_and_trashed_with_confirmation() {
 }
 
 #[test]
-fn a_damaged_session_says_what_is_wrong() {
+fn a_damaged_session_shows_the_reason() {
     let mut screen = Screen::list(80, 12, some());
     screen.keys("end enter");
     assert!(screen.text().lines().last().unwrap().contains("no header"));
     assert!(screen.asked.is_empty());
 }
 
-/// The first page is on the screen before the second is asked for, and nothing waits for all of them.
+/// The first page is shown before the second is requested.
 #[test]
-fn thousands_come_while_one_looks() {
+fn thousands_of_sessions_load_page_by_page() {
     let mut screen = Screen::list(80, 12, Vec::new());
     screen.silent = true;
     screen.keys("tab");

@@ -21,9 +21,9 @@ fn light() {
     with(Theme::light()).check_styled("styles-light");
 }
 
-/// On white, green is too pale to read in many palettes, and so are the bright colours.
+/// On white, green and the bright colours are too pale to read in many palettes.
 #[test]
-fn every_colour_is_dark_on_light_and_of_the_palette() {
+fn the_light_theme_uses_only_dark_palette_colours() {
     let light = [Color::Reset, Color::Red, Color::Blue, Color::Magenta];
     for style in Theme::light().styles() {
         let colour = style.fg.unwrap_or(Color::Reset);
@@ -33,7 +33,7 @@ fn every_colour_is_dark_on_light_and_of_the_palette() {
     for style in Theme::dark().styles() {
         let colour = style.fg.unwrap_or(Color::Reset);
         assert!(!matches!(colour, Color::Rgb(..) | Color::Indexed(_)));
-        // Blue is too dark for black, and grey is the background in some palettes.
+        // Blue is too dark on black, and in some palettes grey is the background.
         assert!(!matches!(
             colour,
             Color::Blue | Color::Black | Color::DarkGray
@@ -42,7 +42,7 @@ fn every_colour_is_dark_on_light_and_of_the_palette() {
     }
 }
 
-/// `NO_COLOR`: no colour anywhere, and what matters is told apart all the same.
+/// With `NO_COLOR`, bold, dim and reversed text show the differences.
 #[test]
 fn plain() {
     let screen = with(Theme::plain());

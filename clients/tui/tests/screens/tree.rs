@@ -2,10 +2,10 @@
 
 use crate::harness::{Screen, row};
 use crossterm::event::MouseEventKind;
-use treelined_tui::message::{Effect, Filter, Place, TreeQuery};
+use treelined_tui::message::{Effect, Filter, PagePosition, TreeQuery};
 use treelined_tui::model::rows::{Kind, Row};
 
-/// A conversation with everything in it.
+/// Returns a conversation with all kinds of rows.
 pub fn tour() -> Vec<Row> {
     let active = |row: Row| Row {
         on_active_path: true,
@@ -98,7 +98,7 @@ fn last_query(screen: &Screen) -> &TreeQuery {
 }
 
 #[test]
-fn everything_has_its_look() {
+fn every_kind_of_row_has_a_style() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.hidden = 7;
     screen.keys("home end home");
@@ -106,12 +106,12 @@ fn everything_has_its_look() {
 }
 
 #[test]
-fn wide_screens_have_the_preview_beside() {
+fn wide_screens_show_the_preview_beside_the_tree() {
     Screen::tree(140, 16, tour()).check("tree-wide");
 }
 
 #[test]
-fn tiny_screens_have_what_matters() {
+fn tiny_screens_show_the_essentials() {
     let mut screen = Screen::tree(40, 10, tour());
     screen.check("tree-tiny");
     screen.keys("tab");
@@ -133,7 +133,7 @@ fn full_screen_has_no_preview() {
 }
 
 #[test]
-fn labels_tell_their_times_on_a_key() {
+fn a_key_shows_the_times_of_labels() {
     Screen::tree(80, 10, tour())
         .keys("T")
         .check("tree-label-times");
@@ -162,7 +162,7 @@ fn answer_all(screen: &mut Screen) {
     for effect in std::mem::take(&mut screen.asked) {
         if let Effect::GetTree(query) = effect {
             let at = match &query.place {
-                Place::Around(id) => screen.rows.iter().position(|row| row.id == *id),
+                PagePosition::Around(id) => screen.rows.iter().position(|row| row.id == *id),
                 _ => None,
             };
             let page = treelined_tui::message::TreePage {
@@ -183,9 +183,9 @@ fn answer_all(screen: &mut Screen) {
     }
 }
 
-/// Ctrl+← goes to the start of the branch, then to where it forks; Ctrl+→ to the next fork.
+/// Ctrl+← goes to the start of the branch, then to its branch point; Ctrl+→ to the next branch point.
 #[test]
-fn branches_are_jumped_between() {
+fn keys_jump_between_branch_points() {
     let mut screen = Screen::tree(80, 24, tour());
     let mut at = |keys: &str| {
         screen.keys(keys);
@@ -204,7 +204,7 @@ fn branches_are_jumped_between() {
 }
 
 #[test]
-fn filters_are_chosen_by_their_keys_and_in_turn() {
+fn filters_have_keys_and_a_cycle() {
     let mut screen = Screen::tree(80, 16, tour());
     for (keys, filter) in [
         ("ctrl+u", Filter::UserOnly),
@@ -225,7 +225,7 @@ fn filters_are_chosen_by_their_keys_and_in_turn() {
 }
 
 #[test]
-fn an_empty_view_says_why() {
+fn an_empty_view_shows_the_reason() {
     let mut screen = Screen::tree(60, 12, Vec::new());
     screen.check("tree-empty");
     screen.hidden = 12;
@@ -245,10 +245,10 @@ fn typing_searches_and_esc_clears_but_never_quits() {
     screen.typed("uild j");
     screen.check("tree-search");
     assert_eq!(screen.model.tree.search.text(), "build j");
-    // Letters after a move are commands again.
+    // After a movement, letters are commands again.
     screen.keys("down j").keys("esc");
     assert!(screen.model.tree.search.is_empty());
-    // A stray one more quitted the program.
+    // A second Esc quitted the program.
     screen.keys("esc esc");
     assert!(!screen.asked.contains(&Effect::Quit));
     assert!(screen.text().contains("Q quits, S shows the sessions."));
@@ -257,7 +257,7 @@ fn typing_searches_and_esc_clears_but_never_quits() {
 }
 
 #[test]
-fn a_search_asks_once_while_an_answer_is_under_way() {
+fn a_search_has_at_most_one_open_request() {
     let mut screen = Screen::tree(80, 16, tour());
     screen.silent = true;
     screen.typed("bild");
@@ -272,7 +272,7 @@ fn a_search_asks_once_while_an_answer_is_under_way() {
 }
 
 #[test]
-fn the_status_line_tells_position_filter_and_what_is_hidden() {
+fn the_status_line_shows_position_filter_and_hidden_count() {
     let mut screen = Screen::tree(80, 16, tour());
     screen.hidden = 7;
     screen.keys("ctrl+t home down");
@@ -282,7 +282,7 @@ fn the_status_line_tells_position_filter_and_what_is_hidden() {
 }
 
 #[test]
-fn the_mouse_selects_scrolls_folds_and_goes() {
+fn the_mouse_selects_scrolls_folds_and_navigates() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.click(30, 1);
     assert_eq!(screen.model.tree.cursor, 0);
@@ -325,9 +325,9 @@ fn keys_can_be_remapped() {
     assert_eq!(screen.asked, [Effect::Undo]);
 }
 
-/// Another filter with as many rows: the revision of the tree is the same, its rows are not.
+/// The filtered tree has as many rows and the same revision, but other rows.
 #[test]
-fn rows_of_another_filter_do_not_stay() {
+fn rows_of_the_previous_filter_are_dropped() {
     let chain = |name: &str| -> Vec<Row> {
         (0..1000)
             .map(|at| row(&format!("{name}{at}"), "", &format!("{name} {at}")))

@@ -1,6 +1,6 @@
-//! The whole program, with the real daemon, in a real terminal (tmux).
+//! The whole program with the real daemon in a real terminal (tmux).
 //!
-//! Where there is no tmux each test says SKIPPED; `TREELINED_TMUX=required` makes that a failure.
+//! Without tmux each test prints SKIPPED; `TREELINED_TMUX=required` makes that a failure.
 #![cfg(test)]
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use std::io::Write as _;
 use std::process::Command;
 use tmux::{Tmux, is_missing};
 
-/// Two attempts at a build that fails, with a label, and a tool call.
+/// A session with two attempts at a failing build, a label, and a tool call.
 const TOUR: &str = r#"{"type":"session","version":3,"id":"tour","timestamp":"2026-11-21T19:00:00.000Z","cwd":"CWD"}
 {"type":"message","id":"q1","parentId":null,"timestamp":"2026-11-21T19:00:01.000Z","message":{"role":"user","content":"Why does the build fail?"}}
 {"type":"message","id":"a1","parentId":"q1","timestamp":"2026-11-21T19:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"A stale cache, or a missing import."}]}}
@@ -34,7 +34,7 @@ fn tour(columns: u16, rows: u16) -> Tmux {
 }
 
 #[test]
-fn from_the_list_into_the_tree_and_out() {
+fn keys_lead_from_the_list_into_the_tree_and_back() {
     if is_missing() {
         return;
     }
@@ -63,11 +63,11 @@ fn from_the_list_into_the_tree_and_out() {
     tmux.keys("Escape");
     tmux.wait_for("The build");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-fn a_branch_is_left_with_a_summary_and_taken_back() {
+fn a_navigation_with_a_summary_can_be_undone() {
     if is_missing() {
         return;
     }
@@ -81,7 +81,7 @@ fn a_branch_is_left_with_a_summary_and_taken_back() {
     tmux.keys("2");
     tmux.wait_for("[branch summary]");
     tmux.wait_for("Moved. A summary of the branch is in its place.");
-    // The user message comes back: as a draft, which is changed and sent.
+    // The text of the user message opens as a draft, which is changed and sent.
     tmux.check("draft", "New user message");
     tmux.typed(" And the target folder.");
     tmux.keys("Enter");
@@ -97,17 +97,17 @@ fn a_branch_is_left_with_a_summary_and_taken_back() {
         screen.contains("Added. It builds. ← active")
     });
     tmux.keys("C-r");
-    tmux.wait_for("Done again.");
+    tmux.wait_for("Redone.");
     tmux.wait("the new place", |screen| {
         screen.contains("target folder. ← active")
     });
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
-/// A summarizer that writes a word and then thinks for ever.
+/// The summarizer writes a word and then hangs.
 #[test]
-fn a_summary_that_takes_too_long_is_aborted() {
+fn a_long_summary_can_be_aborted() {
     if is_missing() {
         return;
     }
@@ -132,11 +132,11 @@ fn a_summary_that_takes_too_long_is_aborted() {
     let screen = tmux.wait_for("Added. It builds. ← active");
     assert!(screen.lines().nth(3).unwrap().starts_with('›'), "{screen}");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-fn without_a_summarizer_it_says_what_to_do() {
+fn without_a_summarizer_the_failure_gives_advice() {
     if is_missing() {
         return;
     }
@@ -150,7 +150,7 @@ fn without_a_summarizer_it_says_what_to_do() {
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('┌'));
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.wait("what is found", |screen| {
         screen.contains("1/1 ") && screen.contains("/still")
     });
-    // An Esc with something right behind it would be Alt.
+    // Esc directly before another key would be read as Alt.
     tmux.keys("Escape");
     tmux.wait("all rows", |screen| {
         !screen.contains("/still") && screen.contains("Add the import.")
@@ -193,7 +193,7 @@ fn filters_search_labels_folds_preview_and_copy() {
         tmux.clipboard().as_deref(),
         Some("Why does the build fail?")
     );
-    // To the second branch, and fold it.
+    // Go to the second branch and fold it.
     tmux.keys("End C-Left");
     tmux.wait_for("›  └⊟ user: Clear the cache.");
     tmux.keys("C-Left");
@@ -201,7 +201,7 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.keys("M-Right");
     tmux.wait_for("assistant: It still fails.");
     tmux.keys("End M A M C");
-    tmux.check("compare", "Both come from");
+    tmux.check("compare", "Common ancestor");
     tmux.keys("Escape");
     tmux.wait_for("2 marked");
     tmux.keys("?");
@@ -209,10 +209,10 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('┌'));
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
-/// As a terminal reports it: press and release of the left button, and the wheel.
+/// The terminal reports press and release of the left button, and the wheel.
 #[test]
 fn the_mouse_works() {
     if is_missing() {
@@ -234,18 +234,18 @@ fn the_mouse_works() {
     tmux.wait_for("└⊟ user: Clear the cache.");
     tmux.wait_for("It still fails.");
     tmux.typed("\u{1b}[<65;20;4M");
-    // Twice at once: a double click.
+    // Two clicks at once are a double click.
     tmux.typed(&"\u{1b}[<0;20;3M\u{1b}[<0;20;3m".repeat(2));
     tmux.wait_for("Go to");
     click(20, 10);
     tmux.wait_for("Moved.");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 /// Another program appends to the file.
 #[test]
-fn what_others_append_appears_by_itself() {
+fn entries_by_another_program_appear() {
     if is_missing() {
         return;
     }
@@ -260,11 +260,11 @@ fn what_others_append_appears_by_itself() {
     writeln!(file, "{line}").unwrap();
     tmux.check("live", "user: I was here too. ← others");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-fn the_death_of_the_daemon_is_told_and_r_starts_it_again() {
+fn the_death_of_the_daemon_shows_a_dialog_and_r_restarts_it() {
     if is_missing() {
         return;
     }
@@ -272,7 +272,7 @@ fn the_death_of_the_daemon_is_told_and_r_starts_it_again() {
     tmux.start("tour");
     tmux.wait_for("← active");
     tmux.keys("Home Down");
-    // A daemon that dies sooner leaves a preview empty.
+    // If the daemon dies earlier, the preview stays empty.
     tmux.wait("its preview", |screen| screen.contains("── assistant"));
     let before = tmux.daemons();
     assert_eq!(before.len(), 1);
@@ -290,7 +290,7 @@ fn the_death_of_the_daemon_is_told_and_r_starts_it_again() {
     tmux.wait_for("›• [alive] assistant");
     assert_ne!(tmux.daemons(), before);
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
     let began = std::time::Instant::now();
     while !tmux.daemons().is_empty() {
         assert!(began.elapsed().as_secs() < 20, "a daemon was left behind");
@@ -307,7 +307,7 @@ fn kill(signal: &str, pid: u32) {
 }
 
 #[test]
-fn the_terminal_is_given_back_on_signals() {
+fn the_terminal_is_restored_on_signals() {
     if is_missing() {
         return;
     }
@@ -320,19 +320,19 @@ fn the_terminal_is_given_back_on_signals() {
         assert_eq!(pids.len(), 1);
         kill(signal, pids[0]);
         tmux.wait_for(&format!("code {code}"));
-        tmux.is_given_back();
+        tmux.is_restored();
     }
 }
 
-/// A panic is told on the shell's screen, not on one that is about to go.
+/// The message must be written on the shell's screen, not on the alternate screen, which disappears.
 #[test]
-fn the_terminal_is_given_back_on_a_panic() {
+fn the_terminal_is_restored_on_a_panic() {
     if is_missing() {
         return;
     }
     let tmux = tour(80, 24);
     let tests = std::env::current_exe().unwrap();
-    let helper = "panics_with_the_terminal_taken";
+    let helper = "panics_with_the_terminal_set_up";
     tmux.typed(&format!(
         "{} --exact {helper} --ignored --nocapture",
         tests.display()
@@ -341,18 +341,18 @@ fn the_terminal_is_given_back_on_a_panic() {
     tmux.wait_for("panicked at");
     tmux.wait_for("as it was told to");
     tmux.wait_for("test result: FAILED");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-#[ignore = "a helper: started in a terminal by the_terminal_is_given_back_on_a_panic"]
-fn panics_with_the_terminal_taken() {
+#[ignore = "a helper: started in a terminal by the_terminal_is_restored_on_a_panic"]
+fn panics_with_the_terminal_set_up() {
     let mut terminal = treelined_tui::terminal::Terminal::take(true).unwrap();
     terminal.draw(|_| panic!("as it was told to")).unwrap();
 }
 
 #[test]
-fn ctrl_z_suspends_and_fg_comes_back() {
+fn ctrl_z_suspends_and_fg_resumes() {
     if is_missing() {
         return;
     }
@@ -363,18 +363,18 @@ fn ctrl_z_suspends_and_fg_comes_back() {
     tmux.wait_for("← active");
     tmux.keys("C-z");
     tmux.wait_for("Stopped");
-    tmux.is_given_back();
+    tmux.is_restored();
     tmux.typed("fg");
     tmux.keys("Enter");
     tmux.wait("the tree again", |screen| {
         screen.contains("← active") && screen.contains("? help")
     });
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-fn any_size_will_do() {
+fn every_size_of_the_terminal_works() {
     if is_missing() {
         return;
     }
@@ -392,11 +392,11 @@ fn any_size_will_do() {
     tmux.resize(80, 24);
     tmux.wait_for("← active");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-fn no_colour_means_none() {
+fn no_color_disables_all_colours() {
     if is_missing() {
         return;
     }
@@ -420,11 +420,11 @@ fn no_colour_means_none() {
     let found: Vec<&&str> = codes.iter().filter(is_colour).collect();
     assert!(found.is_empty(), "{found:?}");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
 #[test]
-fn escape_sequences_of_a_session_do_nothing() {
+fn escape_sequences_in_a_session_have_no_effect() {
     if is_missing() {
         return;
     }
@@ -444,10 +444,10 @@ fn escape_sequences_of_a_session_do_nothing() {
     assert_eq!(tmux.clipboard(), None);
     assert!(!tmux.says("#{pane_title}").contains("owned"));
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
-/// Nobody waits for 100,000 entries: a page is on the screen, and the next ones when they are looked at.
+/// A page is shown at once; further pages load when they become visible.
 #[test]
 fn a_hundred_thousand_entries_scroll() {
     if is_missing() {
@@ -475,10 +475,10 @@ fn a_hundred_thousand_entries_scroll() {
     tmux.wait_for("100000/100000");
     tmux.wait_for("entry 99999 ← active");
     tmux.keys("Q");
-    tmux.is_given_back();
+    tmux.is_restored();
 }
 
-/// Escape sequences went into the pipe before the program found that it was no terminal.
+/// The program wrote escape sequences into a pipe before it noticed that stdout was no terminal.
 #[test]
 fn without_a_terminal_nothing_is_written_to_stdout() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_treelined-tui"))

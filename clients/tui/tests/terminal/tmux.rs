@@ -1,7 +1,6 @@
-//! A terminal of its own for each test: a tmux server, the program in it, keys sent, the screen read.
+//! A terminal per test: a tmux server runs the program, receives keys and returns the screen.
 //!
-//! Nothing here sleeps for a while and hopes: every look at the screen waits for a condition, and fails with
-//! what was there instead.
+//! No test sleeps and hopes. Each check waits for a condition, and its failure shows the screen.
 
 use crate::program::daemon;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// For what takes a moment; generous, for machines under load.
+/// Maximum wait for a condition; generous, for machines under load.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Tmux {
@@ -17,7 +16,7 @@ pub struct Tmux {
     pub folder: tempfile::TempDir,
 }
 
-/// Whether there is a tmux; says so if there is not, where the test would pass silently otherwise.
+/// Returns whether tmux is missing, and prints SKIPPED then, so that the test does not pass silently.
 pub fn is_missing() -> bool {
     let found = Command::new("tmux")
         .arg("-V")
@@ -34,7 +33,7 @@ pub fn is_missing() -> bool {
 }
 
 impl Tmux {
-    /// A shell in a terminal of that size; its working directory is a new one.
+    /// Starts a shell in a terminal of this size, in a new working directory.
     pub fn new(columns: u16, rows: u16) -> Self {
         let folder = tempfile::Builder::new().prefix("tui").tempdir().unwrap();
         let tmux = Self {
@@ -85,7 +84,7 @@ impl Tmux {
         output
     }
 
-    /// A file in the session directory.
+    /// Writes a file into the session directory.
     pub fn session(&self, id: &str, text: &str) -> PathBuf {
         let cwd = self.folder.path().to_string_lossy().replace('/', "-");
         let folder = self
@@ -107,13 +106,13 @@ impl Tmux {
         self.keys("Enter");
     }
 
-    /// A command of tmux itself.
+    /// Runs a command of tmux.
     pub fn run_in_server(&self, command: &str) {
         let args: Vec<&str> = command.split(' ').collect();
         self.run(&args);
     }
 
-    /// Keys by tmux's names.
+    /// Presses keys by tmux's names.
     pub fn keys(&self, names: &str) {
         let mut args = vec!["send-keys"];
         args.extend(names.split(' '));
@@ -134,19 +133,19 @@ impl Tmux {
         ]);
     }
 
-    /// The screen as text.
+    /// Returns the screen as text.
     pub fn screen(&self) -> String {
         let output = self.run(&["capture-pane", "-p"]);
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The screen with its colours.
+    /// Returns the screen with its colours.
     pub fn coloured(&self) -> String {
         let output = self.run(&["capture-pane", "-p", "-e"]);
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What was put into the clipboard last.
+    /// Returns the text copied last.
     pub fn clipboard(&self) -> Option<String> {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&self.socket).arg("show-buffer");
@@ -157,7 +156,7 @@ impl Tmux {
             .then(|| String::from_utf8(output.stdout).unwrap())
     }
 
-    /// What the terminal says of itself, such as `#{alternate_on}`.
+    /// Returns the value of a tmux format, such as `#{alternate_on}`.
     pub fn says(&self, format: &str) -> String {
         let output = self.run(&["display-message", "-p", format]);
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -181,13 +180,13 @@ impl Tmux {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// The screen comes to be as in `expected/NAME.txt`; `UPDATE_SCREENS=1` writes it there once it contains
-    /// `text`.
+    /// Waits until the screen is that of `expected/NAME.txt`. `UPDATE_SCREENS=1` writes the file instead,
+    /// once the screen contains `text`.
     #[track_caller]
     pub fn check(&self, name: &str, text: &str) {
         let here = self.folder.path().to_string_lossy().into_owned();
         let clean = |screen: &str| {
-            // The folder has another name each time; it is as long, though.
+            // The name of the folder differs between runs, but not its length.
             let screen = screen.replace(&here, &format!("{:…<1$}", "/tmp/", here.len()));
             let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
             lines.join("\n").trim_end().to_owned() + "\n"
@@ -196,7 +195,7 @@ impl Tmux {
         let path = folder.join(format!("{name}.txt"));
         if std::env::var_os("UPDATE_SCREENS").is_some() {
             self.wait_for(text);
-            // What is still on its way to the screen belongs to it.
+            // The rest of the screen may not have been drawn yet.
             std::thread::sleep(Duration::from_millis(700));
             std::fs::write(&path, clean(&self.screen())).unwrap();
             return;
@@ -207,9 +206,10 @@ impl Tmux {
         });
     }
 
-    /// The program has ended and the terminal is as it was: the shell's screen, its cursor, its echo.
+    /// Checks that the program has ended and the terminal is restored: the shell's screen, its cursor, its
+    /// echo.
     #[track_caller]
-    pub fn is_given_back(&self) {
+    pub fn is_restored(&self) {
         let began = Instant::now();
         let wanted = "0 0 1";
         while self.says("#{alternate_on} #{mouse_any_flag} #{cursor_flag}") != wanted {
@@ -223,14 +223,14 @@ impl Tmux {
         assert!(screen.contains("echo as it"), "what is typed is seen again");
     }
 
-    /// The daemons that run here.
+    /// Returns the running daemons.
     pub fn daemons(&self) -> Vec<u32> {
         self.processes(&daemon())
     }
 
-    /// The process ids of the children of the shell, and of theirs, that are of `program`.
+    /// Returns the process ids of `program` among the shell's children and grandchildren.
     pub fn processes(&self, program: &Path) -> Vec<u32> {
-        // Names of processes are cut to 15 bytes.
+        // The system cuts names of processes to 15 bytes.
         let name = program.file_name().unwrap().to_string_lossy();
         let name = name.get(..15).unwrap_or(&name);
         let shell: u32 = self.says("#{pane_pid}").parse().unwrap();

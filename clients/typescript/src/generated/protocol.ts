@@ -113,14 +113,16 @@ import type {
   UndoNavigationResult,
 } from './types.js';
 
-/** The version of the protocol that these types describe. */
+/** The version of the protocol. */
 export const PROTOCOL_VERSION = 1;
 
-/** The schema they were made from; a daemon made from the same one tells the same hash. */
+/** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
 export const SCHEMA_HASH = 'sha256:6131e4d1b4435181bcf71e90407c9a329e1c8cf130fa4c451687052eec4ed4d6';
 
 /** Params and result by method. */
 export interface Methods {
+  'rpc.discover': { params: DiscoverParams; result: DiscoverResult };
+  'shutdown': { params: ShutdownParams; result: ShutdownResult };
   'create_session': { params: CreateSessionParams; result: CreateSessionResult };
   'open_session': { params: OpenSessionParams; result: OpenSessionResult };
   'close_session': { params: CloseSessionParams; result: CloseSessionResult };
@@ -129,10 +131,14 @@ export interface Methods {
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
+  'fork_session': { params: ForkSessionParams; result: ForkSessionResult };
+  'get_fork_messages': { params: GetForkMessagesParams; result: GetForkMessagesResult };
   'append_message': { params: AppendMessageParams; result: AppendMessageResult };
   'append_entries': { params: AppendEntriesParams; result: AppendEntriesResult };
   'append_label': { params: AppendLabelParams; result: AppendLabelResult };
-  'get_leaf': { params: GetLeafParams; result: GetLeafResult };
+  'cherry_pick': { params: CherryPickParams; result: CherryPickResult };
+  'merge_branch': { params: MergeBranchParams; result: MergeBranchResult };
+  'send_message': { params: SendMessageParams; result: SendMessageResult };
   'set_leaf': { params: SetLeafParams; result: SetLeafResult };
   'branch': { params: BranchParams; result: BranchResult };
   'navigate_tree': { params: NavigateTreeParams; result: NavigateTreeResult };
@@ -140,7 +146,8 @@ export interface Methods {
   'undo_navigation': { params: UndoNavigationParams; result: UndoNavigationResult };
   'redo_navigation': { params: RedoNavigationParams; result: RedoNavigationResult };
   'get_navigation_log': { params: GetNavigationLogParams; result: GetNavigationLogResult };
-  'answer_event': { params: AnswerEventParams; result: AnswerEventResult };
+  'pop': { params: PopParams; result: PopResult };
+  'get_leaf': { params: GetLeafParams; result: GetLeafResult };
   'get_tree': { params: GetTreeParams; result: GetTreeResult };
   'list_branches': { params: ListBranchesParams; result: ListBranchesResult };
   'get_entries': { params: GetEntriesParams; result: GetEntriesResult };
@@ -150,21 +157,14 @@ export interface Methods {
   'get_label': { params: GetLabelParams; result: GetLabelResult };
   'get_context': { params: GetContextParams; result: GetContextResult };
   'get_stats': { params: GetStatsParams; result: GetStatsResult };
-  'fork_session': { params: ForkSessionParams; result: ForkSessionResult };
-  'get_fork_messages': { params: GetForkMessagesParams; result: GetForkMessagesResult };
   'prepare_compaction': { params: PrepareCompactionParams; result: PrepareCompactionResult };
   'compact': { params: CompactParams; result: CompactResult };
-  'pop': { params: PopParams; result: PopResult };
-  'cherry_pick': { params: CherryPickParams; result: CherryPickResult };
-  'merge_branch': { params: MergeBranchParams; result: MergeBranchResult };
   'begin_turn': { params: BeginTurnParams; result: BeginTurnResult };
   'end_turn': { params: EndTurnParams; result: EndTurnResult };
-  'send_message': { params: SendMessageParams; result: SendMessageResult };
-  'rpc.discover': { params: DiscoverParams; result: DiscoverResult };
-  'shutdown': { params: ShutdownParams; result: ShutdownResult };
+  'answer_event': { params: AnswerEventParams; result: AnswerEventResult };
 }
 
-/** What the daemon says unasked, by name. */
+/** Params by notification. */
 export interface Notifications {
   session_before_tree: SessionBeforeTree;
   session_tree: SessionTree;
@@ -185,7 +185,7 @@ export interface Notifications {
   events_lost: EventsLost;
 }
 
-/** What `details` of an error holds, by kind. */
+/** The `details` of an error by kind. */
 export interface ErrorDetails {
   invalidParams: InvalidParamsDetails;
   sessionBusy: SessionBusyDetails;
@@ -203,7 +203,23 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<Methods[M]['result']>;
 
-  /** Makes a new session and opens it. `create_session` */
+  /** Returns the OpenRPC document of this daemon. `rpc.discover` */
+  discover(
+    params: DiscoverParams = {},
+    options?: CallOptions,
+  ): Promise<DiscoverResult> {
+    return this.call('rpc.discover', params, options);
+  }
+
+  /** Ends the daemon after it has answered every request that it has read. `shutdown` */
+  shutdown(
+    params: ShutdownParams = {},
+    options?: CallOptions,
+  ): Promise<ShutdownResult> {
+    return this.call('shutdown', params, options);
+  }
+
+  /** Creates a session and opens it. `create_session` */
   createSession(
     params: CreateSessionParams = {},
     options?: CallOptions,
@@ -211,7 +227,7 @@ export abstract class MethodCalls {
     return this.call('create_session', params, options);
   }
 
-  /** Opens a session. `open_session` */
+  /** Opens a session by its id or by the path of its file. `open_session` */
   openSession(
     params: OpenSessionParams = {},
     options?: CallOptions,
@@ -219,7 +235,7 @@ export abstract class MethodCalls {
     return this.call('open_session', params, options);
   }
 
-  /** Closes a session. `close_session` */
+  /** Closes a session; its file stays. `close_session` */
   closeSession(
     params: CloseSessionParams = {},
     options?: CallOptions,
@@ -227,7 +243,7 @@ export abstract class MethodCalls {
     return this.call('close_session', params, options);
   }
 
-  /** Lists the sessions of the session directory. `list_sessions` */
+  /** Lists the sessions of the session directory, page by page. `list_sessions` */
   listSessions(
     params: ListSessionsParams = {},
     options?: CallOptions,
@@ -235,7 +251,7 @@ export abstract class MethodCalls {
     return this.call('list_sessions', params, options);
   }
 
-  /** Moves a session to the trash folder. `delete_session` */
+  /** Moves the file of a session to the trash folder of the session directory. `delete_session` */
   deleteSession(
     params: DeleteSessionParams,
     options?: CallOptions,
@@ -243,7 +259,7 @@ export abstract class MethodCalls {
     return this.call('delete_session', params, options);
   }
 
-  /** Lists deleted sessions. `list_trash` */
+  /** Lists the sessions in the trash folder. `list_trash` */
   listTrash(
     params: ListTrashParams = {},
     options?: CallOptions,
@@ -251,7 +267,7 @@ export abstract class MethodCalls {
     return this.call('list_trash', params, options);
   }
 
-  /** Moves a deleted session back. `restore_session` */
+  /** Moves a deleted session from the trash folder back to the session directory. `restore_session` */
   restoreSession(
     params: RestoreSessionParams,
     options?: CallOptions,
@@ -259,7 +275,7 @@ export abstract class MethodCalls {
     return this.call('restore_session', params, options);
   }
 
-  /** Names a session. `set_session_name` */
+  /** Gives a session a name, or clears its name. `set_session_name` */
   setSessionName(
     params: SetSessionNameParams,
     options?: CallOptions,
@@ -267,7 +283,23 @@ export abstract class MethodCalls {
     return this.call('set_session_name', params, options);
   }
 
-  /** Appends a message. `append_message` */
+  /** Copies the path to an entry into a new session and opens that session. `fork_session` */
+  forkSession(
+    params: ForkSessionParams = {},
+    options?: CallOptions,
+  ): Promise<ForkSessionResult> {
+    return this.call('fork_session', params, options);
+  }
+
+  /** Lists the user messages of all branches, from which a client can offer forks. `get_fork_messages` */
+  getForkMessages(
+    params: GetForkMessagesParams = {},
+    options?: CallOptions,
+  ): Promise<GetForkMessagesResult> {
+    return this.call('get_fork_messages', params, options);
+  }
+
+  /** Appends one message at the leaf or below another entry. `append_message` */
   appendMessage(
     params: AppendMessageParams,
     options?: CallOptions,
@@ -275,7 +307,7 @@ export abstract class MethodCalls {
     return this.call('append_message', params, options);
   }
 
-  /** Appends several entries, all or none. `append_entries` */
+  /** Appends several entries in one write: all of them or none. `append_entries` */
   appendEntries(
     params: AppendEntriesParams,
     options?: CallOptions,
@@ -283,7 +315,7 @@ export abstract class MethodCalls {
     return this.call('append_entries', params, options);
   }
 
-  /** Labels an entry. `append_label` */
+  /** Labels an entry, or clears its label. `append_label` */
   appendLabel(
     params: AppendLabelParams,
     options?: CallOptions,
@@ -291,15 +323,31 @@ export abstract class MethodCalls {
     return this.call('append_label', params, options);
   }
 
-  /** Where the session stands. `get_leaf` */
-  getLeaf(
-    params: GetLeafParams = {},
+  /** Appends copies of messages from other branches at the leaf. `cherry_pick` */
+  cherryPick(
+    params: CherryPickParams,
     options?: CallOptions,
-  ): Promise<GetLeafResult> {
-    return this.call('get_leaf', params, options);
+  ): Promise<CherryPickResult> {
+    return this.call('cherry_pick', params, options);
   }
 
-  /** Moves the leaf. `set_leaf` */
+  /** Appends a summary of another branch at the leaf. `merge_branch` */
+  mergeBranch(
+    params: MergeBranchParams,
+    options?: CallOptions,
+  ): Promise<MergeBranchResult> {
+    return this.call('merge_branch', params, options);
+  }
+
+  /** Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends. `send_message` */
+  sendMessage(
+    params: SendMessageParams,
+    options?: CallOptions,
+  ): Promise<SendMessageResult> {
+    return this.call('send_message', params, options);
+  }
+
+  /** Moves the leaf to an entry or to the empty position, without asking any client. `set_leaf` */
   setLeaf(
     params: SetLeafParams,
     options?: CallOptions,
@@ -307,7 +355,7 @@ export abstract class MethodCalls {
     return this.call('set_leaf', params, options);
   }
 
-  /** Moves the leaf to an entry. `branch` */
+  /** Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one. `branch` */
   branch(
     params: BranchParams,
     options?: CallOptions,
@@ -315,7 +363,7 @@ export abstract class MethodCalls {
     return this.call('branch', params, options);
   }
 
-  /** Goes to another place of the tree; summarizes what is left behind. `navigate_tree` */
+  /** Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted. `navigate_tree` */
   navigateTree(params: NavigateTreeParams & { dryRun?: false | null }, options?: CallOptions): Promise<Navigation>;
   navigateTree(params: NavigateTreeParams & { dryRun: true }, options?: CallOptions): Promise<DryRun>;
   navigateTree(params: NavigateTreeParams, options?: CallOptions): Promise<NavigateTreeResult>;
@@ -326,7 +374,7 @@ export abstract class MethodCalls {
     return this.call('navigate_tree', params, options);
   }
 
-  /** Ends a running navigation. `abort_navigation` */
+  /** Aborts a running navigation or compaction. `abort_navigation` */
   abortNavigation(
     params: AbortNavigationParams = {},
     options?: CallOptions,
@@ -334,7 +382,7 @@ export abstract class MethodCalls {
     return this.call('abort_navigation', params, options);
   }
 
-  /** Moves the leaf back. `undo_navigation` */
+  /** Moves the leaf back to where it was before the last move. `undo_navigation` */
   undoNavigation(
     params: UndoNavigationParams = {},
     options?: CallOptions,
@@ -342,7 +390,7 @@ export abstract class MethodCalls {
     return this.call('undo_navigation', params, options);
   }
 
-  /** Takes the last undo back. `redo_navigation` */
+  /** Reverses the last undo. `redo_navigation` */
   redoNavigation(
     params: RedoNavigationParams = {},
     options?: CallOptions,
@@ -350,7 +398,7 @@ export abstract class MethodCalls {
     return this.call('redo_navigation', params, options);
   }
 
-  /** The moves of the leaf. `get_navigation_log` */
+  /** Lists the moves of the leaf, newest first. `get_navigation_log` */
   getNavigationLog(
     params: GetNavigationLogParams = {},
     options?: CallOptions,
@@ -358,15 +406,26 @@ export abstract class MethodCalls {
     return this.call('get_navigation_log', params, options);
   }
 
-  /** Answers a question of the daemon. `answer_event` */
-  answerEvent(
-    params: AnswerEventParams,
+  /** Moves the leaf back to before a user message, by default the last one, and summarizes what follows it. `pop` */
+  pop(params?: PopParams & { dryRun?: false | null }, options?: CallOptions): Promise<Navigation>;
+  pop(params?: PopParams & { dryRun: true }, options?: CallOptions): Promise<DryRun>;
+  pop(params?: PopParams, options?: CallOptions): Promise<PopResult>;
+  pop(
+    params: PopParams = {},
     options?: CallOptions,
-  ): Promise<AnswerEventResult> {
-    return this.call('answer_event', params, options);
+  ): Promise<PopResult> {
+    return this.call('pop', params, options);
   }
 
-  /** The tree. `get_tree` */
+  /** Returns the leaf and its entry. `get_leaf` */
+  getLeaf(
+    params: GetLeafParams = {},
+    options?: CallOptions,
+  ): Promise<GetLeafResult> {
+    return this.call('get_leaf', params, options);
+  }
+
+  /** Returns the tree as rows for a list, or nested, filtered and page by page. `get_tree` */
   getTree(params?: GetTreeParams & { format?: 'flat' | null }, options?: CallOptions): Promise<GetTreeResult & { nodes: TreeNode[] }>;
   getTree(params?: GetTreeParams & { format: 'nested' }, options?: CallOptions): Promise<GetTreeResult & { nodes: NestedNode[] }>;
   getTree(params?: GetTreeParams, options?: CallOptions): Promise<GetTreeResult>;
@@ -377,7 +436,7 @@ export abstract class MethodCalls {
     return this.call('get_tree', params, options);
   }
 
-  /** The branches of the tree. `list_branches` */
+  /** Lists the branches of the tree, one row for each tip. `list_branches` */
   listBranches(
     params: ListBranchesParams = {},
     options?: CallOptions,
@@ -385,7 +444,7 @@ export abstract class MethodCalls {
     return this.call('list_branches', params, options);
   }
 
-  /** All entries in file order. `get_entries` */
+  /** Returns the entries of all branches in file order, page by page. `get_entries` */
   getEntries(
     params: GetEntriesParams = {},
     options?: CallOptions,
@@ -393,7 +452,7 @@ export abstract class MethodCalls {
     return this.call('get_entries', params, options);
   }
 
-  /** One entry. `get_entry` */
+  /** Returns one entry. `get_entry` */
   getEntry(
     params: GetEntryParams,
     options?: CallOptions,
@@ -401,7 +460,7 @@ export abstract class MethodCalls {
     return this.call('get_entry', params, options);
   }
 
-  /** The children of an entry. `get_children` */
+  /** Returns the children of an entry, or the roots. `get_children` */
   getChildren(
     params: GetChildrenParams,
     options?: CallOptions,
@@ -409,7 +468,7 @@ export abstract class MethodCalls {
     return this.call('get_children', params, options);
   }
 
-  /** The entries from the root to an entry. `get_path` */
+  /** Returns the entries from the root to an entry. `get_path` */
   getPath(
     params: GetPathParams = {},
     options?: CallOptions,
@@ -417,7 +476,7 @@ export abstract class MethodCalls {
     return this.call('get_path', params, options);
   }
 
-  /** The label of an entry. `get_label` */
+  /** Returns the label of an entry. `get_label` */
   getLabel(
     params: GetLabelParams,
     options?: CallOptions,
@@ -425,7 +484,7 @@ export abstract class MethodCalls {
     return this.call('get_label', params, options);
   }
 
-  /** What a model sees. `get_context` */
+  /** Returns the messages that a model sees at the leaf or at another position. `get_context` */
   getContext(
     params: GetContextParams = {},
     options?: CallOptions,
@@ -433,7 +492,7 @@ export abstract class MethodCalls {
     return this.call('get_context', params, options);
   }
 
-  /** Numbers about the whole session. `get_stats` */
+  /** Returns counts, tokens and cost of the whole session. `get_stats` */
   getStats(
     params: GetStatsParams = {},
     options?: CallOptions,
@@ -441,23 +500,7 @@ export abstract class MethodCalls {
     return this.call('get_stats', params, options);
   }
 
-  /** Copies a path into a new session. `fork_session` */
-  forkSession(
-    params: ForkSessionParams = {},
-    options?: CallOptions,
-  ): Promise<ForkSessionResult> {
-    return this.call('fork_session', params, options);
-  }
-
-  /** The user messages of all branches. `get_fork_messages` */
-  getForkMessages(
-    params: GetForkMessagesParams = {},
-    options?: CallOptions,
-  ): Promise<GetForkMessagesResult> {
-    return this.call('get_fork_messages', params, options);
-  }
-
-  /** What a compaction would do. `prepare_compaction` */
+  /** Returns what a compaction would summarize and keep, and changes nothing. `prepare_compaction` */
   prepareCompaction(
     params: PrepareCompactionParams = {},
     options?: CallOptions,
@@ -473,34 +516,7 @@ export abstract class MethodCalls {
     return this.call('compact', params, options);
   }
 
-  /** Goes back, before the last user message unless told where. `pop` */
-  pop(params?: PopParams & { dryRun?: false | null }, options?: CallOptions): Promise<Navigation>;
-  pop(params?: PopParams & { dryRun: true }, options?: CallOptions): Promise<DryRun>;
-  pop(params?: PopParams, options?: CallOptions): Promise<PopResult>;
-  pop(
-    params: PopParams = {},
-    options?: CallOptions,
-  ): Promise<PopResult> {
-    return this.call('pop', params, options);
-  }
-
-  /** Appends copies of messages of other branches. `cherry_pick` */
-  cherryPick(
-    params: CherryPickParams,
-    options?: CallOptions,
-  ): Promise<CherryPickResult> {
-    return this.call('cherry_pick', params, options);
-  }
-
-  /** Appends a summary of another branch. `merge_branch` */
-  mergeBranch(
-    params: MergeBranchParams,
-    options?: CallOptions,
-  ): Promise<MergeBranchResult> {
-    return this.call('merge_branch', params, options);
-  }
-
-  /** The client's agent begins to run. `begin_turn` */
+  /** Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending. `begin_turn` */
   beginTurn(
     params: BeginTurnParams = {},
     options?: CallOptions,
@@ -508,7 +524,7 @@ export abstract class MethodCalls {
     return this.call('begin_turn', params, options);
   }
 
-  /** The client's agent has stopped. `end_turn` */
+  /** Declares that the client's agent has ended its turn, and appends the messages queued meanwhile. `end_turn` */
   endTurn(
     params: EndTurnParams = {},
     options?: CallOptions,
@@ -516,27 +532,11 @@ export abstract class MethodCalls {
     return this.call('end_turn', params, options);
   }
 
-  /** Appends a message of a plugin. `send_message` */
-  sendMessage(
-    params: SendMessageParams,
+  /** Answers a question of the daemon, or asks for more time to answer it. `answer_event` */
+  answerEvent(
+    params: AnswerEventParams,
     options?: CallOptions,
-  ): Promise<SendMessageResult> {
-    return this.call('send_message', params, options);
-  }
-
-  /** The OpenRPC document of this daemon. `rpc.discover` */
-  discover(
-    params: DiscoverParams = {},
-    options?: CallOptions,
-  ): Promise<DiscoverResult> {
-    return this.call('rpc.discover', params, options);
-  }
-
-  /** Ends the daemon. `shutdown` */
-  shutdown(
-    params: ShutdownParams = {},
-    options?: CallOptions,
-  ): Promise<ShutdownResult> {
-    return this.call('shutdown', params, options);
+  ): Promise<AnswerEventResult> {
+    return this.call('answer_event', params, options);
   }
 }

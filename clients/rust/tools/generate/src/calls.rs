@@ -5,14 +5,14 @@ use crate::schema::{Definitions, Property, last};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Params that choose the shape of the result, which src/call.rs does by hand.
+/// Params that choose the shape of the result; src/call.rs has their functions.
 const CHOOSING: &[(&str, &str)] = &[
     ("NavigateTreeParams", "dryRun"),
     ("PopParams", "dryRun"),
     ("GetTreeParams", "format"),
 ];
 
-/// The methods that get a function: name, params, and the method itself.
+/// Returns the methods that get a function: name, params, and row of the table.
 fn callable(table: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     let methods = table["methods"].as_array().expect("methods");
     methods
@@ -39,9 +39,9 @@ pub fn methods(definitions: &Definitions, table: &Value) -> String {
         "//! A function for each method of the protocol.\n//!\n{NOTICE}\
          use super::{{params::*, results::*, types::*}};\n\
          use crate::{{Call, Client, Content, Json, Message}};\n\n\
-         /// The version of the protocol that these functions speak.\n\
+         /// The version of the protocol.\n\
          pub const PROTOCOL_VERSION: u64 = {};\n\n\
-         /// The schema they were made from: the `schema_hash` of a daemon of the same one.\n\
+         /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.\n\
          pub const SCHEMA_HASH: &str = {};\n\n\
          impl Client {{\n{functions}}}\n",
         table["protocolVersion"], table["schemaHash"],
@@ -49,7 +49,7 @@ pub fn methods(definitions: &Definitions, table: &Value) -> String {
 }
 
 pub fn setters(definitions: &Definitions, table: &Value) -> String {
-    let mut text = String::from("//! A function for each param that may be left out.\n//!\n")
+    let mut text = String::from("//! A function for each optional param.\n//!\n")
         + NOTICE
         + "use super::{enums::*, params::*, types::*};\nuse crate::{Call, Json};\n\n";
     for (_, params, _) in callable(table) {
@@ -68,7 +68,7 @@ fn function(
     let mut text = String::new();
     let summary = method["summary"].as_str().expect("summary");
     let description = definitions.0[params]["description"].as_str().unwrap_or("");
-    // Most descriptions begin with the summary and go on.
+    // Most descriptions begin with the summary; it is not repeated.
     let opening = summary.trim_end_matches('.');
     let told = match description.starts_with(opening) {
         true => description.to_owned(),
@@ -129,7 +129,7 @@ fn function(
     text
 }
 
-/// A comment of lines that are not longer than others here.
+/// Wraps a text into comment lines.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -149,7 +149,7 @@ fn wrapped(text: &str) -> String {
         .collect()
 }
 
-/// Names the session that the method works on, not one to be made or opened.
+/// Returns whether the param names the session that the method works on, not one to create or open.
 fn is_session(property: &Property) -> bool {
     property.member == "sessionId"
         && property.schema["description"]
@@ -181,7 +181,7 @@ fn setters_of(definitions: &Definitions, params: &str) -> String {
     text + "}\n\n"
 }
 
-/// The type of an argument for a param, and the expression that makes the field's value of it.
+/// Returns the type of the argument for a param, and the expression that turns it into the field's value.
 fn argument(property: &Property) -> (String, String) {
     let field = property.field();
     let (shape, nullable) = property.shape();

@@ -1,11 +1,11 @@
-//! Makes src/generated of treelined-client from the repository's schema/:
+//! Writes src/generated of treelined-client from the repository's schema/:
 //!
 //! ```sh
 //! cargo run -p treelined-client-generate
 //! ```
 //!
-//! Its test fails if a file there is stale. A package of its own, so that it runs while what it makes
-//! does not compile.
+//! The test fails if a generated file is stale. The generator is a package of its own, so that it runs even
+//! if the generated code does not compile.
 
 mod calls;
 mod notification;
@@ -42,7 +42,7 @@ fn generated_files_are_what_the_schema_says() {
     }
 }
 
-/// What is to stand in each file.
+/// Returns the content of each generated file.
 fn files() -> [(PathBuf, String); 8] {
     let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| -> Value {
@@ -73,7 +73,7 @@ fn format(path: &Path) {
     assert!(status.is_ok_and(|status| status.success()), "rustfmt");
 }
 
-/// The text without what only formatting changes.
+/// Removes what only formatting changes.
 #[cfg(test)]
 fn essence(text: &str) -> String {
     text.chars()

@@ -1,4 +1,4 @@
-//! The enum of what the daemon says unasked.
+//! The enum of notifications.
 
 use crate::NOTICE;
 use crate::schema::{last, pascal};
@@ -17,20 +17,20 @@ pub fn notification(table: &Value) -> String {
             (name, pascal(name), params, summary)
         })
         .collect();
-    let mut text = String::from("//! What the daemon says unasked.\n//!\n")
+    let mut text = String::from("//! Notifications of the daemon.\n//!\n")
         + NOTICE
         + "use super::types::*;\nuse crate::Json;\n\n\
-           /// What the daemon says unasked, by its name.\n\
+           /// A notification of the daemon.\n\
            #[derive(Debug, Clone, PartialEq)]\n\
            #[non_exhaustive]\n\
            pub enum Notification {\n";
     for (name, variant, params, summary) in &all {
         writeln!(text, "    /// {summary} `{name}`\n    {variant}({params}),").unwrap();
     }
-    text += "    /// One that this client does not know.\n    Unknown {\n        /// Its name.\n        method: String,\n        /// What came with it.\n        params: Json,\n    },\n\
-             \n    /// So many were dropped here, because this stream was not read while more than its capacity came.\n\
-             /// What they said must be asked for again.\n    Missed {\n        /// How many.\n        count: u64,\n    },\n}\n\n";
-    text += "impl Notification {\n    fn unknown(method: &str, params: &Json) -> Notification {\n        Notification::Unknown { method: method.to_owned(), params: params.clone() }\n    }\n\n    /// One that is unknown, or has not the members expected of it, is `Unknown`.\n    pub(crate) fn parse(method: &str, params: &Json) -> Notification {\n        let known = match method {\n";
+    text += "    /// A notification that this client does not know.\n    Unknown {\n        /// The name.\n        method: String,\n        /// The params.\n        params: Json,\n    },\n\
+             \n    /// This stream was not read while more than its capacity arrived, and has dropped notifications here.\n\
+             /// Read the state again.\n    Missed {\n        /// The number of dropped notifications.\n        count: u64,\n    },\n}\n\n";
+    text += "impl Notification {\n    fn unknown(method: &str, params: &Json) -> Notification {\n        Notification::Unknown { method: method.to_owned(), params: params.clone() }\n    }\n\n    /// Returns `Unknown` for an unknown name, and for params of another shape.\n    pub(crate) fn parse(method: &str, params: &Json) -> Notification {\n        let known = match method {\n";
     for (name, variant, _, _) in &all {
         writeln!(
             text,
@@ -39,17 +39,17 @@ pub fn notification(table: &Value) -> String {
         .unwrap();
     }
     text += "            _ => return Notification::unknown(method, params),\n        };\n        known.unwrap_or_else(|_| Notification::unknown(method, params))\n    }\n\n";
-    text += "    /// Its name in the protocol; none for `Missed`.\n    pub fn method(&self) -> Option<&str> {\n        Some(match self {\n";
+    text += "    /// Returns the name in the protocol; `None` for `Missed`.\n    pub fn method(&self) -> Option<&str> {\n        Some(match self {\n";
     for (name, variant, _, _) in &all {
         writeln!(text, "            Notification::{variant}(_) => {name:?},").unwrap();
     }
     text += "            Notification::Unknown { method, .. } => method,\n            Notification::Missed { .. } => return None,\n        })\n    }\n\n";
-    text += "    /// The session it is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
+    text += "    /// Returns the id of the session that the notification is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
     for (name, variant, _, _) in &all {
         if *name != "progress" {
             writeln!(
                 text,
-                "            Notification::{variant}(said) => &said.session_id,"
+                "            Notification::{variant}(params) => &params.session_id,"
             )
             .unwrap();
         }

@@ -1,14 +1,14 @@
-//! The documents of schema/, as Rust sees them: shapes, members, names.
+//! The documents of schema/ in terms of Rust: types, fields, names.
 
 use serde_json::{Map, Value};
 
-/// The shapes of schema/treelined.v1.json, by name.
+/// The definitions of schema/treelined.v1.json, by name.
 pub struct Definitions(pub Map<String, Value>);
 
 impl Definitions {
     pub fn new(document: Value) -> Definitions {
         let mut all = document["$defs"].as_object().expect("$defs").clone();
-        // One shape for each of the two values of `format`.
+        // One type for each of the two values of `format`.
         let tree = all.remove("GetTreeResult").expect("GetTreeResult");
         for (name, node) in [("FlatTree", "TreeNode"), ("NestedTree", "NestedNode")] {
             let mut tree = tree.clone();
@@ -64,12 +64,12 @@ impl Property<'_> {
         }
     }
 
-    /// The type of the value, and whether it may be null.
+    /// Returns the type of the value, and whether it may be null.
     pub fn shape(&self) -> (String, bool) {
         rust_type(self.schema)
     }
 
-    /// A param that may be left out, or be null, and the two differ.
+    /// Returns whether leaving the param out differs from null.
     pub fn null_differs(&self) -> bool {
         let description = self.schema["description"].as_str().unwrap_or_default();
         !self.required && description.to_lowercase().contains("null")
@@ -80,7 +80,7 @@ impl Property<'_> {
     }
 }
 
-/// The type of a value, and whether it may be null.
+/// Returns the type of a value, and whether it may be null.
 pub fn rust_type(schema: &Value) -> (String, bool) {
     if let Some(name) = schema["$ref"].as_str() {
         let name = match last(name) {
@@ -96,7 +96,7 @@ pub fn rust_type(schema: &Value) -> (String, bool) {
         let nullable = shapes.iter().any(|shape| shape["type"] == "null");
         let shapes: Vec<String> = shapes
             .iter()
-            // What the daemon tolerates for languages whose empty object is an array.
+            // The empty array that the daemon accepts from languages whose empty object is an array.
             .filter(|shape| shape["type"] != "null" && shape["maxItems"] != 0)
             .map(|shape| rust_type(shape).0)
             .collect();
@@ -136,7 +136,7 @@ pub fn docs(schema: &Value, indent: &str) -> String {
         .collect()
 }
 
-/// The name that a reference ends in.
+/// Returns the last part of a reference, its name.
 pub fn last(reference: &str) -> &str {
     reference.rsplit('/').next().unwrap_or(reference)
 }

@@ -5,7 +5,7 @@ use crate::schema::{Definitions, docs, last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// What src/ has by hand, and what nothing here needs.
+/// Definitions that src/ has by hand or that the client does not need.
 const BY_HAND: &[&str] = &[
     "Answers",
     "ClientCapabilities",
@@ -30,7 +30,7 @@ const BY_HAND: &[&str] = &[
 ];
 
 pub fn types(definitions: &Definitions) -> String {
-    let mut text = String::from("//! What results and notifications are made of.\n//!\n")
+    let mut text = String::from("//! Types of members of results and notifications.\n//!\n")
         + NOTICE
         + "use super::enums::*;\n\
            use crate::{Entry, Json, RequestId};\n\
@@ -40,7 +40,7 @@ pub fn types(definitions: &Definitions) -> String {
 }
 
 pub fn results(definitions: &Definitions) -> String {
-    let mut text = String::from("//! What methods answer.\n//!\n")
+    let mut text = String::from("//! Results of methods.\n//!\n")
         + NOTICE
         + "use super::{enums::*, types::*};\n\
            use crate::{Entry, Json, Message};\n\
@@ -67,7 +67,7 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
         } else if schema["additionalProperties"] == true {
             writeln!(text, "pub type {name} = Json;\n").unwrap();
         } else {
-            // What clients send may be written as a literal; what they get may grow.
+            // Types that clients send can be written as literals; types that they receive may gain members.
             let sent = schema["additionalProperties"] == false;
             text += if sent {
                 "#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]\n"
@@ -81,7 +81,7 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
 }
 
 pub fn params(definitions: &Definitions) -> String {
-    let mut text = String::from("//! What methods are called with.\n//!\n")
+    let mut text = String::from("//! Params of methods.\n//!\n")
         + NOTICE
         + "use super::{enums::*, types::*};\n\
            use crate::{Content, Json, Message};\n\
@@ -97,11 +97,11 @@ pub fn params(definitions: &Definitions) -> String {
     text
 }
 
-/// An object; params have `Option<Option<…>>` where null is not the same as nothing.
+/// Writes a struct; params have `Option<Option<…>>` where null differs from absence.
 fn structure(definitions: &Definitions, name: &str, is_params: bool) -> String {
     let mut text = format!("#[serde(rename_all = \"camelCase\")]\npub struct {name} {{\n");
     for property in definitions.properties(name) {
-        // What tells an entry from others, and is told by the type here.
+        // The tag of an entry, which the Rust type implies.
         if property.schema["const"].is_string() {
             continue;
         }
@@ -123,9 +123,8 @@ fn structure(definitions: &Definitions, name: &str, is_params: bool) -> String {
 }
 
 pub fn enums(definitions: &Definitions) -> String {
-    let mut text = String::from("//! Words that stand for one of several things.\n//!\n")
-        + NOTICE
-        + "use crate::json::string_enum;\n\n";
+    let mut text =
+        String::from("//! Enums of strings.\n//!\n") + NOTICE + "use crate::json::string_enum;\n\n";
     for (name, schema) in definitions.sorted() {
         if let Some(values) = schema["enum"].as_array() {
             text += &string_enum(name, schema, values);
@@ -139,7 +138,7 @@ fn string_enum(name: &str, schema: &Value, values: &[Value]) -> String {
     let mut text = format!("string_enum! {{\n{documentation}    pub enum {name} {{\n");
     for value in values {
         let value = value.as_str().expect("a string");
-        // `Self` is a word of the language.
+        // `Self` is a keyword of Rust.
         let variant = if value == "self" {
             "Own".into()
         } else {
@@ -162,13 +161,13 @@ pub fn entries(definitions: &Definitions) -> String {
         .map(|shape| last(shape["$ref"].as_str().expect("$ref")))
         .filter(|name| *name != "OtherEntry")
         .collect();
-    text += "/// What an entry says, by its type.\n#[derive(Debug, Clone, PartialEq)]\n#[non_exhaustive]\npub enum EntryBody {\n";
+    text += "/// The members of an entry, by its type.\n#[derive(Debug, Clone, PartialEq)]\n#[non_exhaustive]\npub enum EntryBody {\n";
     for name in &known {
         text += &docs(&definitions.0[*name], "    ");
         writeln!(text, "    {}({name}),", variant_of(name)).unwrap();
     }
     text += "    /// An entry of a type that this client does not know.\n    Other(Json),\n}\n\n";
-    text += "impl EntryBody {\n    /// Fails if the entry has not the members that its type asks for.\n    pub(crate) fn parse(r#type: &str, json: &Json) -> Result<EntryBody, serde_json::Error> {\n        Ok(match r#type {\n";
+    text += "impl EntryBody {\n    /// Fails if the entry lacks a member that its type requires.\n    pub(crate) fn parse(r#type: &str, json: &Json) -> Result<EntryBody, serde_json::Error> {\n        Ok(match r#type {\n";
     for name in &known {
         let tag = definitions.0[*name]["properties"]["type"]["const"]
             .as_str()

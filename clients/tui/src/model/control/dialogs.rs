@@ -1,9 +1,9 @@
-//! The keys of dialogs, and how a navigation begins.
+//! Keys in dialogs, and the start of a navigation.
 
 use crate::keys::{Action, Context, Key};
-use crate::message::{Effect, Navigate};
+use crate::message::{Effect, NavigationRequest};
 use crate::model::Model;
-use crate::model::dialog::{CHOICES, Dialog, Navigating};
+use crate::model::dialog::{CHOICES, Dialog, RunningNavigation};
 use crate::model::input::Input;
 use crossterm::event::KeyCode;
 
@@ -120,7 +120,7 @@ impl Model {
         self.choose()
     }
 
-    /// What is selected is wanted.
+    /// Runs the selected choice.
     pub(super) fn choose(&mut self) -> Vec<Effect> {
         match &mut self.dialog {
             Some(Dialog::Choose(choose)) if choose.selected == 2 => {
@@ -140,7 +140,7 @@ impl Model {
         let navigation_id = format!("tui-{}-{}", self.started, self.navigations);
         let summarize = choose.selected > 0;
         let focus = choose.focus.map(|focus| focus.text().trim().to_owned());
-        self.navigating = Some(Navigating {
+        self.navigating = Some(RunningNavigation {
             navigation_id: navigation_id.clone(),
             summarize,
             began: self.now,
@@ -148,7 +148,7 @@ impl Model {
             progress: None,
             aborting: false,
         });
-        vec![Effect::Navigate(Navigate {
+        vec![Effect::Navigate(NavigationRequest {
             navigation_id,
             target: choose.target,
             summarize,

@@ -1,5 +1,5 @@
-//! What keys, the mouse and pasted text do, by what has them: a lost connection first, then a navigation
-//! under way, a dialog, the editor, a comparison, and at last the screen.
+//! Keys, the mouse and pasted text. They go to the first of these that is there: a lost connection, a running
+//! navigation, a dialog, the editor, a comparison, the screen.
 
 mod dialogs;
 mod mouse;
@@ -7,7 +7,7 @@ mod panes;
 mod sessions;
 mod tree;
 
-use super::{Link, Model, Screen};
+use super::{Connection, Model, Screen};
 use crate::keys::{Action, Context, Key};
 use crate::message::Effect;
 use crossterm::event::{KeyCode, KeyEvent};
@@ -19,7 +19,7 @@ impl Model {
         if key.is_ctrl('c') {
             return vec![Effect::Quit];
         }
-        if let Link::Down { .. } = self.link {
+        if let Connection::Down { .. } = self.link {
             return self.key_when_down(key);
         }
         if !self.is_ready() {
@@ -51,12 +51,12 @@ impl Model {
         self.settings.keymap.action(context, key)
     }
 
-    /// The tree can still be looked at, as far as it is here.
+    /// Without a daemon the loaded part of the tree can still be read.
     fn key_when_down(&mut self, key: Key) -> Vec<Effect> {
         match self.action(Context::Tree, key) {
             Some(Action::Quit) => vec![Effect::Quit],
             Some(Action::Reconnect | Action::Accept) => {
-                self.link = Link::Connecting;
+                self.link = Connection::Connecting;
                 vec![Effect::Connect]
             }
             Some(action) if self.screen == Screen::Tree => {
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// What would be asked now would be lost.
+    /// Ignores keys whose requests would be lost.
     fn key_while_waiting(&mut self, key: Key) -> Vec<Effect> {
         match self.action(Context::Tree, key) {
             Some(Action::Quit) => return vec![Effect::Quit],
@@ -97,7 +97,7 @@ impl Model {
         vec![Effect::StopComparing]
     }
 
-    /// Esc where there is nothing left to leave: too easily pressed once too often to be the end.
+    /// Esc with nothing left to close does not quit, since it is easily pressed once too often.
     fn is_at_the_top(&mut self) -> Vec<Effect> {
         let context = match self.screen {
             Screen::Sessions => Context::Sessions,

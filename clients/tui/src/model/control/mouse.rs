@@ -7,10 +7,10 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 use std::time::Duration;
 
-/// Lines of one step of the wheel.
+/// Lines per step of the wheel.
 const WHEEL: isize = 3;
 
-/// Two clicks within are a double one.
+/// Maximum time between the clicks of a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 impl Model {

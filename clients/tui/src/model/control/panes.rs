@@ -71,7 +71,7 @@ impl Model {
                 self.editor = None;
                 if kept.is_some() {
                     let compose = self.hint(Action::Compose);
-                    self.say(format!("The draft is kept: {compose} takes it up again."));
+                    self.say(format!("The draft is kept; {compose} opens it again."));
                 }
                 self.kept_draft = kept;
             }

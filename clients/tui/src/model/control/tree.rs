@@ -2,9 +2,9 @@
 
 use crate::config::Summary;
 use crate::keys::{Action, Context, Key};
-use crate::message::{Draft, Effect, Filter, Place};
-use crate::model::compare::Comparing;
-use crate::model::dialog::{Choose, Dialog};
+use crate::message::{Draft, Effect, Filter, PagePosition};
+use crate::model::compare::RunningComparison;
+use crate::model::dialog::{Dialog, NavigationChoice};
 use crate::model::editor::Editor;
 use crate::model::input::Input;
 use crate::model::rows::Kind;
@@ -41,14 +41,14 @@ impl Model {
             Action::FoldOrUp => self.tree.fold_or_up(),
             Action::UnfoldOrDown => self.tree.unfold_or_down(),
             Action::ToggleFold => self.tree.toggle_fold(),
-            Action::ToActive => self.tree.go_to(Place::Leaf),
+            Action::ToActive => self.tree.go_to(PagePosition::Leaf),
             Action::ToNews => match self.tree.others().map(str::to_owned) {
                 Some(id) => {
                     self.tree.news = 0;
-                    self.tree.go_to(Place::Around(id))
+                    self.tree.go_to(PagePosition::Around(id))
                 }
                 None => {
-                    self.say("Nobody else is elsewhere in this session.");
+                    self.say("No other program is at another entry.");
                     Vec::new()
                 }
             },
@@ -103,7 +103,7 @@ impl Model {
         }
     }
 
-    /// `None`: the key is no text and does what it does in the tree.
+    /// Handles a key in the search. `None` if it is no text and has its usual action.
     pub(super) fn type_in_tree_search(&mut self, key: Key) -> Option<Vec<Effect>> {
         if key.is(KeyCode::Backspace) && self.tree.search.is_empty() {
             self.tree.typing = false;
@@ -119,7 +119,7 @@ impl Model {
         Some(self.tree.searched())
     }
 
-    /// Whether the action moves the cursor of the tree.
+    /// Moves the cursor. Returns whether the action is a movement.
     pub(super) fn move_cursor(&mut self, action: Action) -> bool {
         let cursor = self.tree.cursor;
         let page = self.tree.height.saturating_sub(1).max(1);
@@ -185,7 +185,7 @@ impl Model {
         };
         self.comparisons += 1;
         let id = self.comparisons;
-        self.comparing = Some(Comparing {
+        self.comparing = Some(RunningComparison {
             id,
             began: self.now,
             read: 0,
@@ -200,7 +200,7 @@ impl Model {
         };
         let is_user = row.kind == Kind::User;
         if rewind && !is_user {
-            self.say("Only user messages can be taken back into the editor.");
+            self.say("Only user messages can be edited again.");
             return Vec::new();
         }
         let (target, preview) = (row.id.clone(), row.preview.clone());
@@ -208,7 +208,7 @@ impl Model {
             self.already_there();
             return Vec::new();
         }
-        self.dialog = Some(Dialog::Choose(Choose {
+        self.dialog = Some(Dialog::Choose(NavigationChoice {
             target: target.clone(),
             preview,
             is_user,

@@ -1,0 +1,319 @@
+//! The file of an open session: how far it was read, reading on, and telling whether it is still the same file.
+
+use super::body::Bodies;
+use super::diagnostic::Damage;
+use super::header::Header;
+use super::ingest::Ingest;
+use super::lines::{self, Lines};
+use super::{Claim, Log, OpenedLog, Standing, Store, append, parallel_scan, preview_cache};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::os::file::{self, Identity, Location, Status};
+use crate::os::handle::{Access, Handle};
+use crate::tree::Tree;
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The file of a session, as far as it was read.
+pub(super) struct FileLog {
+    pub(super) at: Location,
+    /// `None` until the first entry is written.
+    pub(super) open: Option<Box<OpenFile>>,
+    /// Called before the file is made.
+    pub(super) claim: Option<Claim>,
+    /// The first line as it is in the file, or will be.
+    pub(super) header_line: Vec<u8>,
+    /// Offset of the first line in bytes; damaged lines may precede it.
+    pub(super) header_at: u64,
+    /// Bytes from the start of the file whose lines are in the tree.
+    pub(super) end: u64,
+    /// Whether the byte before `end` is a line break (or the file is empty).
+    pub(super) ends_in_break: bool,
+    /// Offset in bytes of a torn last line that was reported already.
+    pub(super) torn_at: Option<u64>,
+    /// Bytes from the start of the file known to hold no line break behind `end`: they are not searched again.
+    pub(super) tail_to: u64,
+}
+
+pub(super) struct OpenFile {
+    /// The path's status when it was last found to be as expected.
+    pub(super) seen: Cell<Option<Status>>,
+    /// Open read-only until the first append, since opening never writes.
+    pub(super) handle: Handle,
+    pub(super) identity: Identity,
+    /// Set once another body than expected is found.
+    pub(super) stale: Arc<AtomicBool>,
+    pub(super) previews: Arc<preview_cache::PreviewSlot>,
+    /// The file's status when every line of it was checked; `None` if a later edit might not change it.
+    pub(super) checked: Option<Arc<Status>>,
+}
+
+impl OpenFile {
+    pub(super) fn new(handle: Handle, identity: Identity) -> Box<Self> {
+        Box::new(Self {
+            seen: Cell::new(None),
+            handle,
+            identity,
+            stale: Arc::default(),
+            previews: Arc::default(),
+            checked: None,
+        })
+    }
+}
+
+/// How to read a last line without a line break.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// As an entry, if it is whole.
+    Take,
+    /// Not at all: it may be in flight.
+    Leave,
+}
+
+impl FileLog {
+    /// A log of which nothing was read yet; `open` is `None` until its file is made.
+    pub(super) fn new(at: Location, open: Option<Box<OpenFile>>) -> Self {
+        Self {
+            at,
+            open,
+            claim: None,
+            header_line: Vec::new(),
+            header_at: 0,
+            end: 0,
+            ends_in_break: true,
+            torn_at: None,
+            tail_to: 0,
+        }
+    }
+
+    /// The log and its tree, once the whole file has been read.
+    pub(super) fn opened(mut self, mut ingest: Ingest, mut tree: Tree) -> OpenedLog {
+        let torn = ingest
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.damage == Damage::TornTail);
+        self.torn_at = torn.then_some(self.end);
+        tree.set_leaf(tree.file_leaf());
+        ingest.report_links(&tree);
+        let diagnostics = std::mem::take(&mut ingest.diagnostics);
+        OpenedLog {
+            log: Log {
+                store: Store::File(self),
+                ingest,
+            },
+            tree,
+            diagnostics,
+        }
+    }
+
+    pub(super) fn bodies(&self, ingest: &Ingest) -> Bodies {
+        match &self.open {
+            Some(open) => Bodies::file(
+                self.file(open, Access::Read),
+                Arc::clone(&open.stale),
+                Arc::clone(&open.previews),
+                open.checked.clone(),
+                ingest.version(),
+                Arc::clone(ingest.boundaries()),
+            ),
+            None => Bodies::nothing(),
+        }
+    }
+
+    /// The file that was read, opened again if it had to be closed; `sessionDeleted` or
+    /// `sessionReplaced` if it is no longer there.
+    pub(super) fn file(&self, open: &OpenFile, access: Access) -> Result<Arc<File>> {
+        open.handle.get(access, || {
+            let file = match self.at.folder.file(&self.at.name, access) {
+                Ok(file) => file,
+                Err(error) => {
+                    return match self.at.status() {
+                        Err(gone) if is_gone(&gone) => Err(append::deleted()),
+                        _ => Err(error),
+                    };
+                }
+            };
+            let status = file::status_of(&file).map_err(|error| self.failed("stat", &error))?;
+            if status.identity == open.identity {
+                Ok(file)
+            } else {
+                Err(append::replaced())
+            }
+        })
+    }
+
+    /// Adds the lines from `end` on to the tree.
+    pub(super) fn read_on(
+        &mut self,
+        tree: &mut Tree,
+        ingest: &mut Ingest,
+        tail: Tail,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let bodies = self.bodies(ingest);
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let at = self.at.clone();
+        let failed = |error: io::Error| match cancel.is_cancelled() {
+            true => Error::cancelled(),
+            false => Error::io(&format!("read {}", at.path().display()), &error),
+        };
+        let file = self.file(open, Access::Read)?;
+        self.pass_break(&file);
+        let size = file::status_of(&file).map_err(failed)?.size;
+        if tail == Tail::Leave && self.is_tail_still(&file, size).map_err(failed)? {
+            return Ok(());
+        }
+        loop {
+            let size = file::status_of(&file).map_err(failed)?.size;
+            let division = parallel_scan::Division::for_bytes(size.saturating_sub(self.end));
+            let division = division.filter(|_| self.ends_in_break);
+            if let Some(division) = division {
+                self.scan(&file, size, division, (tree, ingest, &bodies), cancel)?;
+            }
+            // The rest, or the one line that the scan cannot handle.
+            let left = usize::try_from(size.saturating_sub(self.end)).unwrap_or(usize::MAX);
+            let mut lines =
+                Lines::in_chunks(&file, self.end, left.saturating_add(1).min(lines::CHUNK))
+                    .with_cancel(cancel);
+            loop {
+                let Some(line) = lines.next().map_err(failed)? else {
+                    return Ok(());
+                };
+                if !line.terminated && tail == Tail::Leave {
+                    self.tail_to = line.offset + line.len;
+                    return Ok(());
+                }
+                let end = line.offset + line.len + u64::from(line.terminated);
+                if !ingest.line(tree, &bodies, &line)? {
+                    return Ok(());
+                }
+                self.end = end;
+                self.ends_in_break = line.terminated;
+                if division.is_some() && size.saturating_sub(end) >= parallel_scan::WORTHWHILE {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Adds lines up to `size` bytes from the start of the file, on several threads, as far as they can.
+    fn scan(
+        &mut self,
+        file: &File,
+        size: u64,
+        division: parallel_scan::Division,
+        (tree, ingest, bodies): (&mut Tree, &mut Ingest, &Bodies),
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let hasher = tree.id_hasher().clone();
+        parallel_scan::scan_ranges(file, self.end, size, division, &hasher, |range| {
+            if cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            tree.reserve(range.expected);
+            tree.prefetch(range.hashes());
+            for line in range.lines() {
+                ingest.scanned_line(tree, bodies, &line)?;
+                self.end = line.end();
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether there is still no line break behind `end`; only bytes not searched before are read.
+    fn is_tail_still(&mut self, file: &File, size: u64) -> io::Result<bool> {
+        if self.tail_to <= self.end || size < self.tail_to {
+            return Ok(false);
+        }
+        let left = usize::try_from(size - self.tail_to).unwrap_or(usize::MAX);
+        let mut buffer = vec![0; lines::CHUNK.min(left)];
+        while self.tail_to < size {
+            let read = file.read_at(&mut buffer, self.tail_to)?;
+            let fresh = buffer.get(..read).unwrap_or_default();
+            if read == 0 || memchr::memchr(b'\n', fresh).is_some() {
+                return Ok(false);
+            }
+            self.tail_to += read as u64;
+        }
+        Ok(true)
+    }
+
+    /// Skips the line break that another process may have written behind the last line read.
+    pub(super) fn pass_break(&mut self, file: &File) {
+        let mut next = [0];
+        if !self.ends_in_break && file.read_at(&mut next, self.end).is_ok() && next == *b"\n" {
+            self.end += 1;
+            self.ends_in_break = true;
+        }
+    }
+
+    /// Remembers that every line was checked after the file had this status, which was settled then.
+    pub(super) fn note_checked(&mut self, settled: Option<Status>) {
+        let (end, is_local) = (self.end, self.at.folder.is_multi_writer());
+        if let Some(open) = &mut self.open {
+            let whole = settled.filter(|status| is_local && status.size == end);
+            open.checked = whole.map(Arc::new);
+        }
+    }
+
+    pub(super) fn read_header(&self, header: &Header) -> Result<Vec<u8>> {
+        self.bodies(&Ingest::default()).read(header.place)
+    }
+
+    pub(super) fn standing_of(&self, open: &OpenFile, status: Status) -> Result<Standing> {
+        if status.identity != open.identity
+            || status.size < self.end
+            || open.stale.load(Ordering::Acquire)
+        {
+            return Ok(Standing::Replaced);
+        }
+        if open.seen.get() != Some(status) {
+            if !self.is_as_it_was(&*self.file(open, Access::Read)?) {
+                return Ok(Standing::Replaced);
+            }
+            open.seen.set(Some(status));
+        }
+        Ok(match status.size - self.end {
+            0 => Standing::Unchanged,
+            // Only a fragment, which was searched already.
+            _ if status.size == self.tail_to => Standing::Unchanged,
+            grown => Standing::Grown(grown),
+        })
+    }
+
+    /// Whether the first line and the end of the last line read are unchanged. A program that migrates in place keeps
+    /// the inode but changes the first line; one that edits in place rarely leaves a line break at the same place.
+    fn is_as_it_was(&self, file: &File) -> bool {
+        const LOOK: usize = 512;
+        let mut buffer = [0; LOOK];
+        let expected = self.header_line.get(..LOOK).unwrap_or(&self.header_line);
+        let Some(buffer) = buffer.get_mut(..expected.len()) else {
+            return false;
+        };
+        let read = file.read_exact_at(buffer, self.header_at);
+        if read.is_err() || *buffer != *expected {
+            return false;
+        }
+        let mut last = [0];
+        !self.ends_in_break
+            || self.end == 0
+            || (file.read_exact_at(&mut last, self.end - 1).is_ok() && last == *b"\n")
+    }
+
+    pub(super) fn failed(&self, action: &str, error: &io::Error) -> Error {
+        Error::io(&format!("{action} {}", self.at.path().display()), error)
+    }
+}
+
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}

@@ -1,0 +1,76 @@
+//! The header of a session file: its fields, its line, and its bytes in cache files.
+
+use crate::bytes::{Cursor, Fields};
+use crate::json;
+use crate::timestamp;
+use crate::tree::FilePlace;
+
+/// Newest version of the format that can be written.
+pub const CURRENT_VERSION: u64 = 3;
+
+/// The header of a session, usually the first line of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    pub id: String,
+    pub version: u64,
+    pub timestamp: Option<String>,
+    pub cwd: String,
+    pub parent_session: Option<String>,
+    pub place: FilePlace,
+}
+
+impl Header {
+    /// The header of a new session.
+    pub fn new(id: &str, now: timestamp::Millis, cwd: &str, parent_session: Option<&str>) -> Self {
+        Self {
+            id: id.to_owned(),
+            version: CURRENT_VERSION,
+            timestamp: Some(timestamp::format(now)),
+            cwd: cwd.to_owned(),
+            parent_session: parent_session.map(str::to_owned),
+            place: FilePlace { offset: 0, len: 0 },
+        }
+    }
+
+    /// `{"type":"session","version":3,…}` without a line break.
+    pub fn to_line(&self) -> Vec<u8> {
+        let mut line =
+            format!("{{\"type\":\"session\",\"version\":{CURRENT_VERSION},\"id\":").into_bytes();
+        json::push_string(&mut line, &self.id);
+        line.extend_from_slice(b",\"timestamp\":");
+        json::push_string(&mut line, self.timestamp.as_deref().unwrap_or_default());
+        line.extend_from_slice(b",\"cwd\":");
+        json::push_string(&mut line, &self.cwd);
+        if let Some(parent) = &self.parent_session {
+            line.extend_from_slice(b",\"parentSession\":");
+            json::push_string(&mut line, parent);
+        }
+        line.push(b'}');
+        line
+    }
+
+    pub fn put(&self, out: &mut Fields) {
+        out.text(&self.id);
+        out.u64(self.version);
+        out.optional(self.timestamp.as_deref(), Fields::text);
+        out.text(&self.cwd);
+        out.optional(self.parent_session.as_deref(), Fields::text);
+        out.u64(self.place.offset);
+        out.u32(self.place.len);
+    }
+
+    pub fn get(fields: &mut Cursor<'_>) -> Option<Self> {
+        let text = |fields: &mut Cursor<'_>| Some(fields.text()?.to_owned());
+        Some(Self {
+            id: text(fields)?,
+            version: fields.u64()?,
+            timestamp: fields.optional(text)?,
+            cwd: text(fields)?,
+            parent_session: fields.optional(text)?,
+            place: FilePlace {
+                offset: fields.u64()?,
+                len: fields.u32()?,
+            },
+        })
+    }
+}
