@@ -15,7 +15,6 @@ const MAX_FUNCTION_LINES: usize = 80;
 /// test.
 const TOO_LONG: &[&str] = &[
     "src/cli/serve.rs: run",
-    "src/log/parallel_scan/tests.rs: several_threads_make_the_same_tree_as_one",
     "src/rpc/fork.rs: fork_session",
     "src/rpc/question.rs: put",
     "src/rpc/tree.rs",
