@@ -104,7 +104,7 @@ pub enum Command {
     Call(call::CallArgs),
     /// Draw a session
     Tree(tree::TreeArgs),
-    /// Tell what session files hold and what is wrong in them; exit code 1 if anything is
+    /// Check session files and report what they contain; exit code 1 if anything is wrong
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
     Migrate(migrate::Migrate),
