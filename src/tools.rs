@@ -369,8 +369,8 @@ mod tests {
         check("find", r#"{"path":"src","pattern":"*.rs"}"#, "*.rs");
         check("ls", r#"{"limit":5,"path":"src"}"#, "src");
         check("list_directory", r#"{"dir_path":"src"}"#, "src");
-        let task = r#"{"prompt":"Look at it all","description":"TextStyle"}"#;
-        check("Task", task, "TextStyle");
+        let task = r#"{"prompt":"Look at it all","description":"Look"}"#;
+        check("Task", task, "Look");
         check(
             "WebFetch",
             r#"{"prompt":"p","url":"https://a.b"}"#,

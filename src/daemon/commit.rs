@@ -119,7 +119,7 @@ where
 }
 
 impl Daemon {
-    /// Tells that a sync failed after its appends had been answered (storage.md §3).
+    /// Tells that a sync failed after its appends had been answered (session-file.md §3).
     pub(crate) fn durability_lost(&self, open: &OpenSession) {
         if open.session.is_closed() {
             tracing::error!("entries of a session that has been closed may not be on disk");

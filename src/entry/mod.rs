@@ -24,7 +24,7 @@ pub enum Kind {
     SessionInfo,
     Usage,
     ContextEdit,
-    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (storage.md §4).
+    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4).
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,
@@ -255,7 +255,7 @@ pub enum Line<'a> {
     Blank,
 }
 
-/// The first line of a session file (storage.md §1).
+/// The first line of a session file (session-file.md §1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header<'a> {
     /// 1 if absent or null; `u64::MAX` if it is not a whole number, so that the file is neither read nor

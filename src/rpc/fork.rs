@@ -1,4 +1,4 @@
-//! `fork_session` and `get_fork_messages` (protocol.md §3, storage.md §5).
+//! `fork_session` and `get_fork_messages` (protocol.md §3, session-file.md §5).
 
 use super::call::Call;
 use super::reply::Reply;

@@ -3,10 +3,10 @@
 
 use super::call::Call;
 use super::reply::{Reply, page_bytes};
+use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::daemon::convert;
 use crate::error::{Error, Result};
-use crate::session::blocking;
 use crate::store::catalogue::Row;
 use crate::store::listing::Listing;
 use crate::store::trash::DeletedSession;

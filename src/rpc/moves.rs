@@ -1,5 +1,5 @@
 //! Moves of the leaf without a question: `set_leaf`, `branch`, undo and redo, and the log of all moves
-//! (protocol.md §3, storage.md §4).
+//! (protocol.md §3, session-file.md §4).
 
 use super::call::Call;
 use super::reply::Reply;

@@ -1,6 +1,5 @@
-//! The documents that describe the protocol and the file format, made from the `wire` types and the
-//! method table (architecture.md, "Schema"). Pure and deterministic; writing them to `schema/` is
-//! `main`'s, and a test compares.
+//! The documents that describe the protocol and the file format, made from the `wire` types and the method
+//! table. Pure and deterministic: [`crate::cli`] writes them to `schema/`, and a test compares.
 
 mod methods;
 mod openrpc;

@@ -1,4 +1,4 @@
-//! Committing: what a turn writes (storage.md §3). PlannedLines against the refreshed tree and under the
+//! Committing: what a turn writes (session-file.md §3). PlannedLines against the refreshed tree and under the
 //! file's lock, written in one call, then taken in.
 
 use super::{Changes, INLINE_BYTES, SessionGuard, SessionState, blocking};
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an append waits for a lock that another process holds (storage.md §3).
+/// How long an append waits for a lock that another process holds (session-file.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Between two attempts. The lock goes to whoever asks at the right moment, so one who asks seldom may
 /// find it taken for long where many append.
@@ -398,7 +398,7 @@ impl SessionState {
         self.below.look(&self.tree);
     }
 
-    /// A new file and its name are made durable whatever the policy (storage.md §3).
+    /// A new file and its name are made durable whatever the policy (session-file.md §3).
     fn sync_creation(&self, file: &File) -> Result<()> {
         let folder = || match self.log.location() {
             Some(at) => at.folder.sync(),

@@ -1,4 +1,4 @@
-//! The lines of a fork: prepared under its source's turn, copied without it (storage.md §5).
+//! The lines of a fork: prepared under its source's turn, copied without it (session-file.md §5).
 //!
 //! Owns what goes into the new session from where. Which entries a fork has is `flow`'s to say, how a
 //! file comes to be is `log`'s.

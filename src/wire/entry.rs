@@ -1,4 +1,4 @@
-//! The shapes of what a session file holds: header, entries, leaf record (storage.md §1, §4;
+//! The shapes of what a session file holds: header, entries, leaf record (session-file.md §1, §4;
 //! protocol.md §9). Only for the schema: entries cross the pipe as raw bytes.
 //!
 //! Unknown types and members are allowed everywhere, and survive.

@@ -1,4 +1,4 @@
-//! Forking a session into a new file (protocol.md §3, storage.md §5).
+//! Forking a session into a new file (protocol.md §3, session-file.md §5).
 
 use super::Raw;
 use super::append::Durability;

@@ -1,5 +1,5 @@
 //! Moving the leaf: `set_leaf`, `branch`, `navigate_tree`, undo and redo, `pop`, `merge_branch`
-//! (protocol.md §3, §4; storage.md §4).
+//! (protocol.md §3, §4; session-file.md §4).
 
 use super::append::Durability;
 use super::entry::Entry;

@@ -141,7 +141,7 @@ fn a_cleared_label_has_no_timestamp() {
         let row = d.ok("get_tree", json!({}))["nodes"][0].clone();
         [label, row]
             .iter()
-            .any(|v| !v.get("labelTimestamp").is_none())
+            .any(|v| v.get("labelTimestamp").is_some())
     };
     assert!(leaks(&mut d), "while there is a label");
     d.ok("append_label", json!({"targetId": "u1", "label": null}));

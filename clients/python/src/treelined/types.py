@@ -149,42 +149,42 @@ ErrorKind = Literal[
 """The cause of a failure: the contract of `error.data.kind`.
 
 `parseError`: The message is not JSON. Send one JSON object per line, encoded as UTF-8, without raw line breaks inside.
-`invalidRequest`: The message is JSON, but no request of JSON-RPC 2.0, or it is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` once, before everything else, or never.
-`methodNotFound`: There is no method of that name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
-`invalidParams`: The params do not have the shape that the method asks for. Correct the member that `details.field` names; `details.reason` says what is wrong with it.
-`internalError`: The daemon has failed at something that is no fault of the request. Read the daemon's log on stderr and report it; other requests still work.
-`shuttingDown`: The daemon is ending and takes no more work. Start a new daemon and send the request there.
-`sessionNotFound`: No session of that id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` names those that exist.
-`sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` says what it is, `details.navigationId` which navigation.
+`invalidRequest`: The message is JSON, but not a JSON-RPC 2.0 request, or the request is not allowed here. Send `jsonrpc`, `method` and an `id`; send `initialize` at most once, before all other requests.
+`methodNotFound`: There is no method with this name. Compare the name with `methods` of this document; a newer client may need a newer daemon.
+`invalidParams`: The params do not have the shape that the method requires. Correct the member that `details.field` names; `details.reason` explains the fault.
+`internalError`: The daemon failed; the request is not at fault. Read the daemon's log on stderr and report it; other requests still work.
+`shuttingDown`: The daemon is shutting down and accepts no more requests. Start a new daemon and send the request there.
+`sessionNotFound`: No session with this id is open, or the session directory has none. Open the session with `open_session`; `list_sessions` lists the existing ones.
+`sessionBusy`: A turn, a compaction or a navigation is running in the session. Wait until it ends, or end it: `details.by` names it, and `details.navigationId` the navigation.
 `sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
 `headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
-`versionUnsupported`: The file has a version that this daemon does not write. Update the daemon, or migrate the file with `treelined migrate`.
+`versionUnsupported`: The daemon cannot write files of this version. Update the daemon, or migrate the file with `treelined migrate`.
 `readOnly`: The session was opened for reading only. Open the session again with another `mode`.
 `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
-`sessionReplaced`: Another file stands in the place of the session file. Close the session and open it again to read what is there now.
-`sessionExists`: There is a session of that id already. Open the existing session, or choose another id.
-`entryNotFound`: The session has no entry of that id. Correct `details.entryId`; `get_tree` and `get_entries` name the entries.
-`leafMoved`: The leaf is not where `expectedLeafId` says. Look at `details.entries` and `details.leafId`, decide anew, and send the request with the new leaf.
-`entryInvalid`: An entry does not have the members that its type or role asks for. Correct the member `details.field` of the entry `details.index`; the message lists what is accepted.
-`treeChanged`: The tree has changed since the page that the cursor is of. Begin again with the first page.
-`nestingTooDeep`: The nested form of the tree would be too deep. Ask for the flat form, or for less with `maxDepth` or `rootId`.
-`duplicateEntryId`: Another entry has that id. Choose another id. The same id with the same content is no error: that is a retry.
-`notAUserMessage`: The entry is not a user message, or there is none to go back to. Name a user message; `get_fork_messages` lists them.
-`nothingToUndo`: There is no move to take back. Nothing has to be done; `get_navigation_log` lists the moves.
-`unansweredToolCalls`: The copy would end with tool calls whose results are not part of it. Take the results along, or have the calls closed where the method offers it.
-`summarizerUnavailable`: A summary is wanted, but no summarizer is configured and no client gave one. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
-`summarizerFailed`: The summarizer has failed; nothing was changed. Try again, or go without a summary.
-`nothingToCompact`: The context has no part that could be summarized. Nothing has to be done; try again when the conversation has grown.
-`eventNotPending`: The question is over or never was open. Nothing has to be done: somebody else has answered, or the time is up.
-`storageFull`: The disk or the quota is full. Make room and send the request again; `details.writtenIds` names what was written.
-`storageIo`: The system failed to read or write the file. Check the disk and the file; `details.writtenIds` names what was written.
-`pathDenied`: The system denies access to the file or its directory. Change the rights of the file or the directory, or choose another session directory.
-`durabilityUnknown`: The data is written, but the system could not say that it is on the disk. Check the disk; sending the same entry ids again tells whether they are safe now.
-`batchUnsupported`: The message is a batch. Send the requests one by one; they may be sent without waiting for the answers.
-`requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, such as fewer entries.
-`responseTooLarge`: The answer would be larger than the client or the daemon takes. Ask for less at once: with `limit`, `maxBytes`, or for single entries.
-`overloaded`: Too much is waiting to be done or to be read by the client. Read what the daemon has sent, and try again after `retryAfterMs`.
-`cancelled`: The request was cancelled; nothing was changed. Nothing has to be done; send it again if it is wanted after all.
+`sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
+`sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
+`entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
+`leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
+`entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
+`treeChanged`: The tree has changed since the page that returned the cursor. Start again with the first page.
+`nestingTooDeep`: The nested form of the tree would be too deep. Request the flat form, or fewer entries with `maxDepth` or `rootId`.
+`duplicateEntryId`: Another entry has this id. Choose another id. The same id with the same content is a retry and no error.
+`notAUserMessage`: The entry is not a user message, or no user message precedes the leaf. Name a user message; `get_fork_messages` lists them.
+`nothingToUndo`: There is no move to undo or redo. No action is needed; `get_navigation_log` lists the moves.
+`unansweredToolCalls`: The copy would have tool calls without their results. Copy the results too, or let the method close the calls if it has an option for that.
+`summarizerUnavailable`: The request needs a summary, but no summarizer is configured and no client gave a summary. Configure a summarizer, answer the event with a summary, or leave `summarize` out.
+`summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
+`nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
+`eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
+`storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
+`storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
+`pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
+`durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+`batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
+`requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
+`responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
+`overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, and try again after `retryAfterMs`.
+`cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
 """
 
 EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]

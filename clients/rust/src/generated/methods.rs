@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:ab13253cfd3e02e928fb9f01dcd5c2aec6214f221ba0dcae53343d492eabc4ec";
+    "sha256:f33fed9a6e219f5ebbede35af585f4df0478f60b97732406477feae0512d95b7";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

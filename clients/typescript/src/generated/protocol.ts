@@ -113,11 +113,11 @@ import type {
   UndoNavigationResult,
 } from './types.js';
 
-/** The version of the protocol that these types describe. */
+/** The version of the protocol. */
 export const PROTOCOL_VERSION = 1;
 
-/** The schema they were made from; a daemon made from the same one tells the same hash. */
-export const SCHEMA_HASH = 'sha256:ab13253cfd3e02e928fb9f01dcd5c2aec6214f221ba0dcae53343d492eabc4ec';
+/** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
+export const SCHEMA_HASH = 'sha256:f33fed9a6e219f5ebbede35af585f4df0478f60b97732406477feae0512d95b7';
 
 /** Params and result by method. */
 export interface Methods {
@@ -164,7 +164,7 @@ export interface Methods {
   'answer_event': { params: AnswerEventParams; result: AnswerEventResult };
 }
 
-/** What the daemon says unasked, by name. */
+/** Params by notification. */
 export interface Notifications {
   session_before_tree: SessionBeforeTree;
   session_tree: SessionTree;
@@ -185,7 +185,7 @@ export interface Notifications {
   events_lost: EventsLost;
 }
 
-/** What `details` of an error holds, by kind. */
+/** The `details` of an error by kind. */
 export interface ErrorDetails {
   invalidParams: InvalidParamsDetails;
   sessionBusy: SessionBusyDetails;
