@@ -56,42 +56,99 @@
 //!
 //! README.md follows one request through them ("The source").
 
-pub mod ask;
-pub mod blocking;
-pub mod budget;
-pub mod bytes;
-pub mod cache;
-pub mod cancel;
-pub mod cli;
-pub mod clock;
-pub mod config;
-pub mod context;
-pub mod daemon;
-pub mod durability;
-pub mod entry;
-pub mod error;
-pub mod flow;
-pub mod hooks;
-pub mod id;
-pub mod json;
-pub mod lock;
-pub mod log;
-pub mod name;
-pub mod os;
+mod ask;
+mod blocking;
+mod budget;
+mod bytes;
+mod cache;
+mod cancel;
+mod cli;
+mod clock;
+mod config;
+mod context;
+mod daemon;
+mod durability;
+mod entry;
+mod error;
+mod flow;
+mod hooks;
+mod id;
+mod json;
+mod lock;
+mod log;
+mod name;
+mod os;
 pub(crate) mod parallel;
-pub mod rpc;
-pub mod schema;
-pub mod search;
-pub mod session;
-pub mod shape;
-pub mod stats;
-pub mod stdio;
-pub mod store;
-pub mod summarizer;
-pub mod summary;
-pub mod terminal;
-pub mod timestamp;
-pub mod tools;
-pub mod tree;
-pub mod view;
-pub mod wire;
+mod rpc;
+mod schema;
+mod search;
+mod session;
+mod shape;
+mod stats;
+mod stdio;
+mod store;
+mod summarizer;
+mod summary;
+mod terminal;
+mod timestamp;
+mod tools;
+mod tree;
+mod view;
+mod wire;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs the program with the arguments of the process, and returns its exit code.
+pub fn run() -> ExitCode {
+    match cli::Arguments::try_parse() {
+        Ok(arguments) => cli::run(arguments),
+        Err(error) => cli::refuse(error),
+    }
+}
+
+/// Parts for the bench, the fuzz targets and the tests of this repository. Not for other programs: they change
+/// without notice.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::cancel::Cancel;
+    pub use crate::clock::{SystemSource, new_session_id};
+    pub use crate::config::Config;
+    pub use crate::daemon::Daemon;
+    pub use crate::daemon::connection::Connection;
+    pub use crate::durability::Durability;
+    pub use crate::entry::scan::{scan_first, scan_line};
+    pub use crate::entry::{BadLine, Line};
+    pub use crate::error::Kind;
+    pub use crate::flow::append::{NewEntry, plan as plan_append};
+    pub use crate::id::is_valid;
+    pub use crate::log::append::TryLock;
+    pub use crate::log::header::Header;
+    pub use crate::log::recover::recover;
+    pub use crate::log::repair::repair;
+    pub use crate::log::{Log, OpenedLog};
+    pub use crate::os::file::Location;
+    pub use crate::os::handle::Access;
+    pub use crate::rpc::Dispatcher;
+    pub use crate::session::{Session, SessionState};
+    pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};
+    pub use crate::store::Store;
+    pub use crate::store::listing::header_id;
+
+    /// Budgets in bytes.
+    pub mod budget {
+        pub use crate::budget::{HOOK_QUEUE_BYTES, VIEW_BYTES, most_kept};
+    }
+    /// Raw JSON.
+    pub mod json {
+        pub use crate::json::{depth, value_span};
+    }
+    /// Text for terminals.
+    pub mod terminal {
+        pub use crate::terminal::{cut, is_control, json, line};
+    }
+    /// Instants.
+    pub mod timestamp {
+        pub use crate::timestamp::format;
+    }
+}

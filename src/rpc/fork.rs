@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::reply::Reply;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::daemon::convert;
@@ -19,7 +20,7 @@ use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
 use crate::session::fork::Copy;
 use crate::session::sync::UnsyncedFile;
-use crate::session::{Session, SessionState, blocking};
+use crate::session::{Session, SessionState};
 use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::collections::HashSet;

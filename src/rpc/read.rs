@@ -5,6 +5,7 @@
 
 use super::call::Call;
 use super::reply::{Reply, page_bytes};
+use crate::blocking::blocking;
 use crate::context::{self, Context, Kept, Step};
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::open_session::SessionGuard;
@@ -15,7 +16,7 @@ use crate::json;
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
-use crate::session::{SessionState, blocking};
+use crate::session::SessionState;
 use crate::stats::Stats;
 use crate::timestamp;
 use crate::tree::branches;

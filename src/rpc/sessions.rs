@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::list;
 use super::reply::Reply;
+use crate::blocking::blocking;
 use crate::daemon::Daemon;
 use crate::daemon::convert;
 use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, SessionGuard, guard};
@@ -13,7 +14,7 @@ use crate::flow::append::{self, NewEntry};
 use crate::log::{self, Claim, Log, OpenedLog};
 use crate::name;
 use crate::os::file::Location;
-use crate::session::{self, Activity, Session, SessionState, blocking};
+use crate::session::{self, Activity, Session, SessionState};
 use crate::store::listing;
 use crate::store::{self, exists};
 use crate::tree::Tree;

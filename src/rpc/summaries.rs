@@ -1,5 +1,6 @@
 //! Having a summary written, and telling how it comes along (semantics.md §3).
 
+use crate::blocking::blocking;
 use crate::cancel::Cancel;
 use crate::daemon::Daemon;
 use crate::daemon::connection::Connection;
@@ -8,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::id::EntryId;
 use crate::lock::lock;
-use crate::session::{SessionState, blocking};
+use crate::session::SessionState;
 use crate::summarizer::Summarizer;
 use crate::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
 use crate::wire::{self, BeforeEvent, RequestId};

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::reply::Reply;
+use crate::blocking::blocking;
 use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::find;
 use crate::daemon::open_session::{OpenSession, SessionGuard};
@@ -13,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
 use crate::search::{Mode, Query};
-use crate::session::{SessionState, blocking};
+use crate::session::SessionState;
 use crate::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
     Visible, nested,

@@ -1,7 +1,8 @@
 //! Committing: what a turn writes (session-file.md §3). PlannedLines against the refreshed tree and under the
 //! file's lock, written in one call, then taken in.
 
-use super::{Changes, INLINE_BYTES, SessionGuard, SessionState, blocking};
+use super::{Changes, INLINE_BYTES, SessionGuard, SessionState};
+use crate::blocking::blocking;
 use crate::cancel::Cancel;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};

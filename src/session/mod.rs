@@ -13,8 +13,7 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
-pub use crate::blocking::blocking;
-
+use crate::blocking::blocking;
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;

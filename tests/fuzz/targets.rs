@@ -4,28 +4,28 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use treelined::clock::{self, SystemSource};
-use treelined::config::Config;
-use treelined::daemon::Daemon;
-use treelined::daemon::connection::Connection;
-use treelined::durability::Durability;
-use treelined::entry::{BadLine, Line, scan};
-use treelined::error::Kind;
-use treelined::log::append::TryLock;
-use treelined::log::recover::recover;
-use treelined::log::repair;
-use treelined::log::{self, Log, OpenedLog};
-use treelined::os::file::Location;
-use treelined::os::handle::Access;
-use treelined::rpc::Dispatcher;
-use treelined::stdio::{Frame, FrameReader, Outbox, id_in_head};
-use treelined::store::Store;
-use treelined::{id, json, store::listing, terminal};
+use treelined::internals::{SystemSource, new_session_id};
+use treelined::internals::Config;
+use treelined::internals::Daemon;
+use treelined::internals::Connection;
+use treelined::internals::Durability;
+use treelined::internals::{BadLine, Line, scan_first, scan_line};
+use treelined::internals::Kind;
+use treelined::internals::TryLock;
+use treelined::internals::recover;
+use treelined::internals::repair;
+use treelined::internals::{Header, Log, OpenedLog};
+use treelined::internals::Location;
+use treelined::internals::Access;
+use treelined::internals::Dispatcher;
+use treelined::internals::{Frame, FrameReader, Outbox, id_in_head};
+use treelined::internals::Store;
+use treelined::internals::{header_id, is_valid, json, terminal};
 
 /// One line of a session file: a line that the scanner accepts is JSON.
 pub fn line(bytes: &[u8]) {
-    let scanned = scan::scan_line(bytes);
-    let _first = scan::scan_first(bytes, 0);
+    let scanned = scan_line(bytes);
+    let _first = scan_first(bytes, 0);
     for version in [None, Some(1), Some(3)] {
         let recovered = recover(bytes, version);
         let most = 12 * (bytes.len() as u64 + 8);
@@ -58,7 +58,7 @@ pub fn file(bytes: &[u8], folder: &Path) {
     let path = folder.join("s.jsonl");
     fs::write(&path, bytes).expect("a temporary file");
     let at = Location::of_path(&path).expect("a path");
-    let listed = listing::header_id(&at);
+    let listed = header_id(&at);
     let Ok(mut opened) = Log::open(at.clone()) else {
         return;
     };
@@ -133,8 +133,8 @@ fn mended(bytes: &[u8], folder: &Path, opened: &OpenedLog) {
         };
         copy.log.rewrite(&lock, &copy.tree).expect("it is migrated");
     } else {
-        repair::repair(&at, false).expect("it is repaired");
-        let again = repair::repair(&at, true).expect("it can be looked at");
+        repair(&at, false).expect("it is repaired");
+        let again = repair(&at, true).expect("it can be looked at");
         assert_eq!(again.lines, 0, "once is enough");
     }
     let again = Log::open(at).expect("it is a session still");
@@ -229,8 +229,8 @@ pub fn path(bytes: &[u8], folder: &Path) {
     let store = Store::new(root.clone());
     let found = store.find(&text);
     assert!(found.is_err_and(|error| error.kind == Kind::SessionNotFound));
-    let session = clock::new_session_id();
-    let header = log::header::Header::new(session.as_str(), 0, &text, Some(&text));
+    let session = new_session_id();
+    let header = Header::new(session.as_str(), 0, &text, Some(&text));
     let place = store
         .place(&header)
         .expect("any working directory has a folder")
@@ -241,7 +241,7 @@ pub fn path(bytes: &[u8], folder: &Path) {
         "{}",
         place.display()
     );
-    if id::is_valid(&text) {
+    if is_valid(&text) {
         assert!(text.len() <= 128 && !text.contains(['/', '\\', '\0']) && !text.starts_with('.'));
     }
     // Relative to an empty folder: nothing is there, or nothing that is a session file.

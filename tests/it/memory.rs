@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{file, script};
 use crate::harness::*;
-use treelined::budget;
+use treelined::internals::budget;
 
 const MIB: u64 = 1 << 20;
 

@@ -136,7 +136,7 @@ fn begin(line: &mut String, kind: &str, number: u32, parent: Option<u32>, at_ms:
 }
 
 fn timestamp(ms: u64) -> String {
-    treelined::timestamp::format(i64::try_from(ms).unwrap_or(i64::MAX))
+    treelined::internals::timestamp::format(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 /// A conversation under construction.

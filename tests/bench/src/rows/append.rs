@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
-use treelined::cancel::Cancel;
-use treelined::clock::SystemSource;
-use treelined::durability::Durability;
-use treelined::flow::append::{self, NewEntry};
-use treelined::log::Log;
-use treelined::os::file::Location;
-use treelined::session::{Session, SessionState};
+use treelined::internals::Cancel;
+use treelined::internals::SystemSource;
+use treelined::internals::Durability;
+use treelined::internals::{NewEntry, plan_append};
+use treelined::internals::Log;
+use treelined::internals::Location;
+use treelined::internals::{Session, SessionState};
 use treelined_bench::library::Shape;
 
 /// The size of a message's text in bytes. Its line is near the median of all entries.
@@ -151,7 +151,7 @@ async fn append_one(session: &Arc<Session>, cancel: &Cancel, message: &str) -> R
     let entries = [NewEntry::message(message.as_bytes())?];
     let turn = session.guard(Instant::now(), ())?;
     let plan = move |core: &SessionState| {
-        append::plan(&core.tree, &SystemSource, &entries, &|node| {
+        plan_append(&core.tree, &SystemSource, &entries, &|node| {
             core.entry(node)
         })
     };
