@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::Xxh3;
 const REMEMBERED: usize = 256;
 
 /// The open questions.
-pub struct Asks<A> {
+pub(crate) struct Asks<A> {
     state: Mutex<State<A>>,
     /// Longest time from question to answer, extensions included.
     max_answer: Duration,
@@ -29,14 +29,14 @@ pub struct Asks<A> {
 }
 
 /// Fails for what is no answer to the question, and leaves it open.
-pub type Accepts<A> = Box<dyn Fn(&A) -> Result<()> + Send>;
+pub(crate) type Accepts<A> = Box<dyn Fn(&A) -> Result<()> + Send>;
 /// Enough of an answer to recognize it when it is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest(u128);
+pub(crate) struct Digest(u128);
 
 impl Digest {
     /// Two answers are the same if they are spelled the same.
-    pub fn of(answer: &impl fmt::Debug) -> Self {
+    pub(crate) fn of(answer: &impl fmt::Debug) -> Self {
         struct Spelled(Xxh3);
         impl fmt::Write for Spelled {
             fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -53,7 +53,7 @@ impl Digest {
 
 /// Who can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Answerer {
+pub(crate) enum Answerer {
     /// The client of the connection.
     Client,
     /// The hook with this number, in the order of the configuration.
@@ -62,7 +62,7 @@ pub enum Answerer {
 
 impl Answerer {
     /// Its number, if it is a hook.
-    pub fn hook(&self) -> Option<usize> {
+    pub(crate) fn hook(&self) -> Option<usize> {
         match self {
             Answerer::Hook(number) => Some(*number),
             Answerer::Client => None,
@@ -90,7 +90,7 @@ struct Open<A> {
 }
 
 /// A question that waits for its answers.
-pub struct Question<A> {
+pub(crate) struct Question<A> {
     id: EventId,
     cancel: Cancel,
     deadline: watch::Receiver<Instant>,
@@ -99,7 +99,7 @@ pub struct Question<A> {
 
 /// How a question ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome<A> {
+pub(crate) enum Outcome<A> {
     Settled {
         /// In the order they came.
         answers: Vec<(Answerer, A)>,
@@ -111,7 +111,7 @@ pub enum Outcome<A> {
 }
 
 impl<A> Asks<A> {
-    pub fn new(max_answer: Duration, decides: fn(&A) -> bool) -> Self {
+    pub(crate) fn new(max_answer: Duration, decides: fn(&A) -> bool) -> Self {
         Self {
             state: Mutex::new(State {
                 open: HashMap::new(),
@@ -124,7 +124,7 @@ impl<A> Asks<A> {
     }
 
     /// Records a question to these, one at least, before it is sent: an answer may come at once.
-    pub fn ask(
+    pub(crate) fn ask(
         &self,
         id: EventId,
         waiting: Vec<Answerer>,
@@ -157,7 +157,7 @@ impl<A> Asks<A> {
     }
 
     /// Waits for the one outcome.
-    pub async fn outcome(&self, mut question: Question<A>) -> Outcome<A> {
+    pub(crate) async fn outcome(&self, mut question: Question<A>) -> Outcome<A> {
         loop {
             let deadline = *question.deadline.borrow_and_update();
             tokio::select! {
@@ -188,7 +188,7 @@ impl<A> Asks<A> {
 
     /// Answers a question. `digest` is the answer's: the same answer again is acknowledged again, anything
     /// else is `eventNotPending`. What the question does not accept leaves it open.
-    pub fn answer(&self, id: &str, by: Answerer, digest: Digest, answer: A) -> Result<()> {
+    pub(crate) fn answer(&self, id: &str, by: Answerer, digest: Digest, answer: A) -> Result<()> {
         let id = EventId::new(id);
         let mut state = self.state();
         let open = state
@@ -223,7 +223,7 @@ impl<A> Asks<A> {
     }
 
     /// Gives the client more time from now on; returns what is left.
-    pub fn extend(&self, id: &str, by: Duration) -> Result<Duration> {
+    pub(crate) fn extend(&self, id: &str, by: Duration) -> Result<Duration> {
         let id = EventId::new(id);
         let state = self.state();
         let open = state
@@ -240,7 +240,7 @@ impl<A> Asks<A> {
     }
 
     /// Whether the client is waited for.
-    pub fn is_any_open(&self) -> bool {
+    pub(crate) fn is_any_open(&self) -> bool {
         let state = self.state();
         state
             .open
@@ -250,7 +250,7 @@ impl<A> Asks<A> {
 
     /// The connection has ended: questions that wait for the client, and those still to come, end
     /// as aborted. Hooks may still answer the others.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
         state

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 ///
 /// All work is boxed into one type, so that the runtime's code for a task is compiled once. For each
 /// caller anew, it would be 4 % of the code of this crate.
-pub async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = oneshot::channel();

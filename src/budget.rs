@@ -11,15 +11,15 @@ pub const VIEW_BYTES: usize = 192 << 20;
 /// Events that wait for one hook. Further events are dropped and the log says so (`hooks`).
 pub const HOOK_QUEUE_BYTES: usize = 8 << 20;
 /// The JSON of one row of `list_sessions`. A longer row is written again each time (`rpc::list`).
-pub const SHOWN_ROW_BYTES: usize = 4 << 10;
+pub(crate) const SHOWN_ROW_BYTES: usize = 4 << 10;
 /// The statistics of one session: its roles of messages. Larger ones are counted again each time (`stats`).
-pub const STATS_BYTES: usize = 64 << 10;
+pub(crate) const STATS_BYTES: usize = 64 << 10;
 /// The input buffer, after a frame that needed a larger one (`stdio::frame`).
-pub const INPUT_BYTES: usize = 1 << 20;
+pub(crate) const INPUT_BYTES: usize = 1 << 20;
 
 /// How many instances of a limit there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Per {
+pub(crate) enum Per {
     Process,
     Hook,
     /// One for each open session.
@@ -29,7 +29,7 @@ pub enum Per {
 }
 
 /// Name, number of instances, and bytes of each limit.
-pub const KEPT: &[(&str, Per, usize)] = &[
+pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("views", Per::Process, VIEW_BYTES),
     ("input", Per::Process, INPUT_BYTES),
     ("hook queues", Per::Hook, HOOK_QUEUE_BYTES),

@@ -25,7 +25,7 @@ const FOOTER: usize = 16 + 8 + 8;
 const PASS: usize = 256 << 10;
 
 /// Names the format of a file. It changes with anything that changes in the file's blocks or summary.
-pub type Format = [u8; 16];
+pub(crate) type Format = [u8; 16];
 
 /// A kind of files of which each session file has one.
 #[derive(Debug)]
@@ -263,7 +263,7 @@ impl CacheWriter {
 }
 
 /// The fields of a file's status.
-pub fn put_status(out: &mut Fields, status: Status) {
+pub(crate) fn put_status(out: &mut Fields, status: Status) {
     out.u64(status.identity.device);
     out.u64(status.identity.inode);
     out.u64(status.size);
@@ -273,7 +273,7 @@ pub fn put_status(out: &mut Fields, status: Status) {
     }
 }
 
-pub fn get_status(fields: &mut Cursor<'_>) -> Option<Status> {
+pub(crate) fn get_status(fields: &mut Cursor<'_>) -> Option<Status> {
     Some(Status {
         identity: Identity {
             device: fields.u64()?,

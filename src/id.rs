@@ -7,21 +7,17 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(Arc<str>);
+        $vis struct $name(Arc<str>);
 
         impl $name {
-            pub fn new(text: impl Into<Arc<str>>) -> Self {
+            pub(crate) fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
-            pub fn as_str(&self) -> &str {
+            pub(crate) fn as_str(&self) -> &str {
                 &self.0
-            }
-            /// The shared text, for owners that keep it long.
-            pub fn shared(&self) -> Arc<str> {
-                Arc::clone(&self.0)
             }
         }
 
@@ -35,20 +31,30 @@ macro_rules! id {
 
 id!(
     /// Names an entry within its session.
-    EntryId
+    pub EntryId
 );
 id!(
     /// Names a session; part of its file's name.
-    SessionId
+    pub SessionId
 );
 id!(
     /// Names one question put to clients (protocol.md §5).
-    EventId
+    pub(crate) EventId
 );
-id!(
-    /// Names one navigation or compaction, for aborting it and for its deltas.
-    NavigationId
-);
+
+impl EntryId {
+    /// The shared text, for owners that keep it long.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl SessionId {
+    /// The shared text, for owners that keep it long.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
 
 /// The leaf that a client expects when it changes a session (protocol.md §3).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,10 +75,10 @@ impl From<Option<String>> for ExpectedLeaf {
 }
 
 /// Longest id a client may choose, in bytes.
-pub const MAX_ID_BYTES: usize = 128;
+pub(crate) const MAX_ID_BYTES: usize = 128;
 
 /// An id a client may choose, as a regular expression.
-pub const PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
+pub(crate) const PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
 
 /// Whether `text` is an id a client may choose: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`, at
 /// most 128 bytes (session-file.md §1).
@@ -99,14 +105,14 @@ pub trait Source: Send + Sync {
 
 /// A candidate for an entry id: the first 8 hex digits of a UUIDv4. The caller checks that it is
 /// free, under the append lock.
-pub fn entry_id_candidate(source: &dyn Source) -> EntryId {
+pub(crate) fn entry_id_candidate(source: &dyn Source) -> EntryId {
     let mut buffer = Uuid::encode_buffer();
     let text: &str = source.random().simple().encode_lower(&mut buffer);
     EntryId::new(text.get(..8).unwrap_or(text))
 }
 
 /// A random id for events and navigations.
-pub fn random_token(source: &dyn Source) -> String {
+pub(crate) fn random_token(source: &dyn Source) -> String {
     source.random().to_string()
 }
 

@@ -94,6 +94,10 @@ mod timestamp;
 mod tools;
 mod tree;
 mod view;
+#[allow(
+    dead_code,
+    reason = "some types only describe raw JSON for the schema: the daemon reads and writes it as bytes"
+)]
 mod wire;
 
 use clap::Parser;

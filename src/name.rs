@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// `text` on one line and trimmed. Line breaks (a pair counts as one) and other control characters
 /// become spaces. Empty if nothing is left to show.
-pub fn normalized(text: &str) -> Cow<'_, str> {
+pub(crate) fn normalized(text: &str) -> Cow<'_, str> {
     let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     if !text.contains(is_break) {
         return Cow::Borrowed(text.trim());
@@ -14,7 +14,7 @@ pub fn normalized(text: &str) -> Cow<'_, str> {
 }
 
 /// The normalized text; `None` if it is blank, which clears.
-pub fn given(text: &str) -> Option<String> {
+pub(crate) fn given(text: &str) -> Option<String> {
     Some(normalized(text).into_owned()).filter(|text| !text.is_empty())
 }
 

@@ -16,13 +16,13 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
 /// Bodies that one thread reads in one go.
-pub const CHUNK: usize = 2048;
+pub(crate) const CHUNK: usize = 2048;
 /// Threads that one request may use.
 const REQUEST_THREADS: usize = 4;
 
 /// How work is spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Threads besides the caller's.
     pub helpers: usize,
     /// Results that may be begun and not yet taken; bounds the memory they need. At least 1.
@@ -31,7 +31,7 @@ pub struct Plan {
 
 impl Plan {
     /// As many threads as there are cores, at most `threads`, and one result for each.
-    pub fn up_to(threads: usize) -> Self {
+    pub(crate) fn up_to(threads: usize) -> Self {
         let threads = cores().min(threads).max(1);
         Self {
             helpers: threads - 1,
@@ -41,7 +41,7 @@ impl Plan {
 }
 
 /// The cores that this process may use. Asking the system takes several reads, so the first answer stays.
-pub fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
@@ -52,7 +52,7 @@ pub fn cores() -> usize {
 /// The caller's thread works too wherever the next result is not there yet; with a `count` of 1, or where no
 /// thread can be started, it does everything. After a break no work begins; what is under way is waited
 /// for. A panic of `work` is raised here, when its result is due at the latest.
-pub fn map_in_order<S, T: Send, B>(
+pub(crate) fn map_in_order<S, T: Send, B>(
     count: usize,
     plan: Plan,
     state: impl Fn() -> S + Sync,
@@ -104,7 +104,7 @@ pub fn map_in_order<S, T: Send, B>(
 
 /// As [`map_in_order`], for `range` in chunks of at most `size`. Fails with the first failure in order. A range of
 /// one chunk stays on this thread.
-pub fn in_order<T: Send>(
+pub(crate) fn in_order<T: Send>(
     range: Range<usize>,
     size: usize,
     work: impl Fn(Range<usize>) -> Result<T> + Sync,
@@ -131,7 +131,7 @@ pub fn in_order<T: Send>(
 }
 
 /// Does `other` on another thread while this one does `here`; one after the other where no thread can be started.
-pub fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
+pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
     thread::scope(|scope| {
         let helper = thread::Builder::new().name("parallel".to_owned());
         let helper = helper.spawn_scoped(scope, &other).ok();
@@ -255,7 +255,7 @@ impl<T> Drop for StopOnDrop<'_, T> {
 
 /// A thread that does one kind of work on items in the order in which it is given them, while the caller
 /// prepares the next one. Dropped, it finishes what it was given.
-pub struct Background<T> {
+pub(crate) struct Background<T> {
     items: Option<SyncSender<T>>,
     used: Receiver<T>,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -263,7 +263,7 @@ pub struct Background<T> {
 
 impl<T: Send + 'static> Background<T> {
     /// Starts the thread; at most `waiting` items wait for it. It ends at the first failure of `work`.
-    pub fn start(
+    pub(crate) fn start(
         name: &str,
         waiting: usize,
         mut work: impl FnMut(&T) -> io::Result<()> + Send + 'static,
@@ -288,7 +288,7 @@ impl<T: Send + 'static> Background<T> {
 
     /// Hands an item over, waiting while too many wait, and gives back one that is done with, if there is one.
     /// Fails with the failure that ended the thread.
-    pub fn push(&mut self, item: T) -> io::Result<Option<T>> {
+    pub(crate) fn push(&mut self, item: T) -> io::Result<Option<T>> {
         let sent = self.items.as_ref().map(|items| items.send(item));
         if let Some(Ok(())) = sent {
             return Ok(self.used.try_recv().ok());
@@ -298,7 +298,7 @@ impl<T: Send + 'static> Background<T> {
     }
 
     /// Waits until everything handed over is done. Nothing can be handed over afterwards.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.items = None;
         match self.thread.take().map(JoinHandle::join) {
             None => Ok(()),

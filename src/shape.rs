@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// The type of a member's value.
 #[derive(Debug, Clone, Copy)]
-pub enum Shape {
+pub(crate) enum Shape {
     Text,
     Number,
     Flag,
@@ -24,7 +24,7 @@ pub enum Shape {
 
 /// A member of an object.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     pub name: &'static str,
     pub shape: Shape,
     /// A member that is not required may also be null.
@@ -34,7 +34,7 @@ pub struct Member {
 
 /// An object with known members.
 #[derive(Debug)]
-pub struct Record {
+pub(crate) struct Record {
     /// The value of the member that identifies it; empty if there is none.
     pub tag: &'static str,
     /// Its name in the schema.
@@ -64,7 +64,7 @@ macro_rules! record {
 }
 
 /// The messages with a known role.
-pub const ROLES: &[Record] = &[
+pub(crate) const ROLES: &[Record] = &[
     record! { "user" "UserMessage" "A message of the user." {
         content Shape::TextOrBlocks, required, "A text, or content blocks.";
         timestamp Shape::Time, optional, "When the message was sent, in Unix milliseconds.";
@@ -123,7 +123,7 @@ pub const ROLES: &[Record] = &[
 ];
 
 /// The blocks of content with a known type.
-pub const BLOCKS: &[Record] = &[
+pub(crate) const BLOCKS: &[Record] = &[
     record! { "text" "TextBlock" "A piece of text." {
         text Shape::Text, required, "The text.";
     }},
@@ -142,7 +142,7 @@ pub const BLOCKS: &[Record] = &[
 ];
 
 /// What a model used.
-pub const USAGE: Record = record! { "" "Usage" "The tokens that a model used, and their cost." {
+pub(crate) const USAGE: Record = record! { "" "Usage" "The tokens that a model used, and their cost." {
     input Shape::Number, optional, "Tokens sent, without those from the cache.";
     output Shape::Number, optional, "Tokens received.";
     cacheRead Shape::Number, optional, "Tokens read from the cache.";
@@ -152,7 +152,7 @@ pub const USAGE: Record = record! { "" "Usage" "The tokens that a model used, an
 }};
 
 /// What that costs.
-pub const COST: Record = record! { "" "Cost" "A cost in dollars." {
+pub(crate) const COST: Record = record! { "" "Cost" "A cost in dollars." {
     input Shape::Number, optional, "The cost of the tokens sent.";
     output Shape::Number, optional, "The cost of the tokens received.";
     cacheRead Shape::Number, optional, "The cost of the tokens read from the cache.";
@@ -162,7 +162,7 @@ pub const COST: Record = record! { "" "Cost" "A cost in dollars." {
 
 /// A fault of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShapeFault {
+pub(crate) struct ShapeFault {
     /// The path of the member.
     pub member: String,
     /// The fault, and what is accepted instead.
@@ -170,7 +170,7 @@ pub struct ShapeFault {
 }
 
 /// Checks a message: it needs a role, and with a known role the members of that role.
-pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
+pub(crate) fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
     let fault = |member: &str, reason: &str| ShapeFault {
         member: member.to_owned(),
         reason: format!("{reason}; accepted messages: {}", accepted_messages()),
@@ -189,7 +189,7 @@ pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
 }
 
 /// Checks a value by its shape; the fault's member is the path below the value.
-pub fn check(shape: Shape, value: &[u8]) -> Result<(), ShapeFault> {
+pub(crate) fn check(shape: Shape, value: &[u8]) -> Result<(), ShapeFault> {
     let fault = |reason: String| ShapeFault {
         member: String::new(),
         reason,

@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 
 /// Sums over entries.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Stats {
+pub(crate) struct Stats {
     /// Number of messages by role.
     pub messages: BTreeMap<String, u64>,
     pub tool_calls: u64,
@@ -18,7 +18,7 @@ pub struct Stats {
 
 /// Tokens as providers report them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -48,7 +48,7 @@ impl AddAssign for Tokens {
 
 impl Stats {
     /// Adds an entry. The cost of a copy from another branch was counted with its original.
-    pub fn add(&mut self, entry: &[u8]) {
+    pub(crate) fn add(&mut self, entry: &[u8]) {
         let [message, usage, copied_from] =
             json::get_each(entry, ["message", "usage", "copiedFrom"]);
         let mut of_message = None;
@@ -90,7 +90,7 @@ const ROLE_BYTES: usize = 64;
 
 /// The sums over the first entries of a session, kept so that the next request counts only later entries.
 #[derive(Clone, Default)]
-pub struct PrefixStats {
+pub(crate) struct PrefixStats {
     /// The tree ([`Tree::origin`](crate::tree::Tree::origin)) that these entries are in.
     pub origin: u64,
     /// Number of entries counted, in file order.
@@ -100,7 +100,7 @@ pub struct PrefixStats {
 
 impl PrefixStats {
     /// These sums if they are of the tree `origin`, else sums over no entries of that tree.
-    pub fn for_tree(&self, origin: u64) -> Self {
+    pub(crate) fn for_tree(&self, origin: u64) -> Self {
         match self.origin == origin {
             true => self.clone(),
             false => Self {
@@ -111,7 +111,7 @@ impl PrefixStats {
     }
 
     /// Whether the sums may be kept: a client can invent any number of roles.
-    pub fn fits_budget(&self) -> bool {
+    pub(crate) fn fits_budget(&self) -> bool {
         let roles = self.stats.messages.keys();
         roles.map(|role| role.len() + ROLE_BYTES).sum::<usize>() <= STATS_BYTES
     }
@@ -136,7 +136,7 @@ fn finite_sum(one: f64, other: f64) -> f64 {
 }
 
 /// A number of tokens; 0 if the value is not a number.
-pub fn whole(raw: &[u8]) -> u64 {
+pub(crate) fn whole(raw: &[u8]) -> u64 {
     decimal(raw)
         .filter(|number| number.is_finite())
         .map_or(0, |number| json::saturated(number))

@@ -65,7 +65,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
 }
 
 /// The width of sanitized `text`, in columns.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// A timestamp in Unix milliseconds.
-pub type Millis = i64;
+pub(crate) type Millis = i64;
 
 /// `2025-01-31T09:05:07.123Z`.
 pub fn format(at: Millis) -> String {
@@ -12,7 +12,7 @@ pub fn format(at: Millis) -> String {
 }
 
 /// Appends the result of [`format`].
-pub fn push(out: &mut Vec<u8>, at: Millis) {
+pub(crate) fn push(out: &mut Vec<u8>, at: Millis) {
     match canonical_text(at) {
         Some(text) => out.extend_from_slice(&text),
         None => out.extend_from_slice(format_any(at).as_bytes()),
@@ -85,12 +85,12 @@ const DAYS_OF_ERA: i64 = 146_097;
 const DAYS_TO_1970: i64 = 719_468;
 
 /// Parses ISO 8601; `None` if the text names no instant.
-pub fn parse(text: &str) -> Option<Millis> {
+pub(crate) fn parse(text: &str) -> Option<Millis> {
     canonical(text.as_bytes()).or_else(|| Some(text.parse::<Timestamp>().ok()?.as_millisecond()))
 }
 
 /// As [`parse`], with whether [`format`] would write exactly this text.
-pub fn parse_exact(text: &str) -> Option<(Millis, bool)> {
+pub(crate) fn parse_exact(text: &str) -> Option<(Millis, bool)> {
     match canonical(text.as_bytes()) {
         Some(at) => Some((at, true)),
         None => parse(text).map(|at| (at, format(at) == text)),

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// The access of a call to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileAccess {
+pub(crate) enum FileAccess {
     None,
     Read,
     Change,
@@ -162,7 +162,7 @@ const MOST_ELEMENTS: usize = 64;
 
 /// A call with its arguments.
 #[derive(Debug, Clone)]
-pub struct CallArguments<'a> {
+pub(crate) struct CallArguments<'a> {
     family: Option<&'static Family>,
     /// Names and raw values.
     arguments: Vec<(Cow<'a, [u8]>, &'a [u8])>,
@@ -170,7 +170,7 @@ pub struct CallArguments<'a> {
 
 impl<'a> CallArguments<'a> {
     /// `arguments` is raw JSON: an object if the writer kept to the format.
-    pub fn new(name: &str, arguments: &'a [u8]) -> Self {
+    pub(crate) fn new(name: &str, arguments: &'a [u8]) -> Self {
         Self {
             family: family(name),
             arguments: members(arguments).collect(),
@@ -179,7 +179,7 @@ impl<'a> CallArguments<'a> {
 
     /// The argument that describes the call, raw: of any length, with any lines. For an unknown tool its
     /// first short string.
-    pub fn summary(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn summary(&self) -> Option<Cow<'a, str>> {
         let telling = self.family.map_or(&[][..], |family| family.telling);
         let values = telling.iter().filter_map(|name| self.argument(name));
         let mut told = values.filter_map(told).filter(|told| !is_blank(told));
@@ -187,7 +187,7 @@ impl<'a> CallArguments<'a> {
         told.or_else(|| self.short())
     }
 
-    pub fn access(&self) -> FileAccess {
+    pub(crate) fn access(&self) -> FileAccess {
         match self.family.map_or(FileAccess::None, |family| family.access) {
             // Editors with one tool for both name the operation in `command`.
             FileAccess::Change => match self.text("command") {
@@ -199,7 +199,7 @@ impl<'a> CallArguments<'a> {
     }
 
     /// The files that it reads or changes, as far as its arguments name them.
-    pub fn files(&self) -> BTreeSet<Cow<'a, str>> {
+    pub(crate) fn files(&self) -> BTreeSet<Cow<'a, str>> {
         let mut files = BTreeSet::new();
         if self.access() == FileAccess::None {
             return files;

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct CallArgs {
+pub(crate) struct CallArgs {
     /// The method, for instance list_sessions; README.md and `call rpc.discover` list all methods
     method: String,
     /// Its params as a JSON object; `-` reads them from stdin
@@ -32,7 +32,7 @@ fn json(text: &str) -> Result<String, &'static str> {
     Err("not JSON")
 }
 
-pub fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode> {
     let params = match call.params.as_str() {
         "-" => params_from_stdin()?,
         given => given.to_owned(),

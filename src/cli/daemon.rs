@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A running daemon.
-pub struct Daemon {
+pub(super) struct Daemon {
     child: Child,
     /// `None` after the last request.
     input: Option<ChildStdin>,
@@ -21,17 +21,17 @@ pub struct Daemon {
 }
 
 /// JSON as it was received.
-pub type Raw = Box<RawValue>;
+pub(super) type Raw = Box<RawValue>;
 
 /// A message of the daemon.
-pub enum Incoming {
+pub(super) enum Incoming {
     Response { id: u64, outcome: Result<Raw, Raw> },
     Notification { method: String, params: Raw },
 }
 
 /// The error object of a response.
 #[derive(Debug)]
-pub struct ErrorResponse(pub Raw);
+pub(super) struct ErrorResponse(pub Raw);
 
 impl std::error::Error for ErrorResponse {}
 
@@ -59,7 +59,7 @@ impl std::fmt::Display for ErrorResponse {
 
 impl Daemon {
     /// Starts this program as a daemon with the same options.
-    pub fn start(options: &Options) -> anyhow::Result<Self> {
+    pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())
@@ -80,7 +80,7 @@ impl Daemon {
     }
 
     /// Sends a request whose `params` are JSON. Returns its id.
-    pub fn send(&mut self, method: &str, params: &str) -> anyhow::Result<u64> {
+    pub(super) fn send(&mut self, method: &str, params: &str) -> anyhow::Result<u64> {
         self.last_id += 1;
         let mut message = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
         message.extend_from_slice(self.last_id.to_string().as_bytes());
@@ -97,7 +97,7 @@ impl Daemon {
     }
 
     /// Waits for the next message.
-    pub fn receive(&mut self) -> anyhow::Result<Incoming> {
+    pub(super) fn receive(&mut self) -> anyhow::Result<Incoming> {
         #[derive(Deserialize)]
         struct Message {
             id: Option<u64>,
@@ -144,7 +144,7 @@ impl Daemon {
     }
 
     /// Sends a request and waits for its result; ignores notifications.
-    pub fn call(&mut self, method: &str, params: &str) -> anyhow::Result<Raw> {
+    pub(super) fn call(&mut self, method: &str, params: &str) -> anyhow::Result<Raw> {
         let wanted = self.send(method, params)?;
         loop {
             if let Incoming::Response { id, outcome } = self.receive()?
@@ -156,7 +156,7 @@ impl Daemon {
     }
 
     /// Closes the daemon's stdin and waits: it writes and syncs what it has accepted.
-    pub fn end(mut self) -> anyhow::Result<()> {
+    pub(super) fn end(mut self) -> anyhow::Result<()> {
         self.input = None;
         io::copy(&mut (&mut self.output as &mut dyn Read), &mut io::sink()).map_err(gone)?;
         let status = self.child.wait().context("wait for the daemon")?;

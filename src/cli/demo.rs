@@ -23,7 +23,7 @@ const SHOWN: usize = 8;
 /// Characters shown of an id that the daemon allocates.
 const ID_COLUMNS: usize = 8;
 
-pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Scratch::new()?;
     // The user's settings and sessions are not used.
     let config = folder.0.join("config.toml");

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct Doctor {
+pub(crate) struct Doctor {
     /// Session files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -43,7 +43,7 @@ enum Finding {
     Unreadable,
 }
 
-pub fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     if doctor.repair {
         super::small_runtime()?.block_on(async { super::outlive_the_size_limit() })?;
     }

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Repairs one file; false if a necessary repair was not done.
-pub fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::Result<bool> {
+pub(super) fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::Result<bool> {
     writeln!(screen)?;
     if !dry_run {
         late_writes::warn(screen)?;

@@ -12,20 +12,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// The folder for the documents; created if missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell
     shell: Shell,
 }
 
 /// Writes the documents of the protocol and the file format.
-pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
+pub(super) fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
     let Schema { out } = schema;
     std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
     let mut screen = Screen::new();
@@ -39,7 +39,7 @@ pub fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints a completion script.
-pub fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
+pub(super) fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
     // Into memory first: the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(

@@ -13,7 +13,7 @@ const SPEAKER: usize = 10;
 /// The members of a `get_tree` row that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Row {
+pub(super) struct Row {
     pub id: String,
     #[serde(rename = "type")]
     kind: String,
@@ -33,7 +33,7 @@ pub struct Row {
 
 /// The settings of a drawing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Drawing {
+pub(super) struct Drawing {
     /// Columns for ids; 0 shows none.
     pub id_columns: usize,
     /// Whether to draw in ASCII only; the text of entries stays as it is.
@@ -42,7 +42,7 @@ pub struct Drawing {
 
 impl Drawing {
     /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
-    pub fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
+    pub(super) fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
         let (active, leaf, cut, failed) = match self.ascii {
             true => ("* ", " <- active", "...", "!"),
             false => ("• ", " ← active", "…", "✗"),

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LONG_PAUSE: Duration = Duration::from_millis(250);
 
 /// Warns, before a file is replaced, of what cannot be guaranteed.
-pub fn warn(screen: &mut Screen) -> io::Result<()> {
+pub(super) fn warn(screen: &mut Screen) -> io::Result<()> {
     writeln!(
         screen,
         "The file is replaced. What programs that take no lock still write into the old one is carried over\n\
@@ -36,7 +36,7 @@ pub fn warn(screen: &mut Screen) -> io::Result<()> {
 
 /// Opens the file that has the session's name now, and copies the late lines of the old one. A file of an old
 /// version is migrated first.
-pub async fn commit(session: &Session) -> Result<()> {
+pub(super) async fn commit(session: &Session) -> Result<()> {
     let cancel = Cancel::new();
     let turn = session.guard(Instant::now(), ())?;
     let (_turn, _changes, committed) = turn.commit(&cancel, |_| Ok(PlannedLines::default())).await;
@@ -50,7 +50,7 @@ pub async fn commit(session: &Session) -> Result<()> {
 
 /// Copies late lines until one second after the last one, or as long as another program has the old file open,
 /// at most a minute.
-pub async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Result<()> {
+pub(super) async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Result<()> {
     let mut quiet_since = Instant::now();
     let mut writers = BTreeSet::new();
     loop {

@@ -20,12 +20,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct Migrate {
+pub(crate) struct Migrate {
     /// A session file
     file: PathBuf,
 }
 
-pub fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
     let location = Location::of_path(&migrate.file)?;
     // This handle keeps the original when another file has its name.
     let original = location.folder.file(&location.name, Access::Read)?;

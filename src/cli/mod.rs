@@ -63,7 +63,7 @@ Environment:
 #[derive(Debug, Parser)]
 #[command(name = "treelined", version, long_about = ABOUT, after_long_help = EXAMPLES)]
 #[command(propagate_version = true)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub struct Arguments {
 /// What sets a server up. What is left out here is the configuration file's to say.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Options of the daemon, and of commands that ask one")]
-pub struct Options {
+pub(crate) struct Options {
     /// The configuration file, in place of treelined/config.toml in the platform's folder for them
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -97,7 +97,7 @@ pub struct Options {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Speak JSON-RPC on stdin and stdout (the default)
     Serve,
     /// Make one call and print its result
@@ -121,7 +121,7 @@ pub enum Command {
 }
 
 /// Runs what the arguments ask for.
-pub fn run(arguments: Arguments) -> ExitCode {
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
     log_to_stderr();
     let outcome = outcome(&arguments);
     outcome.unwrap_or_else(|error| {
@@ -161,7 +161,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Says what is wrong with the arguments, or shows the help that they ask for. What they hold themselves
 /// is shown without controls.
-pub fn refuse(error: clap::Error) -> ExitCode {
+pub(crate) fn refuse(error: clap::Error) -> ExitCode {
     let arguments: Vec<String> = std::env::args_os()
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
@@ -186,7 +186,7 @@ fn is_unread(error: &anyhow::Error) -> bool {
 
 /// A session as it is named on the command line.
 #[derive(Debug, Clone)]
-pub enum SessionName {
+pub(crate) enum SessionName {
     Path(PathBuf),
     Id(String),
 }

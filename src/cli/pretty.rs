@@ -7,7 +7,7 @@
 const INDENTED: usize = 40;
 
 /// The text of valid JSON, with two spaces for each level; empty objects and arrays on one line.
-pub fn pretty(json: &str) -> String {
+pub(super) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0;
     let mut in_string = false;

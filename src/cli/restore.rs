@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub struct Restore {
+pub(crate) struct Restore {
     /// The id of a deleted session, or its file in the trash; left out, the trash is listed
     #[arg(value_name = "SESSION-ID|FILE")]
     session: Option<String>,
@@ -44,7 +44,7 @@ struct RestoreResult {
     path: String,
 }
 
-pub fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCode> {
     let mut daemon = Daemon::start(options)?;
     let done = match &restore.session {
         Some(session) => bring_back(&mut daemon, session),

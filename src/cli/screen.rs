@@ -12,7 +12,7 @@ const COLUMNS: usize = 100;
 const FEWEST_COLUMNS: usize = 20;
 
 /// Locked stdout.
-pub struct Screen {
+pub(super) struct Screen {
     out: BufWriter<StdoutLock<'static>>,
     pub columns: usize,
     colours: bool,
@@ -20,7 +20,7 @@ pub struct Screen {
 
 /// A style of text, for terminals with colours.
 #[derive(Debug, Clone, Copy)]
-pub enum Style {
+pub(super) enum Style {
     Bold,
     Dim,
     Green,
@@ -30,7 +30,7 @@ pub enum Style {
 }
 
 impl Screen {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let is_terminal = io::stdout().is_terminal();
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_some_and(|term| term == "dumb");
@@ -42,7 +42,7 @@ impl Screen {
     }
 
     /// `text` in this style, if there are colours.
-    pub fn style(&self, style: Style, text: &str) -> String {
+    pub(super) fn style(&self, style: Style, text: &str) -> String {
         if !self.colours || text.trim().is_empty() {
             return text.to_owned();
         }

@@ -41,7 +41,7 @@ enum EndReason {
 }
 
 /// Serves stdin and stdout until the end.
-pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     if std::io::stdin().is_terminal() {
         introduce();
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-pub fn handshake() -> Value {
+pub(super) fn handshake() -> Value {
     json!({
         "protocolVersion": 1,
         "clientInfo": { "name": "treelined demo", "version": env!("CARGO_PKG_VERSION") },
@@ -10,12 +10,12 @@ pub fn handshake() -> Value {
     })
 }
 
-pub fn session() -> Value {
+pub(super) fn session() -> Value {
     json!({ "cwd": "/home/you/importer", "name": "A faster import" })
 }
 
 /// The first attempt, up to its failure.
-pub fn first_attempt() -> Value {
+pub(super) fn first_attempt() -> Value {
     json!({ "entries": [
         user("e1", "The import takes 40 s for 10,000 rows. Make it faster."),
         assistant("e2", "I will look at it first.", call("c1", "read", json!({ "path": "src/import.rs" }))),
@@ -32,16 +32,16 @@ pub fn first_attempt() -> Value {
 }
 
 /// A navigation to the answer that named both ways.
-pub fn back() -> Value {
+pub(super) fn back() -> Value {
     json!({ "targetId": "e4", "summarize": true })
 }
 
 /// The client labels the summary. It could also give its own summary, or `cancel`.
-pub fn answer() -> Value {
+pub(super) fn answer() -> Value {
     json!({ "label": "COPY: fails" })
 }
 
-pub fn second_attempt() -> Value {
+pub(super) fn second_attempt() -> Value {
     json!({ "entries": [
         user("e11", "Then batches, and keep the NULLs."),
         assistant("e12", "500 rows a transaction: 3 s, and all tests pass.", Value::Null),

@@ -22,7 +22,7 @@ const FIRST_ROWS: usize = 16;
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
-pub struct TreeArgs {
+pub(crate) struct TreeArgs {
     /// A session file, or the id of a session in the session directory
     #[arg(value_name = "FILE|SESSION-ID")]
     session: SessionName,
@@ -79,7 +79,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-pub fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode> {
     let mut daemon = Daemon::start(options)?;
     let drawn = draw(&mut daemon, tree);
     daemon.end()?;
@@ -206,7 +206,7 @@ fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
 }
 
 /// The title of a session: its name, else its first message.
-pub fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
+pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     match (name, first_message) {
         (Some(name), _) => name,
         (None, "") => "(no messages)",
@@ -251,7 +251,7 @@ fn id_columns(tree: &TreeArgs, rows: &[Row]) -> usize {
 }
 
 /// `1 entry`, `2 entries`.
-pub fn count(number: u64, one: &str, many: &str) -> String {
+pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{number} {noun}")
 }

@@ -17,7 +17,7 @@ pub(super) struct ConfigFile {
 }
 
 /// Fails if the given file, or the default one, exists and is refused.
-pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
     let path = path_of_file(named)?;
     match path.and_then(|path| refusal(&path)) {
         Some(why) => Err(anyhow!(why)),

@@ -29,7 +29,7 @@ struct SettingLine {
 }
 
 impl SettingLines {
-    pub fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
+    pub(super) fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
         self.0.push(SettingLine {
             section: of.to_owned(),
             key: key.to_owned(),
@@ -40,17 +40,17 @@ impl SettingLines {
     }
 
     /// Adds a problem with the last setting.
-    pub fn note(&mut self, what: String) {
+    pub(super) fn note(&mut self, what: String) {
         if let Some(line) = self.0.last_mut() {
             line.note = Some(what);
         }
     }
 
-    pub fn notes(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn notes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|line| line.note.as_deref())
     }
 
-    pub fn pick<T: Copy>(
+    pub(super) fn pick<T: Copy>(
         &mut self,
         at: (&str, &str),
         flag: Option<T>,
@@ -67,7 +67,7 @@ impl SettingLines {
         value
     }
 
-    pub fn number(
+    pub(super) fn number(
         &mut self,
         at: (&str, &str),
         flag: Option<u64>,
@@ -78,11 +78,16 @@ impl SettingLines {
         self.pick(at, flag, file, default, shown)
     }
 
-    pub fn milliseconds(&mut self, at: (&str, &str), file: Option<u64>, default: u64) -> Duration {
+    pub(super) fn milliseconds(
+        &mut self,
+        at: (&str, &str),
+        file: Option<u64>,
+        default: u64,
+    ) -> Duration {
         Duration::from_millis(self.number(at, None, file, default))
     }
 
-    pub fn describe(&self, text: &mut String) {
+    pub(super) fn describe(&self, text: &mut String) {
         let mut section = "";
         for line in &self.0 {
             let of = &line.section;

@@ -8,7 +8,7 @@ mod file;
 mod lines;
 mod programs;
 
-pub use file::check;
+pub(crate) use file::check;
 
 use crate::durability::Durability;
 use crate::hooks::Hook;
@@ -44,7 +44,7 @@ pub struct Config {
 
 /// The options of the command line; `None` for those not given.
 #[derive(Debug, Clone, Default)]
-pub struct Flags {
+pub(crate) struct Flags {
     pub config: Option<PathBuf>,
     pub session_dir: Option<PathBuf>,
     pub summarizer: Option<SummarizerName>,
@@ -57,7 +57,7 @@ pub struct Flags {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum SummarizerName {
+pub(crate) enum SummarizerName {
     #[default]
     None,
     Outline,
@@ -67,7 +67,7 @@ pub enum SummarizerName {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum DurabilityName {
+pub(crate) enum DurabilityName {
     Os,
     #[default]
     Interval,
@@ -75,10 +75,10 @@ pub enum DurabilityName {
 }
 
 /// Looks up a variable of the environment.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The settings in force, and where each comes from.
-pub struct Settings {
+pub(crate) struct Settings {
     config: Config,
     lines: SettingLines,
     file: Option<PathBuf>,
@@ -207,7 +207,7 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 impl Settings {
     /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.
-    pub fn resolve(flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn resolve(flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
         let ConfigFile {
             path,
             file,
@@ -273,7 +273,7 @@ impl Settings {
     }
 
     /// Fails if the file must not be used.
-    pub fn into_config(self) -> anyhow::Result<Config> {
+    pub(crate) fn into_config(self) -> anyhow::Result<Config> {
         match self.refused {
             Some(why) => Err(anyhow!(why)),
             None => Ok(self.config),
@@ -282,7 +282,7 @@ impl Settings {
 
     /// The settings in force as an equivalent configuration file, each line with its source, and with what is
     /// wrong.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text = match &self.file {
             Some(path) => format!("configuration file: {}", path.display()),
             None => "no configuration file".to_owned(),
@@ -296,12 +296,12 @@ impl Settings {
     }
 
     /// Problems that do not keep the daemon from running: programs that fail.
-    pub fn problems(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         self.lines.notes()
     }
 
     /// All problems, and the file that has them.
-    pub fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
+    pub(crate) fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
         let refused = self.refused.as_deref().into_iter();
         (
             self.file.as_deref(),

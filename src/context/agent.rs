@@ -9,26 +9,15 @@ use crate::timestamp::{self, Millis};
 
 /// A message as a running agent sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub(crate) struct Message {
     pub role: Role,
     /// One JSON object.
     pub json: Vec<u8>,
 }
 
-impl Message {
-    /// A message of a context; reads its role.
-    pub fn of(json: &[u8]) -> Self {
-        let role = json::get(json, "role").and_then(json::string);
-        Self {
-            role: role.map_or(Role::None, |role| Role::of(&role)),
-            json: json.to_vec(),
-        }
-    }
-}
-
 /// The messages of `entry`: none, one, or up to two for a compaction (its system message first). A
 /// `message` that is not an object makes none.
-pub fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
+pub(crate) fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
     match kind {
         Kind::Message => stored(role, entry).into_iter().collect(),
         Kind::CustomMessage => vec![custom(entry)],
@@ -46,7 +35,7 @@ pub fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
 
 /// `entry` with other content and all other bytes unchanged, if its role takes an edit: user, assistant,
 /// toolResult and custom. For the two roles that need blocks, a text becomes a block.
-pub fn with_content(kind: Kind, role: Role, entry: Vec<u8>, content: &[u8]) -> Vec<u8> {
+pub(crate) fn with_content(kind: Kind, role: Role, entry: Vec<u8>, content: &[u8]) -> Vec<u8> {
     let block = match (role, content) {
         (Role::Assistant | Role::ToolResult, [b'"', ..]) => Some(text_block(content)),
         _ => None,

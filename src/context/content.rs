@@ -7,11 +7,11 @@ use crate::json::{self, Elements};
 use std::borrow::Cow;
 
 /// Tokens counted for an image (semantics.md §2).
-pub const IMAGE_TOKENS: u64 = 1200;
+pub(crate) const IMAGE_TOKENS: u64 = 1200;
 
 /// One block of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContentBlock<'a> {
+pub(crate) enum ContentBlock<'a> {
     /// A raw string literal.
     Text(&'a [u8]),
     /// A raw string literal.
@@ -22,7 +22,7 @@ pub enum ContentBlock<'a> {
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCallBlock<'a> {
+pub(crate) struct ToolCallBlock<'a> {
     pub id: Option<Cow<'a, str>>,
     pub name: Cow<'a, str>,
     /// Raw JSON, an object if the writer kept to the format; empty if absent.
@@ -31,7 +31,7 @@ pub struct ToolCallBlock<'a> {
 
 /// The blocks of a content (raw JSON). A string is one text block; any other value except an array has no
 /// blocks. Blocks of unknown types are skipped.
-pub fn blocks(content: &[u8]) -> impl Iterator<Item = ContentBlock<'_>> {
+pub(crate) fn blocks(content: &[u8]) -> impl Iterator<Item = ContentBlock<'_>> {
     let text = content
         .starts_with(b"\"")
         .then_some(ContentBlock::Text(content));
@@ -63,7 +63,7 @@ fn block(raw: &[u8]) -> Option<ContentBlock<'_>> {
 }
 
 /// The text blocks of a content, joined.
-pub fn text(content: &[u8], separator: &str) -> String {
+pub(crate) fn text(content: &[u8], separator: &str) -> String {
     let mut joined = String::new();
     let mut first = true;
     for block in blocks(content) {
@@ -79,13 +79,13 @@ pub fn text(content: &[u8], separator: &str) -> String {
 }
 
 /// The content of a message, raw; empty if absent.
-pub fn of(message: &[u8]) -> &[u8] {
+pub(crate) fn of(message: &[u8]) -> &[u8] {
     json::get(message, "content").unwrap_or_default()
 }
 
 /// Estimated tokens of a message: its characters, thinking and arguments included, divided by four
 /// and rounded up; an image is [`IMAGE_TOKENS`] (semantics.md §2).
-pub fn estimated_tokens(message: &Message) -> u64 {
+pub(crate) fn estimated_tokens(message: &Message) -> u64 {
     let member = |name| json::get(&message.json, name).unwrap_or_default();
     let characters = match message.role {
         Role::BranchSummary | Role::CompactionSummary => characters(member("summary")),

@@ -19,7 +19,7 @@ const BRANCH: [&str; 2] = [
 ];
 
 /// `None` for roles that no provider knows, and for commands kept out of the context.
-pub fn convert(message: Message) -> Option<Vec<u8>> {
+pub(crate) fn convert(message: Message) -> Option<Vec<u8>> {
     let Message { role, json } = message;
     match role {
         Role::System | Role::User | Role::Assistant | Role::ToolResult => Some(json),

@@ -4,9 +4,9 @@
 //! read. Pure: bodies come from the caller. [`agent`] makes messages of one entry, [`llm`] converts them
 //! for a provider, [`content`] reads the content of a message.
 
-pub mod agent;
-pub mod content;
-pub mod llm;
+pub(crate) mod agent;
+pub(crate) mod content;
+pub(crate) mod llm;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 /// One entry of the path from root to leaf, copied from the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub(crate) struct Step {
     pub node: Node,
     pub kind: Kind,
     pub role: Role,
@@ -28,7 +28,7 @@ pub struct Step {
 
 /// The roles that messages may have (semantics.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// As stored, with the roles `branchSummary`, `compactionSummary`, `custom`, `bashExecution` and
     /// unknown ones.
     Agent,
@@ -38,7 +38,7 @@ pub enum Format {
 
 /// A complete context.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Context {
+pub(crate) struct Context {
     /// One JSON object each, stored ones byte for byte.
     pub messages: Vec<Vec<u8>>,
     /// The last level set on the path, else `off`.
@@ -52,7 +52,7 @@ pub struct Context {
 
 /// The settings at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The last level set on the path, else `off`.
     pub thinking_level: String,
     /// Provider and model id, as last used or set on the path.
@@ -61,11 +61,11 @@ pub struct Settings {
 
 /// Context edits by target; the latest one counts.
 #[derive(Debug, Default)]
-pub struct Edits(HashMap<String, ContentEdit>);
+pub(crate) struct Edits(HashMap<String, ContentEdit>);
 
 /// The effect of a `context_edit` on its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContentEdit {
+pub(crate) enum ContentEdit {
     LeaveOut,
     /// The new content, as raw JSON.
     Content(Vec<u8>),
@@ -74,7 +74,7 @@ pub enum ContentEdit {
 /// The part of a path that counts: all of it, or the part that its latest compaction kept and the entries
 /// after that compaction.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// Index of the latest compaction.
     latest: Option<usize>,
     /// Index of the first entry that counts; the index of the compaction if it keeps nothing.
@@ -84,7 +84,7 @@ pub struct Kept {
 impl Kept {
     /// `body` reads the latest compaction (its error is returned); `find` finds the node of its
     /// `firstKeptEntryId`.
-    pub fn of(
+    pub(crate) fn of(
         path: &[Step],
         body: impl FnOnce(Node) -> Result<Vec<u8>, Error>,
         find: impl FnOnce(&str) -> Option<Node>,
@@ -104,18 +104,18 @@ impl Kept {
     }
 
     /// The latest compaction.
-    pub fn compaction<'p>(&self, path: &'p [Step]) -> Option<&'p Step> {
+    pub(crate) fn compaction<'p>(&self, path: &'p [Step]) -> Option<&'p Step> {
         path.get(self.latest?)
     }
 
     /// The entries before the compaction that count; none without a compaction.
-    pub fn before<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+    pub(crate) fn before<'p>(&self, path: &'p [Step]) -> &'p [Step] {
         let end = self.latest.unwrap_or_default();
         path.get(self.first..end).unwrap_or_default()
     }
 
     /// The entries after the compaction; the whole path without one.
-    pub fn after<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+    pub(crate) fn after<'p>(&self, path: &'p [Step]) -> &'p [Step] {
         let start = self.latest.map_or(0, |latest| latest + 1);
         path.get(start..).unwrap_or_default()
     }
@@ -134,7 +134,7 @@ impl Kept {
 
     /// The nodes whose bodies [`build`] may read: those that count, settings, and the nearest answer before
     /// them.
-    pub fn nodes<'p>(&self, path: &'p [Step]) -> impl Iterator<Item = Node> + use<'p> {
+    pub(crate) fn nodes<'p>(&self, path: &'p [Step]) -> impl Iterator<Item = Node> + use<'p> {
         let (earlier, counting) = path.split_at_checked(self.first).unwrap_or_default();
         let answer = earlier.iter().rfind(|step| is_answer(step));
         let settings = earlier
@@ -149,20 +149,10 @@ impl Kept {
 ///
 /// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is called for
 /// some of [`Kept::nodes`]: the entries of the context, and one or two settings. Of the messages before the
-/// kept part it reads at most the nearest answer, if no later entry names a model. Fails only with the
-/// errors of `body`.
-pub fn build(
-    path: &[Step],
-    kept: Kept,
-    format: Format,
-    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
-) -> Result<Context, Error> {
-    build_within(path, kept, format, usize::MAX, body)
-}
-
-/// As [`build`], but fails with `responseTooLarge` as soon as the messages have more than `max_bytes`
-/// together, so that memory stays bounded.
-pub fn build_within(
+/// kept part it reads at most the nearest answer, if no later entry names a model. Fails with the
+/// errors of `body`, and with `responseTooLarge` as soon as the messages have more than `max_bytes` together, so that
+/// memory stays bounded.
+pub(crate) fn build_within(
     path: &[Step],
     kept: Kept,
     format: Format,
@@ -189,9 +179,20 @@ pub fn build_within(
     })
 }
 
+/// [`build_within`] without a limit.
+#[cfg(test)]
+pub(crate) fn build(
+    path: &[Step],
+    kept: Kept,
+    format: Format,
+    body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
+) -> Result<Context, Error> {
+    build_within(path, kept, format, usize::MAX, body)
+}
+
 /// The entries of a context, in order: the latest compaction, the entries it keeps without system messages,
 /// then the entries after it; with edits, settings and labels (semantics.md §1).
-pub fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
+pub(crate) fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
     let before = kept.before(path).iter();
     let before = before.filter(|step| step.role != Role::System);
     let compaction = kept.compaction(path).into_iter();
@@ -199,7 +200,7 @@ pub fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
 }
 
 /// Thinking level and model at the end of `path`, as in [`build`].
-pub fn settings(
+pub(crate) fn settings(
     path: &[Step],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
@@ -216,7 +217,7 @@ pub fn settings(
 /// later entries (⌈characters/4⌉, 1,200 for an image). A count before a compaction, before an edit, or
 /// copied from another branch was of another context and is ignored. Reads bodies one at a time, from the
 /// end, and no more than needed.
-pub fn tokens(
+pub(crate) fn tokens(
     path: &[Step],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
@@ -275,7 +276,7 @@ fn counted_tokens(message: &[u8]) -> Option<u64> {
 }
 
 /// The system messages of the context at the end of a path, in order. Reads only their bodies.
-pub fn system_messages(
+pub(crate) fn system_messages(
     path: &[Step],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
@@ -301,7 +302,7 @@ fn too_large(max_bytes: usize) -> Error {
 }
 
 /// Kind and role of a delivered entry, for callers without a [`Step`]; `None` if it is no entry.
-pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
+pub(crate) fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
     let Ok(Line::Entry(envelope)) = scan::scan_line(entry) else {
         return None;
     };
@@ -314,7 +315,7 @@ pub fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
 
 impl Edits {
     /// The edits on the part of a path that counts.
-    pub fn of(
+    pub(crate) fn of(
         path: &[Step],
         kept: Kept,
         body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
@@ -330,7 +331,7 @@ impl Edits {
 
     /// Adds a `context_edit` entry. It has no effect without a target, or if its replacement is neither
     /// null nor an object with a content.
-    pub fn note(&mut self, entry: &[u8]) {
+    pub(crate) fn note(&mut self, entry: &[u8]) {
         let Some(target) = json::get(entry, "targetId").and_then(json::string) else {
             return;
         };
@@ -345,13 +346,13 @@ impl Edits {
         self.0.insert(target.into_owned(), edit);
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// `entry` after its edit, with all other bytes unchanged; `None` if the edit leaves it out. Content is
     /// replaced for the roles user, assistant, toolResult and custom only.
-    pub fn apply(&self, kind: Kind, role: Role, entry: Vec<u8>) -> Option<Vec<u8>> {
+    pub(crate) fn apply(&self, kind: Kind, role: Role, entry: Vec<u8>) -> Option<Vec<u8>> {
         if self.is_empty() {
             return Some(entry);
         }
@@ -436,7 +437,7 @@ fn thinking_level(
 
 /// Provider and model id as last used or set at or above a leaf, without building the context. `above`
 /// leads from the leaf to the root and is read only as far as needed.
-pub fn current_model(
+pub(crate) fn current_model(
     above: impl Iterator<Item = Step>,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {

@@ -9,14 +9,14 @@
 pub(crate) mod agent_turn;
 pub(crate) mod append;
 pub(crate) mod commit;
-pub mod connection;
+pub(crate) mod connection;
 pub(crate) mod convert;
 pub(crate) mod find;
 pub(crate) mod follow;
 pub(crate) mod notify;
 pub(crate) mod open_session;
 pub(crate) mod question;
-pub mod queue;
+pub(crate) mod queue;
 pub(crate) mod rows;
 pub(crate) mod tree_view;
 
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
-pub const MAX_ANSWER: Duration = Duration::from_secs(600);
+pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);
 
 /// What all connections share.
 pub struct Daemon {

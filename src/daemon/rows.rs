@@ -38,7 +38,7 @@ type Calls = HashMap<String, ToolCall<'static>>;
 const HELD_CALLERS: usize = 8;
 
 impl<'b> RowReader<'b> {
-    pub fn new(bodies: &'b Bodies) -> Self {
+    pub(crate) fn new(bodies: &'b Bodies) -> Self {
         Self {
             bodies: bodies.reader(),
             extracts: preview_cache::PreviewReader::of(bodies),
@@ -50,13 +50,13 @@ impl<'b> RowReader<'b> {
     }
 
     /// A stored line.
-    pub fn line(&mut self, place: FilePlace) -> Result<&[u8]> {
+    pub(crate) fn line(&mut self, place: FilePlace) -> Result<&[u8]> {
         self.bodies.stored(place, usize::MAX)
     }
 
     /// What a row shows of a tool result, and the call that it answers: that of the nearest caller which
     /// has one of its id.
-    pub fn result<'c>(
+    pub(crate) fn result<'c>(
         &mut self,
         node: Node,
         place: FilePlace,
@@ -110,7 +110,7 @@ impl<'b> RowReader<'b> {
     }
 
     /// What a row shows of a body, reading no more of it than that takes.
-    pub fn facts(
+    pub(crate) fn facts(
         &mut self,
         node: Node,
         place: FilePlace,
@@ -152,7 +152,7 @@ pub(crate) struct ToExtract {
 
 impl ToExtract {
     /// Before so many rows are made; `None` if they are too few, or if there are extracts enough.
-    pub fn before(rows: usize, core: &SessionState, store: &Store) -> Option<Self> {
+    pub(crate) fn before(rows: usize, core: &SessionState, store: &Store) -> Option<Self> {
         let tree = &core.tree;
         let count = tree.node_count();
         if rows < MANY.max(count / 4) {
@@ -189,7 +189,7 @@ impl ToExtract {
 
     /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
     /// failure of the request: it reads the bodies then.
-    pub fn make(&self, bodies: &Bodies) {
+    pub(crate) fn make(&self, bodies: &Bodies) {
         let Some(slot) = bodies.previews() else {
             return;
         };

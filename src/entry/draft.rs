@@ -4,14 +4,14 @@ use crate::json::{self, Elements};
 
 /// The content of a message or custom_message, as an editor takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Draft {
+pub(crate) struct Draft {
     pub text: String,
     /// Image blocks, raw JSON.
     pub images: Vec<Vec<u8>>,
 }
 
 /// The text (its blocks joined) and the images of an entry; empty if it has neither.
-pub fn draft(entry: &[u8]) -> Draft {
+pub(crate) fn draft(entry: &[u8]) -> Draft {
     let content =
         json::get_path(entry, &["message", "content"]).or_else(|| json::get(entry, "content"));
     let Some(content) = content else {

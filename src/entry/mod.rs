@@ -2,8 +2,8 @@
 //!
 //! Pure. [`scan`] reads a line into these types, [`draft`] the text that goes back to an editor.
 
-pub mod draft;
-pub mod scan;
+pub(crate) mod draft;
+pub(crate) mod scan;
 
 use crate::json::Malformed;
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 
 mod advice;
 
-pub use advice::Advice;
+pub(crate) use advice::Advice;
 
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -88,7 +88,7 @@ pub struct Error {
     pub retry_after_ms: Option<u64>,
 }
 
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {

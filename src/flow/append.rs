@@ -234,7 +234,7 @@ pub fn plan(
 }
 
 /// Plans operations that are written together, each as if those before it were written already.
-pub struct Planner<'a> {
+pub(crate) struct Planner<'a> {
     tree: &'a Tree,
     minter: IdAllocator<'a>,
     /// Ids of planned entries, which are not in the tree yet.
@@ -244,7 +244,7 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
+    pub(crate) fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
         Self {
             tree,
             minter: IdAllocator::new(tree, source),
@@ -255,13 +255,13 @@ impl<'a> Planner<'a> {
     }
 
     /// The leaf after the operations planned so far; `None` if they have no lines.
-    pub fn last(&self) -> Option<&EntryId> {
+    pub(crate) fn last(&self) -> Option<&EntryId> {
         self.last.as_ref()
     }
 
     /// Plans one more operation. `None` if it can only be planned after those before it are written, for
     /// instance because it repeats one of them.
-    pub fn plan(
+    pub(crate) fn plan(
         &mut self,
         entries: &[NewEntry],
         stored: &dyn Fn(Node) -> Result<Vec<u8>>,
@@ -340,7 +340,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Counts this operation as written: the following ones come after it.
-    pub fn accept(&mut self, entries: &[NewEntry], planned: &PlannedLines) {
+    pub(crate) fn accept(&mut self, entries: &[NewEntry], planned: &PlannedLines) {
         let tree = self.tree;
         let ids = planned.entry_ids.iter();
         for id in ids.filter(|id| tree.find_any(id.as_str()).is_none()) {

@@ -18,11 +18,11 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// Tokens kept by default.
-pub const KEEP_RECENT_TOKENS: u64 = 20_000;
+pub(crate) const KEEP_RECENT_TOKENS: u64 = 20_000;
 
 /// The entries that a compaction replaces and keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub first_kept_entry_id: String,
     /// The entries to summarize in file order, with context edits applied, without system messages and
     /// without the prefix of a split turn. Empty if no model would see any of them.
@@ -43,7 +43,7 @@ pub struct Plan {
 
 /// A summary ready to be written.
 #[derive(Debug, Clone)]
-pub struct Compaction {
+pub(crate) struct Compaction {
     pub summary: String,
     /// The first kept entry; the entry's own id if nothing is kept.
     pub first_kept_entry_id: Option<String>,
@@ -61,7 +61,7 @@ pub struct Compaction {
 /// Plans a compaction of the context at the end of a path that keeps about `keep_recent_tokens`
 /// (estimated). The plan holds bodies unless they have more than `max_bytes` together as stored. Fails with
 /// `nothingToCompact`, or with the error of `body`.
-pub fn plan(
+pub(crate) fn plan(
     path: &[Step],
     kept: Kept,
     keep_recent_tokens: u64,
@@ -141,7 +141,7 @@ pub fn plan(
 }
 
 /// The line of a compaction.
-pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> PlannedLines {
+pub(crate) fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> PlannedLines {
     let mut minter = IdAllocator::new(tree, source);
     let id = minter.id();
     let mut members = Vec::new();
@@ -173,7 +173,7 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
 
 /// The system message in force at the end of a context, so that it survives the summarized messages: a
 /// single one unchanged, several merged into one in which later sections and tools replace earlier ones.
-pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
+pub(crate) fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();
     let (last, earlier) = all.split_last()?;

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The side of the entry at which the fork ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
+pub(crate) enum Position {
     /// The fork ends above a user message, whose text goes back to the editor.
     Before,
     /// The fork ends with the entry.
@@ -21,7 +21,7 @@ pub enum Position {
 
 /// The end of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
+pub(crate) struct End {
     pub position: Position,
     /// The last entry of the source that the fork contains; `None` for an empty fork.
     pub tip: Option<Node>,
@@ -29,7 +29,7 @@ pub struct End {
 
 /// The entries of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// From the root to the tip, without label entries.
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
@@ -40,7 +40,7 @@ pub struct Plan {
 
 /// The end of a fork at `entry` (`None` for an empty session). By default `position` is `before` for a user
 /// message, else `at`.
-pub fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<End> {
+pub(crate) fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<End> {
     let is_user = |node: Node| tree.kind(node) == Kind::Message && tree.role(node) == Role::User;
     let position = match (position, entry) {
         (Some(Position::Before), Some(node)) if !is_user(node) => {
@@ -62,7 +62,7 @@ pub fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Resu
 }
 
 /// The entries of a fork with this end. Linear in the length of the path.
-pub fn plan(tree: &Tree, end: End) -> Plan {
+pub(crate) fn plan(tree: &Tree, end: End) -> Plan {
     let mut kept = tree.path(end.tip);
     let mut boundaries = HashMap::new();
     let mut next_kept = None;
@@ -95,7 +95,7 @@ pub fn plan(tree: &Tree, end: End) -> Plan {
 
 impl Plan {
     /// A copied line: byte for byte, except a parent or boundary that the fork leaves out.
-    pub fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
+    pub(crate) fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
         let stored = json::get(&entry, "parentId").unwrap_or_default();
         let is_linked = match parent_id {
             None => stored == b"null",
@@ -125,14 +125,14 @@ fn is_compaction(entry: &[u8]) -> bool {
 
 /// A tool call without its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenCall {
+pub(crate) struct OpenCall {
     pub id: String,
     pub name: String,
 }
 
 /// The messages at the end of the path to `tip` that can have unanswered calls: the last assistant message
 /// and the tool results after it. Empty if anything else follows that message.
-pub fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
+pub(crate) fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
     let mut closing = Vec::new();
     for node in tree.ancestors(tip) {
         match (tree.kind(node), tree.role(node)) {
@@ -152,7 +152,7 @@ pub fn closing_messages(tree: &Tree, tip: Option<Node>) -> Vec<Node> {
 }
 
 /// The calls of the first message that none of the other messages answers.
-pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
+pub(crate) fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
     let Some((assistant, results)) = messages.split_first() else {
         return Vec::new();
     };
@@ -183,7 +183,7 @@ pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
 }
 
 /// The error `unansweredToolCalls`, which names the calls.
-pub fn refuse(open: &[OpenCall]) -> Error {
+pub(crate) fn refuse(open: &[OpenCall]) -> Error {
     let ids: Vec<&str> = open.iter().map(|call| call.id.as_str()).collect();
     Error::new(
         ErrorKind::UnansweredToolCalls,
@@ -193,7 +193,7 @@ pub fn refuse(open: &[OpenCall]) -> Error {
 }
 
 /// Makes results that say that the calls were aborted; returns the lines and the last id.
-pub fn close_calls(
+pub(crate) fn close_calls(
     tree: &Tree,
     source: &dyn Source,
     open: &[OpenCall],

@@ -9,7 +9,7 @@ use crate::tree::{Cause, Node, Tree};
 
 /// A summary of the branch that is left.
 #[derive(Debug, Clone)]
-pub struct BranchSummary {
+pub(crate) struct BranchSummary {
     pub text: String,
     /// Raw JSON.
     pub details: Option<Vec<u8>>,
@@ -20,7 +20,12 @@ pub struct BranchSummary {
 }
 
 /// The leaf record that makes a move durable; no line if the leaf does not move.
-pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) -> PlannedLines {
+pub(crate) fn plan(
+    tree: &Tree,
+    source: &dyn Source,
+    to: Option<Node>,
+    cause: Cause,
+) -> PlannedLines {
     let mut planned = PlannedLines::default();
     if tree.leaf() != to {
         let mut minter = IdAllocator::new(tree, source);
@@ -30,7 +35,7 @@ pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) ->
 }
 
 /// The target of undo or redo.
-pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
+pub(crate) fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
     let (target, name) = match cause {
         Cause::Redo => (tree.moves().redo_target(tree.leaf()), "redo"),
         _ => (tree.moves().undo_target(tree.leaf()), "undo"),
@@ -44,7 +49,7 @@ pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
 }
 
 /// `{"type":"custom","customType":"treelined.leaf",…}` (session-file.md §4).
-pub fn record(
+pub(crate) fn record(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
     to: Option<Node>,
@@ -54,7 +59,7 @@ pub fn record(
 }
 
 /// The leaf record of a move from any position.
-pub fn record_from(
+pub(crate) fn record_from(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
     from: Option<Node>,
@@ -80,7 +85,7 @@ pub fn record_from(
 
 /// A `branch_summary` at the new leaf, from the old leaf (semantics.md §6) or from the tip of the merged
 /// branch.
-pub fn plan_summary(
+pub(crate) fn plan_summary(
     tree: &Tree,
     minter: &mut IdAllocator<'_>,
     to: Option<Node>,

@@ -2,15 +2,15 @@
 //!
 //! Pure: no files, no clock of its own, no waiting, no JSON-RPC. [`crate::session`] writes the lines.
 
-pub mod append;
-pub mod compact;
-pub mod fork;
-pub mod leaf;
-pub mod navigate;
-pub mod path_rules;
+pub(crate) mod append;
+pub(crate) mod compact;
+pub(crate) mod fork;
+pub(crate) mod leaf;
+pub(crate) mod navigate;
+pub(crate) mod path_rules;
 mod paths;
-pub mod pick;
-pub mod validate;
+pub(crate) mod pick;
+pub(crate) mod validate;
 
 use crate::id::{self, EntryId, Source};
 use crate::json;
@@ -31,7 +31,7 @@ pub struct PlannedLines {
 }
 
 /// Allocates ids and makes lines for one operation: fresh ids, one timestamp.
-pub struct IdAllocator<'a> {
+pub(crate) struct IdAllocator<'a> {
     tree: &'a Tree,
     source: &'a dyn Source,
     now: String,
@@ -39,7 +39,7 @@ pub struct IdAllocator<'a> {
 }
 
 impl<'a> IdAllocator<'a> {
-    pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
+    pub(crate) fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
         Self {
             tree,
             source,
@@ -49,12 +49,12 @@ impl<'a> IdAllocator<'a> {
     }
 
     /// The timestamp of the operation, in the format of entries.
-    pub fn now(&self) -> &str {
+    pub(crate) fn now(&self) -> &str {
         &self.now
     }
 
     /// A new id that neither the session nor this operation uses.
-    pub fn id(&mut self) -> EntryId {
+    pub(crate) fn id(&mut self) -> EntryId {
         loop {
             let id = id::entry_id_candidate(self.source);
             if self.tree.find_any(id.as_str()).is_none() && self.minted.insert(id.clone()) {
@@ -64,12 +64,12 @@ impl<'a> IdAllocator<'a> {
     }
 
     /// Reserves an id that the client has chosen.
-    pub fn keep_off(&mut self, id: &EntryId) {
+    pub(crate) fn keep_off(&mut self, id: &EntryId) {
         self.minted.insert(id.clone());
     }
 
     /// `{"type":…,"id":…,"parentId":…,"timestamp":…` + `members` (each `,"name":value`) + `}`.
-    pub fn line(
+    pub(crate) fn line(
         &self,
         type_name: &str,
         id: &EntryId,
@@ -81,7 +81,7 @@ impl<'a> IdAllocator<'a> {
 }
 
 /// One entry as a line of the file, without a line break.
-pub fn line(
+pub(crate) fn line(
     type_name: &str,
     id: &EntryId,
     parent_id: Option<&str>,
@@ -103,13 +103,13 @@ pub fn line(
 }
 
 /// Appends `,"name":` and a string literal.
-pub fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
+pub(crate) fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
     push_member_name(members, name);
     json::push_string(members, text);
 }
 
 /// Appends `,"name":` and raw JSON, whose line breaks become spaces.
-pub fn push_raw_member(members: &mut Vec<u8>, name: &str, raw: &[u8]) {
+pub(crate) fn push_raw_member(members: &mut Vec<u8>, name: &str, raw: &[u8]) {
     push_member_name(members, name);
     json::push_one_line(members, raw);
 }

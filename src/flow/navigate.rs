@@ -11,7 +11,7 @@ use crate::tree::{Cause, Node, Tree};
 
 /// The plan of a navigation. Positions are ids: the tree may be read again before the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub target_id: EntryId,
     pub old_leaf_id: Option<EntryId>,
     pub new_leaf_id: Option<EntryId>,
@@ -30,14 +30,14 @@ pub struct Plan {
 
 /// The outcome of planning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Navigation {
+pub(crate) enum Navigation {
     /// The target is the leaf, labels and session_info aside.
     AlreadyThere,
     Move(Plan),
 }
 
 /// Plans a navigation to `target`. With `rewind` it goes above a user message even if that is the leaf.
-pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
+pub(crate) fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     let old_leaf = tree.leaf();
     let is_input = is_users(tree, target) || tree.kind(target) == Kind::CustomMessage;
     let rewinds = rewind && is_input;
@@ -70,7 +70,7 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
 
 /// Plans a merge: a summary of the branch that ends at `tip`, from its common ancestor with the leaf on
 /// (semantics.md §5). A tip on the path to the leaf has no entries of its own.
-pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
+pub(crate) fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
     let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
     if ancestor == Some(tip) {
@@ -93,23 +93,23 @@ pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
 
 impl Plan {
     /// The entries to summarize, without those that the nearest compaction covers (protocol.md §4.5).
-    pub fn entries(&self) -> &[Node] {
+    pub(crate) fn entries(&self) -> &[Node] {
         self.abandoned.get(self.compacted..).unwrap_or_default()
     }
 
     /// The entries that the nearest compaction of the branch covers, itself included.
-    pub fn compacted(&self) -> &[Node] {
+    pub(crate) fn compacted(&self) -> &[Node] {
         self.abandoned.get(..self.compacted).unwrap_or_default()
     }
 
     /// The nearest compaction of the branch; its summary is the earlier context.
-    pub fn previous_compaction(&self) -> Option<Node> {
+    pub(crate) fn previous_compaction(&self) -> Option<Node> {
         self.compacted().last().copied()
     }
 
     /// The entries of the branch that this compaction keeps: from `first_kept` to the compaction, without
     /// earlier compactions and system messages. Empty if `first_kept` is not above it.
-    pub fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
+    pub(crate) fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
         let end = self.compacted.saturating_sub(1);
         let before = self.abandoned.get(..end).unwrap_or_default();
         let above = before.first().and_then(|first| tree.parent(*first));
@@ -132,7 +132,7 @@ impl Plan {
     /// Entries whose text may be the goal of the branch, the best first: the target if it is on the old
     /// path and its text goes back to the editor; the user messages of the branch, oldest first; those
     /// above the branch, nearest first.
-    pub fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
+    pub(crate) fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
         let ancestor = self.common_ancestor_id.as_ref();
         let ancestor = ancestor.and_then(|id| tree.find(id.as_str()));
         let target = self.editor_entry.filter(|node| Some(*node) == ancestor);
@@ -143,7 +143,7 @@ impl Plan {
     }
 
     /// The end of the branch that is summarized.
-    pub fn tip(&self) -> Option<Node> {
+    pub(crate) fn tip(&self) -> Option<Node> {
         self.abandoned.last().copied()
     }
 }
@@ -154,7 +154,7 @@ fn is_users(tree: &Tree, node: Node) -> bool {
 
 /// The target of `pop`: the named entry, or the nearest user message at or above the leaf. Fails with
 /// `notAUserMessage` if there is neither.
-pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
+pub(crate) fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     if let Some(id) = entry_id {
         return tree.find(id).ok_or_else(|| Error::entry_not_found(id));
     }
@@ -183,7 +183,7 @@ fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool
 }
 
 /// The lines of the commit: a summary or a leaf record, then the label (protocol.md §4.8).
-pub fn commit(
+pub(crate) fn commit(
     tree: &Tree,
     source: &dyn Source,
     plan: &Plan,
@@ -227,7 +227,7 @@ pub fn commit(
 }
 
 /// The line of a navigation that does not move the leaf: the label, at the leaf.
-pub fn label_at_leaf(
+pub(crate) fn label_at_leaf(
     tree: &Tree,
     source: &dyn Source,
     target_id: &EntryId,

@@ -13,7 +13,7 @@ use crate::tree::{Node, Tree};
 use hashbrown::HashMap;
 
 /// Checks the entries of one operation in turn.
-pub struct PathRules<'a> {
+pub(crate) struct PathRules<'a> {
     tree: &'a Tree,
     entries: &'a [NewEntry],
     /// Reads the body of a stored entry.
@@ -34,7 +34,7 @@ struct InBatch {
 
 impl<'a> PathRules<'a> {
     /// `None` if no rule applies to these entries.
-    pub fn of(
+    pub(crate) fn of(
         tree: &'a Tree,
         entries: &'a [NewEntry],
         stored: &'a dyn Fn(Node) -> Result<Vec<u8>>,
@@ -51,7 +51,12 @@ impl<'a> PathRules<'a> {
     }
 
     /// Checks the next entry, then adds it. The entries that it names exist.
-    pub fn add(&mut self, index: usize, id: &EntryId, parent_id: Option<&str>) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        index: usize,
+        id: &EntryId,
+        parent_id: Option<&str>,
+    ) -> Result<()> {
         let Some(entry) = self.entries.get(index) else {
             return Ok(());
         };

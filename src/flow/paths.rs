@@ -9,7 +9,7 @@ use crate::tree::{Node, Tree};
 use hashbrown::{HashMap, HashSet};
 
 /// The entries of a batch so far, linked to each other and to the tree.
-pub struct Paths<'a> {
+pub(super) struct Paths<'a> {
     tree: &'a Tree,
     entries: Vec<BatchEntry>,
     by_id: HashMap<String, usize>,
@@ -36,7 +36,7 @@ enum PathPlace {
 }
 
 impl<'a> Paths<'a> {
-    pub fn new(tree: &'a Tree) -> Self {
+    pub(super) fn new(tree: &'a Tree) -> Self {
         Self {
             tree,
             entries: Vec::new(),
@@ -46,7 +46,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Adds the next entry of the batch.
-    pub fn add(&mut self, id: &str, parent_id: Option<&str>) {
+    pub(super) fn add(&mut self, id: &str, parent_id: Option<&str>) {
         let at = self.entries.len();
         let root = |base| BatchEntry {
             base,
@@ -64,7 +64,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether `id` is on the path that ends at `end_id`.
-    pub fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
+    pub(super) fn is_on_path(&mut self, id: &str, end_id: Option<&str>) -> bool {
         let (place, end) = (self.place(id), end_id.and_then(|id| self.place(id)));
         match (place, end) {
             (Some(PathPlace::Batch(at)), Some(PathPlace::Batch(end))) => self.is_above(at, end),

@@ -12,7 +12,7 @@ use crate::json::{quoted, quoted_or_null};
 use crate::tree::Tree;
 
 /// One message to copy: its id, and the entry as delivered.
-pub struct Picked {
+pub(crate) struct Picked {
     pub id: String,
     pub entry: Vec<u8>,
 }
@@ -20,7 +20,7 @@ pub struct Picked {
 /// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
 /// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their results right
 /// after them (`unansweredToolCalls`).
-pub fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<PlannedLines> {
+pub(crate) fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<PlannedLines> {
     check(picked)?;
     let mut minter = IdAllocator::new(tree, source);
     let mut parent_id = tree.leaf().map(|leaf| tree.id(leaf).to_owned());

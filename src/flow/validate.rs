@@ -11,7 +11,7 @@ const MAX_NESTING: usize = 256;
 const RESERVED_CUSTOM_PREFIX: &str = "treelined.";
 
 /// Refuses nesting that common parsers cannot read.
-pub fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
+pub(crate) fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
     // With few opening brackets the nesting needs no closer look.
     let opens = memchr::memchr2_iter(b'[', b'{', text).count();
     if opens > MAX_NESTING && json::depth(text) > MAX_NESTING {
@@ -25,7 +25,7 @@ pub fn nesting(index: usize, field: &str, text: &[u8]) -> Result<()> {
 }
 
 /// Checks the members of an entry by its type; unknown types pass.
-pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
+pub(crate) fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
     let check = Check {
         index,
         object,
@@ -99,7 +99,7 @@ pub fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> {
 }
 
 /// Checks the members of a client's summary besides its text; `path` names the summary.
-pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Result<()> {
+pub(crate) fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Result<()> {
     if let Some(details) = details {
         nesting(0, &format!("{path}.details"), details)?;
     }
@@ -114,7 +114,7 @@ pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Resu
 }
 
 /// Checks that a message has a role, and a known role its members.
-pub fn message(index: usize, message: &[u8]) -> Result<()> {
+pub(crate) fn message(index: usize, message: &[u8]) -> Result<()> {
     shape::check_message(message).map_err(|ShapeFault { member, reason }| {
         let dot = if member.is_empty() { "" } else { "." };
         Error::entry_invalid(index, format!("message{dot}{member}"), &reason)

@@ -5,7 +5,7 @@ use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};
 
 /// Appends `texts` as an array of string literals.
-pub fn push_strings(out: &mut Vec<u8>, texts: &[String]) {
+pub(crate) fn push_strings(out: &mut Vec<u8>, texts: &[String]) {
     out.push(b'[');
     for (at, text) in texts.iter().enumerate() {
         if at > 0 {
@@ -18,24 +18,24 @@ pub fn push_strings(out: &mut Vec<u8>, texts: &[String]) {
 
 /// Appends `text` as a JSON string literal. U+2028 and U+2029 are escaped, because readers in the
 /// field take them for line ends (protocol.md §1).
-pub fn push_string(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     push_utf8(out, text.as_bytes());
 }
 
 /// A JSON string literal.
-pub fn quoted(text: &str) -> Vec<u8> {
+pub(crate) fn quoted(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     push_string(&mut out, text);
     out
 }
 
 /// A JSON string literal, or null.
-pub fn quoted_or_null(text: Option<&str>) -> Vec<u8> {
+pub(crate) fn quoted_or_null(text: Option<&str>) -> Vec<u8> {
     text.map_or_else(|| b"null".to_vec(), quoted)
 }
 
 /// As [`push_string`], for bytes that are known to be UTF-8.
-pub fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
     let mut copied = 0;
@@ -78,13 +78,13 @@ pub fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Appends JSON for a line of a session's file: line breaks become spaces, all other bytes stay. In valid
 /// JSON raw line breaks are only between tokens, so nothing needs to be parsed.
-pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
+pub(crate) fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
     push_replaced(out, raw, memchr::memchr2_iter(b'\n', b'\r', raw));
 }
 
 /// Appends JSON for a line of the protocol (protocol.md §1, §3): as [`push_one_line`], and U+2028 and
 /// U+2029 are escaped, which are only inside strings.
-pub fn push_raw(out: &mut Vec<u8>, raw: &[u8]) {
+pub(crate) fn push_raw(out: &mut Vec<u8>, raw: &[u8]) {
     push_replaced(out, raw, memchr::memchr3_iter(b'\n', b'\r', 0xe2, raw));
 }
 
@@ -120,7 +120,7 @@ fn line_separator(text: &[u8], at: usize) -> Option<&'static [u8]> {
 
 /// A byte-exact edit: replaces the given spans of `text`, which must be in order and disjoint (an
 /// empty one inserts). A span that is out of order or out of bounds is left out.
-pub fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
+pub(crate) fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
     let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
     let mut out = Vec::with_capacity(text.len() + added);
     let mut copied = 0;
@@ -142,7 +142,7 @@ pub fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
 /// A valid object with the top-level member `name` set to the raw JSON `value`: the last member of
 /// that name gets the value, or a new one is added after the last member. A text that is no object
 /// comes back as it is.
-pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
+pub(crate) fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
     let Some(members) = members_of(object) else {
         return object.to_vec();
     };
@@ -165,7 +165,7 @@ pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
 
 /// A valid object without any top-level member called `name`. A text that is no object comes back
 /// as it is.
-pub fn without_member(object: &[u8], name: &str) -> Vec<u8> {
+pub(crate) fn without_member(object: &[u8], name: &str) -> Vec<u8> {
     let members = members_of(object).unwrap_or_default();
     let mut edits: Vec<(Span, &[u8])> = Vec::new();
     // A member goes together with the comma before it, save those at the head of the object: they

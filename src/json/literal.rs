@@ -9,7 +9,7 @@ use super::block::{self, BLOCK, Marks};
 
 /// Decodes a JSON string literal, quotes included; `None` if `raw` is anything else. Lone
 /// surrogates and invalid UTF-8 become U+FFFD. Borrowed when there is nothing to decode.
-pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
+pub(crate) fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     if let Some(text) = short_and_plain(raw) {
         return Some(lossy(text));
     }
@@ -36,7 +36,7 @@ pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
 
 /// As [`string`], for an id: a lone surrogate becomes U+FFFD and its four hexadecimal digits, so that ids
 /// that differ only there differ still.
-pub fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
+pub(crate) fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
     let text = string(raw)?;
     let is_plain = matches!(text, Cow::Borrowed(_)) || !text.contains(char::REPLACEMENT_CHARACTER);
     if is_plain {
@@ -120,11 +120,11 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The longest a character can be in a string literal, in bytes: a surrogate pair.
-pub const LONGEST_CHAR: usize = 12;
+pub(crate) const LONGEST_CHAR: usize = 12;
 
 /// The characters of a valid JSON string literal, quotes included, decoded lazily, for callers that need
 /// only the beginning of a long one. Decodes like [`string`]; none if it is no string.
-pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
+pub(crate) fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
     let mut rest = raw.strip_prefix(b"\"").unwrap_or_default();
     std::iter::from_fn(move || {
         let (char, length) = first_char(rest)?;
@@ -136,7 +136,7 @@ pub fn chars(raw: &[u8]) -> impl Iterator<Item = char> + '_ {
 /// The first character of `text`, which is the inside of a literal, and its length in bytes; `None` at the
 /// closing quote.
 #[inline]
-pub fn first_char(text: &[u8]) -> Option<(char, usize)> {
+pub(crate) fn first_char(text: &[u8]) -> Option<(char, usize)> {
     match text.first()? {
         b'"' => None,
         b'\\' => unescape(text),

@@ -17,17 +17,17 @@ mod walk;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use edit::{
-    push_one_line, push_raw, push_string, push_strings, push_utf8, quoted, quoted_or_null, splice,
+pub(crate) use edit::{
+    push_one_line, push_raw, push_string, push_strings, quoted, quoted_or_null, splice,
     with_member, without_member,
 };
 use literal::skip_string;
-pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
-pub use plain::plain_words;
-pub use walk::{Visitor, walk};
+pub(crate) use literal::{LONGEST_CHAR, chars, first_char, id, string};
+pub(crate) use plain::plain_words;
+pub(crate) use walk::{Visitor, walk};
 
 /// Positions in bytes, end exclusive.
-pub type Span = std::ops::Range<usize>;
+pub(crate) type Span = std::ops::Range<usize>;
 
 /// A text is not JSON. `at` is the byte offset of the first wrong byte, or the length of the text if only
 /// its end is missing.
@@ -46,7 +46,7 @@ impl std::error::Error for Malformed {}
 
 /// Position after white space (space, tab, line feed, carriage return).
 #[inline]
-pub fn skip_space(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_space(text: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = text.get(at) {
         at += 1;
     }
@@ -66,7 +66,7 @@ pub fn value_span(text: &[u8]) -> Result<Span, Malformed> {
 /// Validates the value that starts exactly at `at` and returns the position after it. The rest of the text
 /// is not read: `01` is a `0` with another byte after it.
 #[inline]
-pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
+pub(crate) fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
     match text.get(at) {
         Some(b'"') => Ok(skip_string(text, at)?.end),
         Some(b'{' | b'[') => walk(text, at, &mut ()),
@@ -76,7 +76,7 @@ pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Malformed> {
 
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub(crate) struct Member {
     /// The key as written, without its quotes.
     pub key: Span,
     /// Whether the key has a backslash, so that its bytes are not its name.
@@ -86,13 +86,13 @@ pub struct Member {
 
 impl Member {
     /// Whether the member's name, escapes decoded, is `name`.
-    pub fn is(&self, text: &[u8], name: &str) -> bool {
+    pub(crate) fn is(&self, text: &[u8], name: &str) -> bool {
         *self.name(text) == *name.as_bytes()
     }
 
     /// The member's name, escapes decoded.
     #[inline]
-    pub fn name<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(crate) fn name<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         key_name(text, &self.key, self.key_escaped)
     }
 
@@ -103,7 +103,7 @@ impl Member {
 
 /// The key of a member whose value has not been read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     /// The key as written, without its quotes.
     pub key: Span,
     /// Whether the key has a backslash, so that its bytes are not its name.
@@ -114,13 +114,13 @@ pub struct Key {
 
 impl Key {
     /// Whether the key's name, escapes decoded, is `name`.
-    pub fn is(&self, text: &[u8], name: &str) -> bool {
+    pub(crate) fn is(&self, text: &[u8], name: &str) -> bool {
         *self.name(text) == *name.as_bytes()
     }
 
     /// The key's name, escapes decoded.
     #[inline]
-    pub fn name<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(crate) fn name<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         key_name(text, &self.key, self.escaped)
     }
 }
@@ -146,7 +146,7 @@ fn key_name<'a>(text: &'a [u8], key: &Span, escaped: bool) -> Cow<'a, [u8]> {
 /// [`next_key`](Self::next_key), walks the value from `value_at`, and passes its end to
 /// [`resume`](Self::resume), so that no byte is read twice.
 #[derive(Debug)]
-pub struct Members<'a> {
+pub(crate) struct Members<'a> {
     text: &'a [u8],
     at: usize,
     first: bool,
@@ -155,7 +155,7 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Starts at `text[at]`, which must be `{`.
-    pub fn open(text: &'a [u8], at: usize) -> Result<Self, Malformed> {
+    pub(crate) fn open(text: &'a [u8], at: usize) -> Result<Self, Malformed> {
         match text.get(at) {
             Some(b'{') => Ok(Self {
                 text,
@@ -168,7 +168,7 @@ impl<'a> Members<'a> {
     }
 
     /// Continues after a member that ends at `at`, the first or a later one.
-    pub fn behind(text: &'a [u8], at: usize) -> Self {
+    pub(crate) fn behind(text: &'a [u8], at: usize) -> Self {
         Self {
             text,
             at,
@@ -179,7 +179,7 @@ impl<'a> Members<'a> {
 
     /// The next key; the walk is then at its value and waits for [`resume`](Self::resume).
     #[inline]
-    pub fn next_key(&mut self) -> Result<Option<Key>, Malformed> {
+    pub(crate) fn next_key(&mut self) -> Result<Option<Key>, Malformed> {
         if !next_item(
             self.text,
             &mut self.at,
@@ -196,13 +196,13 @@ impl<'a> Members<'a> {
 
     /// Continues after a value that the caller walked itself: `end` is the position after it.
     #[inline]
-    pub fn resume(&mut self, end: usize) {
+    pub(crate) fn resume(&mut self, end: usize) {
         self.at = end;
     }
 
     /// Skips the value at which the walk is, and returns its span.
     #[inline]
-    pub fn value(&mut self) -> Result<Span, Malformed> {
+    pub(crate) fn value(&mut self) -> Result<Span, Malformed> {
         let start = self.at;
         self.at = skip_value(self.text, start)?;
         Ok(start..self.at)
@@ -213,7 +213,7 @@ impl<'a> Members<'a> {
         clippy::should_implement_trait,
         reason = "fallible, and mixes with next_key"
     )]
-    pub fn next(&mut self) -> Result<Option<Member>, Malformed> {
+    pub(crate) fn next(&mut self) -> Result<Option<Member>, Malformed> {
         let Some(key) = self.next_key()? else {
             return Ok(None);
         };
@@ -226,14 +226,14 @@ impl<'a> Members<'a> {
     }
 
     /// After the last member: the position behind the closing brace.
-    pub fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.at
     }
 }
 
 /// A streaming walk over the elements of one array; see [`Members`] for walking the elements themselves.
 #[derive(Debug)]
-pub struct Elements<'a> {
+pub(crate) struct Elements<'a> {
     text: &'a [u8],
     at: usize,
     first: bool,
@@ -242,7 +242,7 @@ pub struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     /// Starts at `text[at]`, which must be `[`.
-    pub fn open(text: &'a [u8], at: usize) -> Result<Self, Malformed> {
+    pub(crate) fn open(text: &'a [u8], at: usize) -> Result<Self, Malformed> {
         match text.get(at) {
             Some(b'[') => Ok(Self {
                 text,
@@ -256,7 +256,7 @@ impl<'a> Elements<'a> {
 
     /// Where the next element starts; the walk then waits for [`resume`](Self::resume).
     #[inline]
-    pub fn next_at(&mut self) -> Result<Option<usize>, Malformed> {
+    pub(crate) fn next_at(&mut self) -> Result<Option<usize>, Malformed> {
         let more = next_item(
             self.text,
             &mut self.at,
@@ -269,7 +269,7 @@ impl<'a> Elements<'a> {
 
     /// Continues after an element that the caller walked itself.
     #[inline]
-    pub fn resume(&mut self, end: usize) {
+    pub(crate) fn resume(&mut self, end: usize) {
         self.at = end;
     }
 
@@ -278,7 +278,7 @@ impl<'a> Elements<'a> {
         clippy::should_implement_trait,
         reason = "fallible, and mixes with next_at"
     )]
-    pub fn next(&mut self) -> Result<Option<Span>, Malformed> {
+    pub(crate) fn next(&mut self) -> Result<Option<Span>, Malformed> {
         let Some(start) = self.next_at()? else {
             return Ok(None);
         };
@@ -287,7 +287,7 @@ impl<'a> Elements<'a> {
     }
 
     /// After the last element: the position behind the closing bracket.
-    pub fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.at
     }
 }
@@ -321,7 +321,7 @@ fn next_item(
 
 /// The raw value of a top-level member of a valid object (the last one of that name), white space
 /// around the object allowed; `None` if there is none or the text is no object.
-pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+pub(crate) fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut found = None;
     let mut members = Members::open(object, skip_space(object, 0)).ok()?;
     while let Some(member) = members.next().ok()? {
@@ -333,15 +333,18 @@ pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// As [`get`] for each of these names, in one walk.
-pub fn get_each<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> MemberValues<'a, N> {
+pub(crate) fn get_each<'a, const N: usize>(
+    object: &'a [u8],
+    names: [&str; N],
+) -> MemberValues<'a, N> {
     pick(object, skip_space(object, 0), names).map_or([None; N], |(picked, _)| picked)
 }
 
 /// The raw values of several members, each the last one of its name.
-pub type MemberValues<'a, const N: usize> = [Option<&'a [u8]>; N];
+pub(crate) type MemberValues<'a, const N: usize> = [Option<&'a [u8]>; N];
 
 /// As [`get`] for several members, of the object that starts exactly at `at`; with the position after it.
-pub fn pick<'a, const N: usize>(
+pub(crate) fn pick<'a, const N: usize>(
     text: &'a [u8],
     at: usize,
     names: [&str; N],
@@ -359,7 +362,7 @@ pub fn pick<'a, const N: usize>(
 }
 
 /// As [`get`], down a path of member names: `get_path(entry, &["message", "role"])`.
-pub fn get_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+pub(crate) fn get_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     path.iter().try_fold(object, |value, name| get(value, name))
 }
 
@@ -512,6 +515,6 @@ fn leading_digits(bytes: [u8; 8]) -> usize {
 
 /// `number` without its fraction; the ends of the range for larger and smaller numbers, 0 for NaN.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub fn saturated(number: f64) -> u64 {
+pub(crate) fn saturated(number: f64) -> u64 {
     number as u64
 }

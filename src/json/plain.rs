@@ -41,7 +41,7 @@ fn is_plain_word(bytes: u64) -> bool {
 
 /// Length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII with
 /// single spaces between, which is nearly all text. It starts and ends without a space.
-pub fn plain_words(text: &[u8]) -> usize {
+pub(crate) fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
     // Whether a space, or nothing, is before this block.
     let mut carry = 1;

@@ -5,7 +5,7 @@
 use super::{Key, Malformed, Nesting, Span, skip_key, skip_scalar, skip_space, skip_string};
 
 /// Receives the parts of a walk. An empty container is a [`Visitor::leaf`].
-pub trait Visitor {
+pub(crate) trait Visitor {
     /// An object or array that is not empty begins at `at`.
     fn open(&mut self, _at: usize, _is_object: bool) {}
 
@@ -23,7 +23,11 @@ pub trait Visitor {
 impl Visitor for () {}
 
 /// Validates the value that starts exactly at `at` and returns the position after it.
-pub fn walk(text: &[u8], mut at: usize, visitor: &mut impl Visitor) -> Result<usize, Malformed> {
+pub(crate) fn walk(
+    text: &[u8],
+    mut at: usize,
+    visitor: &mut impl Visitor,
+) -> Result<usize, Malformed> {
     let mut open = Nesting::default();
     loop {
         let start = at;

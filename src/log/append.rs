@@ -394,7 +394,7 @@ pub(crate) fn replaced() -> Error {
 }
 
 /// The error for a standing that makes appending impossible.
-pub fn refuse(standing: Standing) -> Option<Error> {
+pub(crate) fn refuse(standing: Standing) -> Option<Error> {
     match standing {
         Standing::Deleted => Some(deleted()),
         Standing::Replaced => Some(replaced()),

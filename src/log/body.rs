@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The bytes of an ephemeral session, laid out as in a file.
-pub type Memory = Arc<RwLock<Vec<u8>>>;
+pub(crate) type Memory = Arc<RwLock<Vec<u8>>>;
 
 /// The source of bodies: a snapshot that stays readable when the path changes.
 #[derive(Clone)]

@@ -18,13 +18,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 /// Bytes written at a time: few enough to stay in the processor's cache between reading and writing.
-pub const CHUNK: usize = 1 << 20;
+pub(crate) const CHUNK: usize = 1 << 20;
 /// Chunks that wait for the writer thread.
 const WAITING: usize = 2;
 
 /// The log and tree of a file being written, as opening it would find them. Each line is added in turn, the
 /// header first. Dropped before it is finished, it leaves nothing.
-pub struct LogWriter {
+pub(crate) struct LogWriter {
     at: Location,
     temporary: Temporary,
     output: Output,
@@ -37,7 +37,7 @@ pub struct LogWriter {
 
 /// A line to copy byte for byte: an entry whose parent is the one before it.
 #[derive(Debug, Clone, Copy)]
-pub struct CopiedLine<'a> {
+pub(crate) struct CopiedLine<'a> {
     /// The place in the source.
     pub place: FilePlace,
     pub id: &'a str,
@@ -45,14 +45,14 @@ pub struct CopiedLine<'a> {
 }
 
 /// A finished file.
-pub struct FinishedLog {
+pub(crate) struct FinishedLog {
     pub opened: OpenedLog,
     pub file: Arc<File>,
 }
 
 impl LogWriter {
     /// Begins the file of a session with this header. `tree` is empty, with room for the entries.
-    pub fn begin(at: Location, header_line: Vec<u8>, tree: Tree) -> Result<Self> {
+    pub(crate) fn begin(at: Location, header_line: Vec<u8>, tree: Tree) -> Result<Self> {
         let temporary = Temporary::for_name(&at.folder, &at.name);
         let temporary = temporary.map_err(|error| write_failed(&at, &error))?;
         let file = Arc::clone(temporary.file());
@@ -71,7 +71,7 @@ impl LogWriter {
     }
 
     /// Adds a line of any kind, given without its line break.
-    pub fn line(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn line(&mut self, bytes: &[u8]) -> Result<()> {
         let room = self.output.room(bytes.len() + 1);
         let room = room.map_err(|error| write_failed(&self.at, &error))?;
         if let Some((end, text)) = room.split_last_mut() {
@@ -92,7 +92,7 @@ impl LogWriter {
 
     /// Copies adjacent lines of the source, separated by single line breaks. `sessionReplaced` if one of them
     /// has changed.
-    pub fn copy(&mut self, source: &Bodies, run: &[CopiedLine<'_>]) -> Result<()> {
+    pub(crate) fn copy(&mut self, source: &Bodies, run: &[CopiedLine<'_>]) -> Result<()> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(());
         };
@@ -124,7 +124,7 @@ impl LogWriter {
 
     /// Gives the file its name once it is complete and, if `synced`, on disk with its folder. If the file was
     /// changed meanwhile, it is read again.
-    pub fn finish(self, synced: bool) -> Result<FinishedLog> {
+    pub(crate) fn finish(self, synced: bool) -> Result<FinishedLog> {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
         let file = self.output.finish().map_err(failed)?;

@@ -24,7 +24,7 @@ const SAMPLES: usize = 32;
 
 /// Identifies the first bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint {
+pub(crate) struct Fingerprint {
     /// The file's status, but with the number of these bytes as its size.
     status: Status,
     /// Checksums of the beginning and the end of these bytes.
@@ -33,7 +33,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// Of the first `end` bytes of a file with this status.
-    pub fn of(file: &File, status: Status, end: u64) -> Option<Self> {
+    pub(crate) fn of(file: &File, status: Status, end: u64) -> Option<Self> {
         Some(Self {
             status: Status {
                 size: end,
@@ -45,13 +45,13 @@ impl Fingerprint {
     }
 
     /// How many bytes this identifies.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.status.size
     }
 
     /// Whether the file, which has this status, still begins so. If it has grown, [`is_still_there`] must hold
     /// too.
-    pub fn matches(&self, file: &File, now: Status) -> bool {
+    pub(crate) fn matches(&self, file: &File, now: Status) -> bool {
         let then = self.status;
         let is_unchanged = now.size == then.size
             && now.modified == then.modified
@@ -61,13 +61,13 @@ impl Fingerprint {
             && ends(file, then.size) == Some(self.ends)
     }
 
-    pub fn put(&self, out: &mut Fields) {
+    pub(crate) fn put(&self, out: &mut Fields) {
         put_status(out, self.status);
         out.u64(self.ends.0);
         out.u64(self.ends.1);
     }
 
-    pub fn get(fields: &mut Cursor<'_>) -> Option<Self> {
+    pub(crate) fn get(fields: &mut Cursor<'_>) -> Option<Self> {
         Some(Self {
             status: get_status(fields)?,
             ends: (fields.u64()?, fields.u64()?),
@@ -86,7 +86,7 @@ fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
 }
 
 /// Whether a sample of the tree's lines still begin where the tree has them, with the same ids.
-pub fn is_still_there(file: &File, tree: &Tree) -> bool {
+pub(crate) fn is_still_there(file: &File, tree: &Tree) -> bool {
     let step = (tree.node_count() / SAMPLES).max(1);
     let mut numbers = (0..tree.node_count()).step_by(step);
     numbers.all(|number| {

@@ -6,7 +6,7 @@ use crate::timestamp;
 use crate::tree::FilePlace;
 
 /// Newest version of the format that can be written.
-pub const CURRENT_VERSION: u64 = 3;
+pub(crate) const CURRENT_VERSION: u64 = 3;
 
 /// The header of a session, usually the first line of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,7 +24,7 @@ const HELD: Duration = Duration::from_secs(60);
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 /// A session file that another file has replaced.
-pub struct ReplacedFile {
+pub(crate) struct ReplacedFile {
     log: Log,
     /// The entries of the old file; parents in version 1 are known by position only.
     tree: Tree,
@@ -43,7 +43,7 @@ pub struct ReplacedFile {
 
 impl ReplacedFile {
     /// `None` if the old file is closed.
-    pub fn of(log: Log, tree: Tree) -> Option<Self> {
+    pub(crate) fn of(log: Log, tree: Tree) -> Option<Self> {
         let Store::File(file_log) = &log.store else {
             return None;
         };
@@ -63,17 +63,17 @@ impl ReplacedFile {
     }
 
     /// The identity of the old file.
-    pub fn identity(&self) -> Option<file::Identity> {
+    pub(crate) fn identity(&self) -> Option<file::Identity> {
         self.log.identity()
     }
 
     /// Whether no more lines are expected.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.pending.is_empty() && Instant::now() >= self.until
     }
 
     /// Whether there are lines to copy, by one `fstat`.
-    pub fn has_arrivals(&self) -> bool {
+    pub(crate) fn has_arrivals(&self) -> bool {
         let Store::File(log) = &self.log.store else {
             return false;
         };
@@ -88,7 +88,7 @@ impl ReplacedFile {
 
     /// The late whole lines, as version 3, without those that `successor` has: another process may have copied
     /// them.
-    pub fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
         let Store::File(log) = &mut self.log.store else {
             return Ok(Vec::new());
         };
@@ -119,7 +119,7 @@ impl ReplacedFile {
 
     /// Whether late lines can be appended now. An incomplete last line of the new file is waited for: appending
     /// would cut it in two.
-    pub fn may_append(&mut self, successor: &Log) -> bool {
+    pub(crate) fn may_append(&mut self, successor: &Log) -> bool {
         if !successor.ends_in_fragment() {
             return true;
         }
@@ -128,7 +128,7 @@ impl ReplacedFile {
     }
 
     /// Call it once the lines from [`ReplacedFile::arrivals`] are in the new file.
-    pub fn carried(&mut self) {
+    pub(crate) fn carried(&mut self) {
         self.pending.clear();
         self.waits_since = None;
     }

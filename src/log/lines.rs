@@ -10,15 +10,15 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// Bytes asked for at a time.
-pub const CHUNK: usize = 1 << 20;
+pub(crate) const CHUNK: usize = 1 << 20;
 /// Lines longer than this, in bytes, are skipped.
-pub const MAX_LINE_BYTES: usize = 256 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 256 << 20;
 /// For a line longer than this, in bytes, the end is searched before more of it is held.
 const LONG: usize = 4 << 20;
 
 /// One line, without its line break.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RawLine<'a> {
+pub(crate) struct RawLine<'a> {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// `None` if it is longer than [`MAX_LINE_BYTES`].
@@ -30,7 +30,7 @@ pub struct RawLine<'a> {
 }
 
 /// Reads lines from `offset` to the end of the file at the time.
-pub struct Lines<'f> {
+pub(crate) struct Lines<'f> {
     file: &'f File,
     buffer: Vec<u8>,
     /// The unread part of `buffer`.
@@ -45,12 +45,12 @@ pub struct Lines<'f> {
 }
 
 impl<'f> Lines<'f> {
-    pub fn new(file: &'f File, offset: u64) -> Self {
+    pub(crate) fn new(file: &'f File, offset: u64) -> Self {
         Self::in_chunks(file, offset, CHUNK)
     }
 
     /// As [`Lines::new`], reading `chunk` bytes at a time.
-    pub fn in_chunks(file: &'f File, offset: u64, chunk: usize) -> Self {
+    pub(crate) fn in_chunks(file: &'f File, offset: u64, chunk: usize) -> Self {
         Self {
             file,
             buffer: Vec::new(),
@@ -65,27 +65,27 @@ impl<'f> Lines<'f> {
 
     /// Reuses a buffer.
     #[must_use]
-    pub fn with_buffer(self, buffer: Vec<u8>) -> Self {
+    pub(crate) fn with_buffer(self, buffer: Vec<u8>) -> Self {
         Self { buffer, ..self }
     }
 
     /// Reading fails with `Interrupted` once this is cancelled.
     #[must_use]
-    pub fn with_cancel(self, cancel: &'f Cancel) -> Self {
+    pub(crate) fn with_cancel(self, cancel: &'f Cancel) -> Self {
         Self {
             cancel: Some(cancel),
             ..self
         }
     }
 
-    pub fn into_buffer(self) -> Vec<u8> {
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
 
     /// The next line; `None` at the end.
     // Not an iterator: the line borrows the buffer.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         if self.cancel.is_some_and(Cancel::is_cancelled) {
             return Err(io::ErrorKind::Interrupted.into());
         }

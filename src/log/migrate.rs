@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maps the offset of a version 1 compaction to the node its position names, if that is an entry.
-pub type Boundaries = Arc<HashMap<u64, Option<Node>>>;
+pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 
 /// The chain of a version 1 file.
 #[derive(Default)]
-pub struct Chain {
+pub(crate) struct Chain {
     /// The node of each parsed line; `None` for the header and lines that are no entry.
     parsed: Vec<Option<Node>>,
     last: Option<Node>,
@@ -26,20 +26,20 @@ pub struct Chain {
 }
 
 impl Chain {
-    pub fn last(&self) -> Option<Node> {
+    pub(crate) fn last(&self) -> Option<Node> {
         self.last
     }
 
-    pub fn boundaries(&self) -> &Boundaries {
+    pub(crate) fn boundaries(&self) -> &Boundaries {
         &self.boundaries
     }
 
     /// Adds a parsed line that is no entry.
-    pub fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         self.parsed.push(None);
     }
 
-    pub fn push(&mut self, node: Node, facts: &Facts<'_>, place: FilePlace) {
+    pub(crate) fn push(&mut self, node: Node, facts: &Facts<'_>, place: FilePlace) {
         if let Facts::Compaction {
             first_kept_entry_index: Some(index),
             ..
@@ -62,7 +62,11 @@ impl Chain {
 
 /// Derives an id for an entry that has none, from its line number, the number of entries before it on the line,
 /// and its bytes, so that every opening derives the same; a counter avoids ids already taken.
-pub fn derive_id(place: (u64, u64), bytes: &[u8], is_taken: impl Fn(&str) -> bool) -> String {
+pub(crate) fn derive_id(
+    place: (u64, u64),
+    bytes: &[u8],
+    is_taken: impl Fn(&str) -> bool,
+) -> String {
     let (line, before) = place;
     for count in before.. {
         let mut hash = Sha256::new();
@@ -84,7 +88,7 @@ pub fn derive_id(place: (u64, u64), bytes: &[u8], is_taken: impl Fn(&str) -> boo
 
 /// The fields that a version 1 entry lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct V1Fields {
+pub(crate) struct V1Fields {
     pub id: String,
     pub parent_id: Option<String>,
     /// For a compaction that names its first kept entry by position: the id of that entry. If there is none,
@@ -94,7 +98,7 @@ pub struct V1Fields {
 
 /// Converts a version 1 entry to version 3: `id` and `parentId` follow `type`, the position becomes an id; all
 /// other bytes stay.
-pub fn from_v1(object: &[u8], given: &V1Fields) -> Vec<u8> {
+pub(crate) fn from_v1(object: &[u8], given: &V1Fields) -> Vec<u8> {
     let mut text = json::without_member(object, "id");
     text = json::without_member(&text, "parentId");
     if let Some(kept) = &given.first_kept_entry_id {
@@ -113,7 +117,7 @@ pub fn from_v1(object: &[u8], given: &V1Fields) -> Vec<u8> {
 }
 
 /// Renames the message role `hookMessage` to `custom`.
-pub fn rename_role(object: &[u8]) -> Vec<u8> {
+pub(crate) fn rename_role(object: &[u8]) -> Vec<u8> {
     let role = json::get_path(object, &["message", "role"]);
     match role {
         Some(role) if json::string(role).as_deref() == Some("hookMessage") => {

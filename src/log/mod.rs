@@ -22,24 +22,24 @@
 //!
 //! What is written, and where the leaf is, is the session's to decide.
 
-pub mod append;
-pub mod body;
-pub mod copy;
-pub mod diagnostic;
+pub(crate) mod append;
+pub(crate) mod body;
+pub(crate) mod copy;
+pub(crate) mod diagnostic;
 mod file_log;
-pub mod fingerprint;
-pub mod header;
-pub mod index;
-pub mod ingest;
-pub mod late_writes;
-pub mod lines;
-pub mod migrate;
-pub mod parallel_scan;
-pub mod preview_cache;
-pub mod recover;
-pub mod repair;
-pub mod rewrite;
-pub mod whole;
+pub(crate) mod fingerprint;
+pub(crate) mod header;
+pub(crate) mod index;
+pub(crate) mod ingest;
+pub(crate) mod late_writes;
+pub(crate) mod lines;
+pub(crate) mod migrate;
+pub(crate) mod parallel_scan;
+pub(crate) mod preview_cache;
+pub(crate) mod recover;
+pub(crate) mod repair;
+pub(crate) mod rewrite;
+pub(crate) mod whole;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
@@ -62,7 +62,7 @@ pub struct Log {
 }
 
 /// Fails if the id of a new session is taken. While the returned lock is held no other process takes one.
-pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
+pub(crate) type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
 
 enum Store {
     File(FileLog),
@@ -257,7 +257,7 @@ impl Log {
 }
 
 /// Removes the cache files of a session file that is about to be removed.
-pub fn remove_cached(at: &Location, cache: &Cache) {
+pub(crate) fn remove_cached(at: &Location, cache: &Cache) {
     if let Ok(status) = at.status() {
         cache.remove(&index::KIND, status.identity);
         cache.remove(&preview_cache::KIND, status.identity);

@@ -120,7 +120,7 @@ fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
 }
 
 /// Writes a file beside `at`, synced, and gives it the name of `to`.
-pub fn replace(
+pub(crate) fn replace(
     at: &Location,
     to: &Location,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 const CHUNK: usize = 1 << 18;
 
 /// The lines of a session behind its header, at one point in time.
-pub struct SessionLines {
+pub(crate) struct SessionLines {
     /// Entries recovered in front of the header, as version 3.
     before_header: Vec<Vec<u8>>,
     lines: LineSource,
@@ -38,7 +38,7 @@ enum LineSource {
 
 impl SessionLines {
     /// Fails with `versionUnsupported` for lines of a later version: a header of version 3 would be wrong.
-    pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
+    pub(crate) fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
         let mut before_header = Vec::new();
         let lines = match &log.store {
             Store::File(
@@ -69,7 +69,7 @@ impl SessionLines {
     }
 
     /// Whether there are no lines to write.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let has_lines = match &self.lines {
             LineSource::Stored { at, end, .. } => at < end,
             LineSource::Made(lines) => !lines.is_empty(),
@@ -78,7 +78,7 @@ impl SessionLines {
     }
 
     /// Makes an ephemeral session.
-    pub fn into_memory(self, header: Header) -> Result<OpenedLog> {
+    pub(crate) fn into_memory(self, header: Header) -> Result<OpenedLog> {
         let mut lines = self.before_header;
         if let LineSource::Made(made) = self.lines {
             lines.extend(made);
@@ -96,7 +96,7 @@ impl SessionLines {
     }
 
     /// Makes the session file, synced with its folder, and opens it.
-    pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
+    pub(crate) fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
         rewrite::replace(&at, &at, |out| {
             write_line(out, header_line)?;
             for line in &self.before_header {

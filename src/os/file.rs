@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// 0600.
-pub const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// 0700.
-pub const FOLDER_MODE: Mode = Mode::RWXU;
+pub(crate) const FOLDER_MODE: Mode = Mode::RWXU;
 
 /// How long to wait for another process's lock of a folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -92,17 +92,17 @@ fn status(stat: &fs::Stat) -> Status {
 }
 
 /// The status of an open file.
-pub fn status_of(file: &File) -> io::Result<Status> {
+pub(crate) fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fs::fstat(file)?))
 }
 
 /// The last change of an open file's content or metadata: seconds and nanoseconds of Unix time.
-pub fn changed(file: &File) -> io::Result<(i64, i64)> {
+pub(crate) fn changed(file: &File) -> io::Result<(i64, i64)> {
     Ok(changed_of(&fs::fstat(file)?))
 }
 
 /// Whether this user owns an open file and nobody else may write to it.
-pub fn is_private(file: &File) -> io::Result<bool> {
+pub(crate) fn is_private(file: &File) -> io::Result<bool> {
     let stat = fs::fstat(file)?;
     let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
     Ok(is_ours && stat.st_mode & 0o022 == 0)
@@ -402,7 +402,7 @@ pub struct FolderLock {
 
 /// Whether an error of `flock` means that locks are not supported. Network file systems may need a writable
 /// descriptor, which a folder has not.
-pub fn is_lock_unsupported(error: &io::Error) -> bool {
+pub(crate) fn is_lock_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::Unsupported
         || [Errno::NOLCK, Errno::BADF]
@@ -503,7 +503,7 @@ impl Location {
 /// Whether `flock` and `O_APPEND` work as specified on this file system; they do not on network and FUSE file
 /// systems.
 #[cfg(target_os = "linux")]
-pub fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
+pub(crate) fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
     const NETWORK: [i64; 7] = [
         0x6969,      // NFS
         0x517b,      // SMB

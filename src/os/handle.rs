@@ -20,7 +20,7 @@ static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// A file or folder; closed when dropped, or earlier when others need its descriptor.
 #[derive(Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     slot: Arc<Slot>,
     /// Stays open until it is dropped.
     kept: bool,
@@ -49,12 +49,12 @@ pub enum Access {
 
 impl Handle {
     /// A handle of an open file.
-    pub fn new(file: File, access: Access) -> Self {
+    pub(crate) fn new(file: File, access: Access) -> Self {
         Self::of(Arc::new(file), access)
     }
 
     /// As [`Handle::new`], of a file that others use too.
-    pub fn of(file: Arc<File>, access: Access) -> Self {
+    pub(crate) fn of(file: Arc<File>, access: Access) -> Self {
         let handle = Self {
             slot: Arc::default(),
             kept: false,
@@ -64,7 +64,7 @@ impl Handle {
     }
 
     /// As [`Handle::new`], but open until it is dropped.
-    pub fn kept(file: File) -> Self {
+    pub(crate) fn kept(file: File) -> Self {
         let handle = Self {
             slot: Arc::default(),
             kept: true,
@@ -75,7 +75,7 @@ impl Handle {
 
     /// The open file, opened with `open` if it is closed or allows less. It stays open while the caller holds
     /// it.
-    pub fn get<E>(
+    pub(crate) fn get<E>(
         &self,
         access: Access,
         open: impl FnOnce() -> Result<File, E>,
@@ -101,7 +101,7 @@ impl Handle {
     }
 
     /// Replaces the file.
-    pub fn set(&self, file: File, access: Access) -> Arc<File> {
+    pub(crate) fn set(&self, file: File, access: Access) -> Arc<File> {
         self.put(Arc::new(file), access)
     }
 
@@ -172,7 +172,7 @@ impl Slot {
 }
 
 /// Closes all unused files; true if there were any.
-pub fn close_idle() -> bool {
+pub(crate) fn close_idle() -> bool {
     let mut open = lock(&OPEN);
     let before = open.len();
     open.retain(|slot| !slot.close_if_idle());
@@ -181,7 +181,7 @@ pub fn close_idle() -> bool {
 
 /// How many may be open at a time: half of the process's limit, so that pipes, listings and copies have the
 /// other half.
-pub fn budget() -> usize {
+pub(crate) fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;

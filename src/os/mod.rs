@@ -1,8 +1,8 @@
 //! Access to the operating system: files opened safely, temporary files, a bounded number of open descriptors,
 //! other processes and programs.
 
-pub mod file;
-pub mod handle;
-pub mod process;
-pub mod program;
-pub mod temporary;
+pub(crate) mod file;
+pub(crate) mod handle;
+pub(crate) mod process;
+pub(crate) mod program;
+pub(crate) mod temporary;

@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// Calls `then` once the process has died; never, if it is not alive now.
-pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
+pub(crate) fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     let id = i32::try_from(process_id).ok().and_then(Pid::from_raw);
     let Some(handle) = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()) else {
         return;
@@ -27,7 +27,7 @@ pub fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
 /// The processes of other programs that have a file open for writing. This program's own follow a replaced file
 /// and are left out, as are those of other users and machines. `None` if the system cannot tell.
 #[cfg(target_os = "linux")]
-pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
+pub(crate) fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
         entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
     };

@@ -150,7 +150,7 @@ impl Program {
 /// Fails if another user could write the file or replace it: each folder and link on the way there must belong
 /// to this user or root, and only they may write the folders. In a sticky folder nobody else can replace this
 /// user's files.
-pub fn check_file(path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
     let mut at = PathBuf::from("/");
     check_owner(&at, &at.symlink_metadata().map_err(Failure::NotStarted)?)?;
     let mut links = 0;

@@ -22,7 +22,7 @@ const NAME_BYTES: usize = 180;
 const ATTEMPTS: usize = 8;
 
 /// An unfinished file: hidden, locked, and removed on drop unless it was given its name.
-pub struct Temporary {
+pub(crate) struct Temporary {
     at: Location,
     file: Arc<File>,
     is_named: bool,
@@ -30,7 +30,7 @@ pub struct Temporary {
 
 impl Temporary {
     /// A new file, in the folder of its final name.
-    pub fn for_name(folder: &Arc<Folder>, name: &OsStr) -> io::Result<Self> {
+    pub(crate) fn for_name(folder: &Arc<Folder>, name: &OsStr) -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let at = Location {
                 folder: Arc::clone(folder),
@@ -55,18 +55,18 @@ impl Temporary {
         Err(io::Error::other("temporary files are removed by somebody"))
     }
 
-    pub fn file(&self) -> &Arc<File> {
+    pub(crate) fn file(&self) -> &Arc<File> {
         &self.file
     }
 
     /// Gives the file its name, replacing an older file.
-    pub fn name(self, to: &Location) -> io::Result<()> {
+    pub(crate) fn name(self, to: &Location) -> io::Result<()> {
         let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
         self.named(renamed)
     }
 
     /// Gives the file its name, unless another file has it.
-    pub fn name_new(self, to: &Location) -> io::Result<()> {
+    pub(crate) fn name_new(self, to: &Location) -> io::Result<()> {
         let renamed = self
             .at
             .folder
@@ -104,7 +104,7 @@ fn temporary_name(name: &OsStr) -> OsString {
 }
 
 /// Whether a name was made by [`temporary_name`], in any process.
-pub fn is_temporary(name: &OsStr) -> bool {
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_bytes().strip_prefix(b".");
     let name = name.and_then(|name| name.strip_suffix(ENDING.as_bytes()));
     let digits = name.and_then(|name| name.rsplit(|byte| *byte == b'.').next());
@@ -113,7 +113,7 @@ pub fn is_temporary(name: &OsStr) -> bool {
 
 /// Removes the temporary files of processes that have died. A file stays if its lock is held or cannot be
 /// tested.
-pub fn remove_abandoned(folder: &Folder) -> io::Result<()> {
+pub(crate) fn remove_abandoned(folder: &Folder) -> io::Result<()> {
     for (name, _) in folder.list()? {
         if is_temporary(&name) {
             remove_if_abandoned(folder, &name)?;

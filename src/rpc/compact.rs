@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-pub async fn prepare_compaction(
+pub(super) async fn prepare_compaction(
     call: Arc<Call>,
     params: wire::PrepareCompactionParams,
 ) -> Result<Reply> {
@@ -46,7 +46,7 @@ pub async fn prepare_compaction(
     })
 }
 
-pub async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Reply> {
+pub(super) async fn compact(call: Arc<Call>, params: wire::CompactParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
     open.session.check_writable()?;
     turn.check_expected_leaf(params.expected_leaf())?;

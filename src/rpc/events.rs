@@ -9,7 +9,10 @@ use crate::wire::{self, EventReply};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn answer_event(call: Arc<Call>, params: wire::AnswerEventParams) -> Result<Reply> {
+pub(super) async fn answer_event(
+    call: Arc<Call>,
+    params: wire::AnswerEventParams,
+) -> Result<Reply> {
     let asks = &call.daemon.asks;
     let digest = Digest::of(&params.result);
     let (event_id, reply) = params.reply()?;

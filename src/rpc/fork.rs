@@ -27,7 +27,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub async fn get_fork_messages(
+pub(super) async fn get_fork_messages(
     call: Arc<Call>,
     params: wire::GetForkMessagesParams,
 ) -> Result<Reply> {
@@ -80,7 +80,10 @@ fn too_large(limit: usize) -> Error {
     )
 }
 
-pub async fn fork_session(call: Arc<Call>, params: wire::ForkSessionParams) -> Result<Reply> {
+pub(super) async fn fork_session(
+    call: Arc<Call>,
+    params: wire::ForkSessionParams,
+) -> Result<Reply> {
     let daemon = &call.daemon;
     let scope = params.scope.unwrap_or_default();
     check_scope(&params, scope)?;

@@ -11,7 +11,7 @@ use crate::schema;
 use crate::wire;
 use std::sync::Arc;
 
-pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Result<Reply> {
+pub(super) async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Result<Reply> {
     let daemon = &call.daemon;
     let capabilities = params.capabilities;
     let own_limit = daemon.config.max_frame_bytes as u64;
@@ -53,22 +53,25 @@ pub async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Resu
     })
 }
 
-pub async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply> {
+pub(super) async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply> {
     // The reader ends with what is already in its hands.
     call.daemon.end();
     Reply::of(&wire::ShutdownResult {})
 }
 
-pub async fn discover(_: Arc<Call>, _: wire::DiscoverParams) -> Result<Reply> {
+pub(super) async fn discover(_: Arc<Call>, _: wire::DiscoverParams) -> Result<Reply> {
     let document = schema::openrpc().as_bytes().to_vec();
     Ok(Reply::Bytes(convert::on_one_line(document)))
 }
 
-pub async fn cancel_request(call: Arc<Call>, params: wire::CancelRequestParams) -> Result<Reply> {
+pub(super) async fn cancel_request(
+    call: Arc<Call>,
+    params: wire::CancelRequestParams,
+) -> Result<Reply> {
     cancel(&call, &params.request_id)
 }
 
-pub async fn lsp_cancel_request(
+pub(super) async fn lsp_cancel_request(
     call: Arc<Call>,
     params: wire::LspCancelRequestParams,
 ) -> Result<Reply> {

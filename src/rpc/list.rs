@@ -22,7 +22,10 @@ const LONGEST_ESCAPE: usize = 6;
 /// How long a list waits for appends that were asked for before it.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
-pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) -> Result<Reply> {
+pub(super) async fn list_sessions(
+    call: Arc<Call>,
+    params: wire::ListSessionsParams,
+) -> Result<Reply> {
     // What was appended before is in the list, unless another process's lock or a slow opening keeps
     // it waiting.
     let earlier = async {
@@ -38,7 +41,7 @@ pub async fn list_sessions(call: Arc<Call>, params: wire::ListSessionsParams) ->
 }
 
 /// A page of the trash.
-pub fn trash_page(
+pub(super) fn trash_page(
     mut trashed: Vec<DeletedSession>,
     params: &wire::ListTrashParams,
 ) -> Result<Reply> {

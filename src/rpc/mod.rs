@@ -7,7 +7,7 @@
 mod append;
 mod call;
 mod compact;
-pub mod dispatch;
+pub(crate) mod dispatch;
 mod events;
 mod fork;
 mod handshake;

@@ -21,7 +21,7 @@ use crate::tree::{Cause, Move, Node, Position};
 use crate::wire;
 use std::sync::Arc;
 
-pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Reply> {
+pub(super) async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
     let to = params.leaf_id.clone();
     let find = move |core: &SessionState| core.find_position(to.as_deref());
@@ -42,7 +42,7 @@ pub async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Re
     })
 }
 
-pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply> {
+pub(super) async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply> {
     if let Some(given) = &params.summary {
         let raw = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
         let (details, usage) = (
@@ -78,7 +78,10 @@ pub async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply
     })
 }
 
-pub async fn undo_navigation(call: Arc<Call>, params: wire::UndoNavigationParams) -> Result<Reply> {
+pub(super) async fn undo_navigation(
+    call: Arc<Call>,
+    params: wire::UndoNavigationParams,
+) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
     let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Undo);
     let moved = go(
@@ -98,7 +101,10 @@ pub async fn undo_navigation(call: Arc<Call>, params: wire::UndoNavigationParams
     })
 }
 
-pub async fn redo_navigation(call: Arc<Call>, params: wire::RedoNavigationParams) -> Result<Reply> {
+pub(super) async fn redo_navigation(
+    call: Arc<Call>,
+    params: wire::RedoNavigationParams,
+) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
     let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Redo);
     let moved = go(
@@ -118,7 +124,7 @@ pub async fn redo_navigation(call: Arc<Call>, params: wire::RedoNavigationParams
     })
 }
 
-pub async fn get_navigation_log(
+pub(super) async fn get_navigation_log(
     call: Arc<Call>,
     params: wire::GetNavigationLogParams,
 ) -> Result<Reply> {

@@ -18,7 +18,10 @@ use crate::wire::{self, Mutation, NavigationReason};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn navigate_tree(call: Arc<Call>, params: wire::NavigateTreeParams) -> Result<Reply> {
+pub(super) async fn navigate_tree(
+    call: Arc<Call>,
+    params: wire::NavigateTreeParams,
+) -> Result<Reply> {
     let unsaid = Request::new(&call, &params);
     let request = Request {
         navigation_id: params.navigation_id.clone().unwrap_or(unsaid.navigation_id),
@@ -40,7 +43,7 @@ pub async fn navigate_tree(call: Arc<Call>, params: wire::NavigateTreeParams) ->
     begin(call, &params, request, NavigationKind::To, find).await
 }
 
-pub async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
+pub(super) async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
     let unsaid = Request::new(&call, &params);
     let request = Request {
         navigation_id: params.navigation_id.clone().unwrap_or(unsaid.navigation_id),
@@ -62,7 +65,10 @@ pub async fn pop(call: Arc<Call>, params: wire::PopParams) -> Result<Reply> {
     begin(call, &params, request, NavigationKind::To, find).await
 }
 
-pub async fn merge_branch(call: Arc<Call>, params: wire::MergeBranchParams) -> Result<Reply> {
+pub(super) async fn merge_branch(
+    call: Arc<Call>,
+    params: wire::MergeBranchParams,
+) -> Result<Reply> {
     let request = Request {
         wants_summary: true,
         wishes: SummaryOptions {
@@ -132,7 +138,7 @@ async fn aborted(call: &Arc<Call>, params: &impl Mutation) -> Result<Reply> {
 }
 
 /// Waits for nothing (protocol.md §1): ends the navigation that runs, or those that wait for their turn.
-pub async fn abort_navigation(
+pub(super) async fn abort_navigation(
     call: Arc<Call>,
     params: wire::AbortNavigationParams,
 ) -> Result<Reply> {

@@ -165,7 +165,7 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
 }
 
 impl Navigator {
-    pub async fn run(
+    pub(super) async fn run(
         mut self,
         mut turn: SessionGuard,
         way: NavigationKind,

@@ -10,7 +10,7 @@ use crate::session::SessionState;
 use crate::wire;
 use std::sync::Arc;
 
-pub async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Result<Reply> {
+pub(super) async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Result<Reply> {
     let (open, turn) = call.mutable(&params).await?;
     let (source, expected) = (
         Arc::clone(&call.daemon.source),

@@ -35,7 +35,7 @@ pub(super) const INLINE_ENTRIES: usize = 4096;
 /// What a row of `list_branches` has at least besides its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;
 
-pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Reply> {
+pub(super) async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Reply> {
     let (open, turn) = call.fresh(&params).await?;
     check_fits(
         &turn,
@@ -50,7 +50,7 @@ pub async fn get_leaf(call: Arc<Call>, params: wire::GetLeafParams) -> Result<Re
     })
 }
 
-pub async fn get_entry(call: Arc<Call>, params: wire::GetEntryParams) -> Result<Reply> {
+pub(super) async fn get_entry(call: Arc<Call>, params: wire::GetEntryParams) -> Result<Reply> {
     let (_, turn) = call.fresh(&params).await?;
     let node = turn.find(&params.entry_id)?;
     check_fits(&turn, &[node], call.connection.client_frame_bytes())?;
@@ -60,7 +60,7 @@ pub async fn get_entry(call: Arc<Call>, params: wire::GetEntryParams) -> Result<
     })
 }
 
-pub async fn get_label(call: Arc<Call>, params: wire::GetLabelParams) -> Result<Reply> {
+pub(super) async fn get_label(call: Arc<Call>, params: wire::GetLabelParams) -> Result<Reply> {
     let (_, turn) = call.fresh(&params).await?;
     let node = turn.find(&params.entry_id)?;
     let label = turn.tree.label(node);
@@ -83,7 +83,10 @@ where
     }
 }
 
-pub async fn get_children(call: Arc<Call>, params: wire::GetChildrenParams) -> Result<Reply> {
+pub(super) async fn get_children(
+    call: Arc<Call>,
+    params: wire::GetChildrenParams,
+) -> Result<Reply> {
     read_again(|| async {
         let (_, turn) = call.fresh(&params).await?;
         let parent = turn.find_position(params.entry_id.as_deref())?;
@@ -93,7 +96,7 @@ pub async fn get_children(call: Arc<Call>, params: wire::GetChildrenParams) -> R
     .await
 }
 
-pub async fn get_path(call: Arc<Call>, params: wire::GetPathParams) -> Result<Reply> {
+pub(super) async fn get_path(call: Arc<Call>, params: wire::GetPathParams) -> Result<Reply> {
     read_again(|| async {
         let (_, turn) = call.fresh(&params).await?;
         let end = match &params.entry_id {
@@ -173,7 +176,7 @@ async fn entries_reply(turn: SessionGuard, nodes: Vec<Node>, limit: usize) -> Re
     inline_or_blocking(size, write).await
 }
 
-pub async fn get_entries(call: Arc<Call>, params: wire::GetEntriesParams) -> Result<Reply> {
+pub(super) async fn get_entries(call: Arc<Call>, params: wire::GetEntriesParams) -> Result<Reply> {
     read_again(|| entries(&call, &params)).await
 }
 
@@ -271,7 +274,7 @@ fn push_entries(
     Ok(written)
 }
 
-pub async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Result<Reply> {
+pub(super) async fn get_context(call: Arc<Call>, params: wire::GetContextParams) -> Result<Reply> {
     read_again(|| context_at(&call, &params)).await
 }
 
@@ -345,7 +348,7 @@ pub(super) struct ContextEntries {
 }
 
 impl ContextEntries {
-    pub fn new(core: &SessionState, kept: Kept, path: &[Step]) -> Result<Self> {
+    pub(super) fn new(core: &SessionState, kept: Kept, path: &[Step]) -> Result<Self> {
         let mut fetches = core.fetch(kept.nodes(path))?;
         // Sorted already, unless a parent stands behind its child.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
@@ -411,7 +414,7 @@ fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String
     }
 }
 
-pub async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<Reply> {
+pub(super) async fn get_stats(call: Arc<Call>, params: wire::GetStatsParams) -> Result<Reply> {
     read_again(|| statistics(&call, &params)).await
 }
 
@@ -462,7 +465,10 @@ async fn statistics(call: &Call, params: &wire::GetStatsParams) -> Result<Reply>
     inline_or_blocking(size, count).await
 }
 
-pub async fn list_branches(call: Arc<Call>, params: wire::ListBranchesParams) -> Result<Reply> {
+pub(super) async fn list_branches(
+    call: Arc<Call>,
+    params: wire::ListBranchesParams,
+) -> Result<Reply> {
     read_again(|| branch_rows(&call, &params)).await
 }
 

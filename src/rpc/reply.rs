@@ -8,12 +8,12 @@ use serde::Serialize;
 const ENVELOPE_BYTES: usize = 1024;
 
 /// The bytes that the elements of a page may have, for a client that reads frames of `frame_bytes`.
-pub fn page_bytes(frame_bytes: usize) -> usize {
+pub(super) fn page_bytes(frame_bytes: usize) -> usize {
     frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2)
 }
 
 /// What a handler answers.
-pub enum Reply {
+pub(super) enum Reply {
     /// JSON on one line, ready to be put into the response.
     Bytes(Vec<u8>),
     /// The same in pieces.
@@ -22,14 +22,14 @@ pub enum Reply {
 
 impl Reply {
     /// Bytes.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::Pieces(pieces) => pieces.iter().map(Vec::len).sum(),
         }
     }
 
-    pub fn of(result: &impl Serialize) -> Result<Self> {
+    pub(super) fn of(result: &impl Serialize) -> Result<Self> {
         convert::line(result).map(Self::Bytes)
     }
 }

@@ -26,7 +26,10 @@ use std::time::{Duration, Instant};
 /// How long others wait until it is known which session a file to be opened is of.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);
 
-pub async fn create_session(call: Arc<Call>, params: wire::CreateSessionParams) -> Result<Reply> {
+pub(super) async fn create_session(
+    call: Arc<Call>,
+    params: wire::CreateSessionParams,
+) -> Result<Reply> {
     let id = store::choose_id(params.session_id.as_deref())?;
     let ephemeral = params.ephemeral.unwrap_or_default();
     if ephemeral && params.write.is_some() {
@@ -108,7 +111,10 @@ async fn write_name(
     turn.ok_or_else(Error::cancelled)
 }
 
-pub async fn open_session(call: Arc<Call>, params: wire::OpenSessionParams) -> Result<Reply> {
+pub(super) async fn open_session(
+    call: Arc<Call>,
+    params: wire::OpenSessionParams,
+) -> Result<Reply> {
     let daemon = &call.daemon;
     let policy = params.durability;
     let read_only = params.mode == Some(wire::OpenMode::Read);
@@ -242,7 +248,10 @@ async fn opened_before(
     })
 }
 
-pub async fn close_session(call: Arc<Call>, params: wire::CloseSessionParams) -> Result<Reply> {
+pub(super) async fn close_session(
+    call: Arc<Call>,
+    params: wire::CloseSessionParams,
+) -> Result<Reply> {
     let id = params.session_id.as_deref();
     let lease = call
         .daemon
@@ -278,7 +287,10 @@ fn close(daemon: &Daemon, open: &OpenSession, turn: &mut SessionGuard) {
     });
 }
 
-pub async fn delete_session(call: Arc<Call>, params: wire::DeleteSessionParams) -> Result<Reply> {
+pub(super) async fn delete_session(
+    call: Arc<Call>,
+    params: wire::DeleteSessionParams,
+) -> Result<Reply> {
     let id = params.session_id;
     if let Some(open) = call.daemon.find(&id) {
         open.session.check_writable()?;
@@ -321,12 +333,15 @@ async fn to_trash(daemon: &Arc<Daemon>, at: Option<Location>) -> Result<Option<P
     blocking(move || daemon.store.trash(&at).map(Some)).await
 }
 
-pub async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Result<Reply> {
+pub(super) async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Result<Reply> {
     let daemon = Arc::clone(&call.daemon);
     blocking(move || list::trash_page(daemon.store.trashed()?, &params)).await
 }
 
-pub async fn restore_session(call: Arc<Call>, params: wire::RestoreSessionParams) -> Result<Reply> {
+pub(super) async fn restore_session(
+    call: Arc<Call>,
+    params: wire::RestoreSessionParams,
+) -> Result<Reply> {
     let id = params.session_id;
     let lease = call
         .daemon

@@ -59,7 +59,7 @@ impl Daemon {
 impl Writing<'_> {
     /// Writes the summary of what `request` makes, where that may take long. Fails with
     /// `summarizerUnavailable`, `summarizerFailed`, or `cancelled` if aborted.
-    pub async fn write(
+    pub(super) async fn write(
         &self,
         request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
     ) -> Result<(Arc<SummaryRequest>, Summary)> {

@@ -18,10 +18,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// A request on its way to its result.
-pub type Handling = Pin<Box<dyn Future<Output = Result<Reply>> + Send>>;
+pub(super) type Handling = Pin<Box<dyn Future<Output = Result<Reply>> + Send>>;
 
 /// A method of this daemon.
-pub struct Method {
+pub(super) struct Method {
     pub name: &'static str,
     pub scope: Scope,
     begin: fn(Option<&str>, Arc<Call>) -> Handling,
@@ -29,7 +29,7 @@ pub struct Method {
 
 impl Method {
     /// Decodes the params and begins the handler, which runs once it is polled. `None` if this panics.
-    pub fn begin(&self, params: Option<&str>, call: Arc<Call>) -> Option<Handling> {
+    pub(super) fn begin(&self, params: Option<&str>, call: Arc<Call>) -> Option<Handling> {
         catch_unwind(AssertUnwindSafe(|| (self.begin)(params, call))).ok()
     }
 }
@@ -47,7 +47,7 @@ macro_rules! find_method {
         })+
     })+) => {
         /// The method of this name.
-        pub fn find(name: &str) -> Option<Method> {
+        pub(super) fn find(name: &str) -> Option<Method> {
             Some(match name {
                 $($($name => Method {
                     name: $name,

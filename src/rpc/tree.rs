@@ -38,7 +38,7 @@ struct Wanted {
     view: Option<Arc<View>>,
 }
 
-pub async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
+pub(super) async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
     let params = Arc::new(params);
     super::read::read_again(|| view_of(&call, &params)).await
 }

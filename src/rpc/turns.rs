@@ -10,21 +10,24 @@ use crate::session::Activity;
 use crate::wire::{self, Disposition, Mutation};
 use std::sync::Arc;
 
-pub async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
+pub(super) async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
     let (open, _turn) = call.fresh(&params).await?;
     let busy = open.session.begin(Activity::AgentTurn)?;
     open.client_turn().running = Some(busy);
     Reply::of(&wire::BeginTurnResult {})
 }
 
-pub async fn end_turn(call: Arc<Call>, params: wire::EndTurnParams) -> Result<Reply> {
+pub(super) async fn end_turn(call: Arc<Call>, params: wire::EndTurnParams) -> Result<Reply> {
     let id = params.session_id.as_deref();
     let (open, turn) = call.turn(id).await?;
     end(&call.daemon, &call.cancel, &open, turn).await?;
     Reply::of(&wire::EndTurnResult {})
 }
 
-pub async fn send_message(call: Arc<Call>, params: wire::SendMessageParams) -> Result<Reply> {
+pub(super) async fn send_message(
+    call: Arc<Call>,
+    params: wire::SendMessageParams,
+) -> Result<Reply> {
     let details = params.details.as_ref().map(|raw| raw.get().as_bytes());
     let entry = NewEntry::custom_message(
         &params.custom_type,

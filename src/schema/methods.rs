@@ -98,7 +98,7 @@ macro_rules! list_notifications {
 with_notifications!(list_notifications);
 
 /// The names of [`notifications`].
-pub fn notification_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn notification_names() -> impl Iterator<Item = &'static str> {
     ALL_NOTIFICATIONS.iter().copied()
 }
 

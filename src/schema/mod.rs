@@ -5,8 +5,8 @@ mod methods;
 mod openrpc;
 mod reference;
 
-pub use methods::notification_names;
-pub use openrpc::openrpc;
+pub(crate) use methods::notification_names;
+pub(crate) use openrpc::openrpc;
 
 use crate::error::{Advice, Kind};
 use crate::wire::entry::FileLine;
@@ -22,7 +22,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 /// The version of the protocol.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub(crate) const PROTOCOL_VERSION: u32 = 1;
 
 /// The beginning of a reference to a definition of the same document.
 const DEFINITIONS: &str = "#/$defs/";
@@ -31,7 +31,7 @@ const DEFINITIONS: &str = "#/$defs/";
 const WIRE_FILE: &str = "treelined.v1.json";
 
 /// The files of `schema/`: name and text.
-pub fn documents() -> Vec<(&'static str, String)> {
+pub(crate) fn documents() -> Vec<(&'static str, String)> {
     vec![
         (WIRE_FILE, wire_document().to_owned()),
         ("methods.json", pretty(&method_list())),
@@ -44,7 +44,7 @@ pub fn documents() -> Vec<(&'static str, String)> {
 /// `sha256:` and the hash of `treelined.v1.json`, in hex, as `schema/methods.json` says it: making the
 /// document to hash it takes longer than all else that a daemon does before its first answer. A test
 /// compares.
-pub fn schema_hash() -> String {
+pub(crate) fn schema_hash() -> String {
     const METHODS: &str = include_str!("../../schema/methods.json");
     let said = METHODS.split_once("\"schemaHash\": \"");
     let said = said.and_then(|(_, rest)| rest.split_once('"'));
@@ -62,7 +62,7 @@ fn computed_hash() -> String {
 
 /// One generator for what comes in and one for what goes out: the same optional member may be null
 /// in the one and is left out in the other.
-pub struct Generators {
+pub(crate) struct Generators {
     incoming: SchemaGenerator,
     outgoing: SchemaGenerator,
 }

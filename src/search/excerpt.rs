@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 
 /// Longest excerpt, in characters.
-pub const EXCERPT_CHARS: usize = 200;
+pub(crate) const EXCERPT_CHARS: usize = 200;
 /// Characters shown before the first match.
 const BEFORE: usize = 60;
 /// Most characters of the field that are read for an excerpt: white space may fill many.
@@ -19,7 +19,7 @@ const MOST_RANGES: usize = 16;
 
 /// One line of a field, and the places of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Excerpt {
+pub(crate) struct Excerpt {
     /// White space folded to single spaces, control characters removed.
     pub text: String,
     /// Ranges in characters (Unicode scalar values) of the text, ascending and disjoint.
@@ -36,7 +36,7 @@ struct Shown {
 
 impl Excerpt {
     /// The excerpt of a field; `None` if the field has no match.
-    pub fn of(query: &Query, field: &str) -> Self {
+    pub(crate) fn of(query: &Query, field: &str) -> Self {
         let first = query.first_in(field).unwrap_or_default();
         let (before, _) = field.split_at_checked(first).unwrap_or((field, ""));
         let start = before.char_indices().rev().take(BEFORE).last();
@@ -63,7 +63,7 @@ impl Excerpt {
 }
 
 /// Finds the first of several fields with the most needles.
-pub struct BestField<'q> {
+pub(crate) struct BestField<'q> {
     query: &'q Query,
     found: u32,
     field: String,
@@ -71,7 +71,7 @@ pub struct BestField<'q> {
 }
 
 impl<'q> BestField<'q> {
-    pub fn new(query: &'q Query) -> Self {
+    pub(crate) fn new(query: &'q Query) -> Self {
         Self {
             query,
             found: 0,
@@ -81,7 +81,7 @@ impl<'q> BestField<'q> {
     }
 
     /// Examines a field; breaks if no later field could be better.
-    pub fn see(&mut self, field: Cow<'_, str>) -> ControlFlow<()> {
+    pub(crate) fn see(&mut self, field: Cow<'_, str>) -> ControlFlow<()> {
         let found = self
             .query
             .found_in(&field, 0, &mut self.folded)
@@ -97,7 +97,7 @@ impl<'q> BestField<'q> {
     }
 
     /// Examines all fields of a stored line, until none could be better.
-    pub fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
+    pub(crate) fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
         let mut seen = ControlFlow::Continue(());
         super::each_field(line, kind, |raw| {
             seen = self.see(decoded(raw));
@@ -107,7 +107,7 @@ impl<'q> BestField<'q> {
     }
 
     /// `None` if no field has a match.
-    pub fn excerpt(&self) -> Option<Excerpt> {
+    pub(crate) fn excerpt(&self) -> Option<Excerpt> {
         (self.found > 0).then(|| Excerpt::of(self.query, &self.field))
     }
 }

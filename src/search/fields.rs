@@ -49,7 +49,11 @@ const OF_MESSAGES: &[&[u8]] = &[
 
 /// Passes each field of a stored line to `see`, in order, as raw JSON: a string, or a number in the
 /// arguments of a call. Text after damage is not read.
-pub fn each_field<'a>(line: &'a [u8], kind: Kind, see: impl FnMut(&'a [u8]) -> ControlFlow<()>) {
+pub(crate) fn each_field<'a>(
+    line: &'a [u8],
+    kind: Kind,
+    see: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+) {
     let mut walk = FieldWalk { text: line, see };
     let (Ok(()) | Err(FieldStop::Enough | FieldStop::Malformed)) = walk.entry(kind);
 }
@@ -172,7 +176,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
 }
 
 /// The words that a row shows besides its text: the role of a message, else the type, both raw and decoded.
-pub fn row_words(kind: Kind, kind_name: &str, role: Option<&str>) -> [String; 2] {
+pub(crate) fn row_words(kind: Kind, kind_name: &str, role: Option<&str>) -> [String; 2] {
     match kind {
         Kind::Message => [role.unwrap_or_default().to_owned(), String::new()],
         _ => [kind_name.to_owned(), kind_name.replace('_', " ")],

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 /// Appends `text`, folded character by character by way of upper case. There "ß" becomes "ss", and both
 /// small sigmas become the same.
-pub fn push_folded(out: &mut Vec<u8>, text: &str) {
+pub(super) fn push_folded(out: &mut Vec<u8>, text: &str) {
     let mut rest = text;
     loop {
         let ascii = rest.bytes().take_while(u8::is_ascii).count();
@@ -21,20 +21,20 @@ pub fn push_folded(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-pub fn push_folded_char(out: &mut Vec<u8>, char: char) {
+pub(super) fn push_folded_char(out: &mut Vec<u8>, char: char) {
     for lower in folded(char) {
         out.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
     }
 }
 
 /// The folded form of a character.
-pub fn folded(char: char) -> impl Iterator<Item = char> {
+pub(super) fn folded(char: char) -> impl Iterator<Item = char> {
     let upper = char.to_lowercase().flat_map(char::to_uppercase);
     upper.flat_map(char::to_lowercase)
 }
 
 /// The characters outside ASCII whose folded form has ASCII in it.
-pub const FOLDED_TO_ASCII: [char; 20] = [
+pub(super) const FOLDED_TO_ASCII: [char; 20] = [
     'ß', 'İ', 'ŉ', 'ı', 'ſ', 'ǰ', 'ẖ', 'ẗ', 'ẘ', 'ẙ', 'ẚ', 'ẞ', '\u{212a}', 'ﬀ', 'ﬁ', 'ﬂ', 'ﬃ',
     'ﬄ', 'ﬅ', 'ﬆ',
 ];
@@ -43,7 +43,7 @@ pub const FOLDED_TO_ASCII: [char; 20] = [
 const LAST_CASED: char = '\u{1f000}';
 
 /// The characters whose folded form contains `char`, which is not ASCII; ascending.
-pub fn folded_to(char: char) -> Vec<char> {
+pub(super) fn folded_to(char: char) -> Vec<char> {
     /// Pairs of a folded character and its source, without characters that fold to themselves.
     static MOVED: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
         let chars = ('\u{80}'..LAST_CASED).filter(|char| !folded(*char).eq([*char]));

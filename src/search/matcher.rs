@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 /// The needles found in the fields of one entry so far.
 #[derive(Debug)]
-pub struct Matcher<'q> {
+pub(crate) struct Matcher<'q> {
     query: &'q Query,
     /// One bit for each needle.
     found: u64,
@@ -18,7 +18,7 @@ pub struct Matcher<'q> {
 }
 
 impl<'q> Matcher<'q> {
-    pub fn new(query: &'q Query) -> Self {
+    pub(crate) fn new(query: &'q Query) -> Self {
         Self {
             query,
             found: 0,
@@ -27,27 +27,27 @@ impl<'q> Matcher<'q> {
     }
 
     /// Starts another entry, in which the needles `found` (one bit each) are already found.
-    pub fn begin(&mut self, found: u64) {
+    pub(crate) fn begin(&mut self, found: u64) {
         self.found = found;
     }
 
     /// The needles found so far, one bit each.
-    pub fn found(&self) -> u64 {
+    pub(crate) fn found(&self) -> u64 {
         self.found
     }
 
     /// Whether all needles were found.
-    pub fn is_match(&self) -> bool {
+    pub(crate) fn is_match(&self) -> bool {
         self.found == self.query.all()
     }
 
     /// Whether any needle was found.
-    pub fn is_touched(&self) -> bool {
+    pub(crate) fn is_touched(&self) -> bool {
         self.found != 0
     }
 
     /// Searches a field.
-    pub fn see(&mut self, text: &str) -> ControlFlow<()> {
+    pub(crate) fn see(&mut self, text: &str) -> ControlFlow<()> {
         self.found |= self.query.found_in(text, self.found, &mut self.folded);
         match self.is_match() {
             true => ControlFlow::Break(()),
@@ -56,7 +56,7 @@ impl<'q> Matcher<'q> {
     }
 
     /// Searches all fields of a stored line.
-    pub fn see_line(&mut self, line: &[u8], kind: Kind) {
+    pub(crate) fn see_line(&mut self, line: &[u8], kind: Kind) {
         if !self.is_match() && self.may_add(line) {
             super::each_field(line, kind, |raw| self.see_raw(raw));
         }
@@ -83,7 +83,7 @@ impl<'q> Matcher<'q> {
 
     /// Whether this line may have every missing needle. Other lines can be skipped, unless partial matches
     /// are wanted.
-    pub fn may_complete(&self, line: &[u8]) -> bool {
+    pub(crate) fn may_complete(&self, line: &[u8]) -> bool {
         let prefilters = self.query.prefilters.iter().enumerate();
         let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
         missing.all(|(_, prefilter)| prefilter.passes(line))

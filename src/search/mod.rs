@@ -14,7 +14,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub use excerpt::{BestField, EXCERPT_CHARS, Excerpt};
-pub use fields::{each_field, row_words};
-pub use matcher::Matcher;
-pub use query::{Mode, Query};
+pub(crate) use excerpt::{BestField, Excerpt};
+pub(crate) use fields::{each_field, row_words};
+pub(crate) use matcher::Matcher;
+pub(crate) use query::{Mode, Query};

@@ -12,11 +12,11 @@ use std::sync::LazyLock;
 
 /// The byte search for one needle.
 #[derive(Debug)]
-pub struct Prefilter(Option<Search>);
+pub(super) struct Prefilter(Option<Search>);
 
 /// The result of a byte search in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub(super) enum Presence {
     /// The needle is not in the field.
     No,
     /// The decoded text must be searched.
@@ -65,7 +65,7 @@ const ESCAPE: usize = 5;
 
 impl Prefilter {
     /// For a word, folded.
-    pub fn folded(word: &[u8]) -> Self {
+    pub(super) fn folded(word: &[u8]) -> Self {
         let search = Search::ascii(word, WINDOW)
             .or_else(|| Search::beyond_ascii(word))
             .or_else(|| Search::ascii(word, SHORTEST));
@@ -73,14 +73,14 @@ impl Prefilter {
     }
 
     /// For a literal text.
-    pub fn literal(text: &str) -> Self {
+    pub(super) fn literal(text: &str) -> Self {
         let run = longest_run(text.as_bytes());
         let is_whole = run.as_ref().is_some_and(|run| run.len() == text.len());
         Self::any_of(run.into_iter().collect(), is_whole)
     }
 
     /// For a valid pattern: by the text with which each match begins or ends, if it can be determined.
-    pub fn pattern(pattern: &str) -> Self {
+    pub(super) fn pattern(pattern: &str) -> Self {
         let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
         let Ok(hir) = { parser }.parse(pattern) else {
             return Self(None);
@@ -107,13 +107,13 @@ impl Prefilter {
     }
 
     /// Whether the text of this line may have the needle.
-    pub fn passes(&self, line: &[u8]) -> bool {
+    pub(super) fn passes(&self, line: &[u8]) -> bool {
         let Some(search) = &self.0 else { return true };
         search.next(line, 0).is_some() || search.may_hide(line)
     }
 
     /// Whether this field (raw JSON) has the needle.
-    pub fn tell(&self, raw: &[u8]) -> Presence {
+    pub(super) fn tell(&self, raw: &[u8]) -> Presence {
         let Some(search) = &self.0 else {
             return Presence::Maybe;
         };

@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 
 /// The meaning of a query text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// All words must occur, in any field and in any case; `"…"` is one word.
     #[default]
     Words,
@@ -25,7 +25,7 @@ const LARGEST_PATTERN: usize = 1 << 20;
 const DEEPEST_PATTERN: u32 = 100;
 
 #[derive(Debug)]
-pub struct Query {
+pub(crate) struct Query {
     pub(super) needles: Needles,
     /// The prefilter of each needle.
     pub(super) prefilters: Vec<Prefilter>,
@@ -41,7 +41,7 @@ pub(super) enum Needles {
 
 impl Query {
     /// `None` for an empty query, which matches everything. The error explains the fault in `text`.
-    pub fn parse(text: &str, mode: Mode) -> Result<Option<Self>, String> {
+    pub(crate) fn parse(text: &str, mode: Mode) -> Result<Option<Self>, String> {
         if text.is_empty() {
             return Ok(None);
         }

@@ -1,5 +1,6 @@
 //! Against a search that decodes everything with serde_json and looks through it.
 
+use super::excerpt::EXCERPT_CHARS;
 use super::*;
 use crate::entry::Kind;
 use proptest::prelude::*;

@@ -59,7 +59,7 @@ where
 }
 
 /// Fails once an operation asked for at `asked` is not to wait for the lock any longer.
-pub fn still_waits(
+pub(crate) fn still_waits(
     cancel: &Cancel,
     asked: Instant,
     contended_since: Option<Instant>,
@@ -412,7 +412,10 @@ impl SessionState {
 }
 
 /// The failure of an operation of which these entries are in the file.
-pub fn landed_in_part<'a>(failure: Error, written: impl Iterator<Item = &'a EntryId>) -> Error {
+pub(crate) fn landed_in_part<'a>(
+    failure: Error,
+    written: impl Iterator<Item = &'a EntryId>,
+) -> Error {
     let written: Vec<&str> = written.map(EntryId::as_str).collect();
     if written.is_empty() {
         return failure;

@@ -15,7 +15,7 @@ use crate::os::file::Location;
 use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// What a fork is made of.
-pub struct Copy {
+pub(crate) struct Copy {
     plan: Plan,
     bodies: Bodies,
     kept: Vec<Kept>,
@@ -49,7 +49,7 @@ enum Piece<'a> {
 impl Copy {
     /// Of a fork of `core` that ends there and answers these calls. Reads bodies only where something
     /// in them has to be resolved.
-    pub fn prepare(
+    pub(crate) fn prepare(
         core: &SessionState,
         end: End,
         open_calls: &[OpenCall],
@@ -95,7 +95,7 @@ impl Copy {
     }
 
     /// Whether there is nothing to copy.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
@@ -152,7 +152,7 @@ impl Copy {
     }
 
     /// Makes a session that is never written to disk.
-    pub fn to_memory(&self, header: Header) -> Result<OpenedLog> {
+    pub(crate) fn to_memory(&self, header: Header) -> Result<OpenedLog> {
         let mut lines = Vec::new();
         self.pieces(|piece| {
             match piece {
@@ -179,7 +179,12 @@ impl Copy {
     }
 
     /// Makes the session file, synced with its folder if so wanted.
-    pub fn to_file(&self, at: Location, header_line: Vec<u8>, synced: bool) -> Result<FinishedLog> {
+    pub(crate) fn to_file(
+        &self,
+        at: Location,
+        header_line: Vec<u8>,
+        synced: bool,
+    ) -> Result<FinishedLog> {
         // Beside the entries: their results and labels.
         let more = self.results.len() + self.labels.len();
         let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);

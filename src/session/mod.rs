@@ -7,9 +7,9 @@
 //! It does not know what is written or why (`flow`), nor who is told (`rpc`). Writing is [`commit`]'s,
 //! copying [`fork`]'s.
 
-pub mod commit;
-pub mod fork;
-pub mod sync;
+pub(crate) mod commit;
+pub(crate) mod fork;
+pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
 

@@ -322,7 +322,7 @@ fn run(state: &Mutex<SyncState>) {
 }
 
 /// `durabilityUnknown`, with its cause.
-pub fn failed(cause: &io::Error) -> Error {
+pub(crate) fn failed(cause: &io::Error) -> Error {
     Error::new(
         Kind::DurabilityUnknown,
         format!("the entry is written, but syncing it failed: {cause}"),

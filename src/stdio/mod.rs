@@ -10,6 +10,8 @@ mod frame;
 mod outbox;
 mod shortcut;
 
-pub use frame::{Frame, FrameReader, Framing, id_in_head};
-pub use outbox::{Class, Outbox};
-pub use shortcut::Shortcut;
+pub(crate) use frame::Framing;
+pub use frame::{Frame, FrameReader, id_in_head};
+pub(crate) use outbox::Class;
+pub use outbox::Outbox;
+pub(crate) use shortcut::Shortcut;

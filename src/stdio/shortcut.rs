@@ -16,7 +16,7 @@ use std::io::IoSlice;
 use std::io::{self, Write};
 
 /// Most bytes per write: `PIPE_BUF`.
-pub const MAX_BYTES: usize = 4096;
+pub(super) const MAX_BYTES: usize = 4096;
 
 /// An output that can be written without blocking.
 #[derive(Debug)]

@@ -65,7 +65,7 @@ impl Row {
 }
 
 /// Files of one folder.
-pub struct FolderFiles {
+pub(crate) struct FolderFiles {
     pub folder: Arc<Folder>,
     pub names: Vec<OsString>,
 }
@@ -102,7 +102,7 @@ impl Eq for RowByPath {}
 
 /// The rows of all sessions.
 #[derive(Default)]
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     rows: HashSet<RowByPath>,
     /// The same rows, sorted by [`Row::key`].
     in_order: Vec<Arc<Row>>,
@@ -123,7 +123,7 @@ struct StatusChanges {
 impl Catalogue {
     /// The rows of these files, by last activity. Each file is read once, with `open` if necessary, and again
     /// only after it has changed. A file that is no session has a row too.
-    pub fn list(
+    pub(crate) fn list(
         &mut self,
         files: &[FolderFiles],
         cache: Option<&Cache>,
@@ -165,7 +165,7 @@ impl Catalogue {
     }
 
     /// All rows, if enough files were read to save them again; this starts counting anew.
-    pub fn worth_keeping(&mut self) -> Option<Vec<Arc<Row>>> {
+    pub(crate) fn worth_keeping(&mut self) -> Option<Vec<Arc<Row>>> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
             self.unkept = 0;
@@ -262,7 +262,7 @@ fn load(cache: &Cache) -> Vec<Arc<Row>> {
 }
 
 /// Saves rows for the next process. A failure is logged.
-pub fn save(cache: &Cache, rows: &[Arc<Row>]) {
+pub(crate) fn save(cache: &Cache, rows: &[Arc<Row>]) {
     let mut out = Fields::default();
     out.count(rows.len());
     for row in rows {

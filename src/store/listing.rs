@@ -97,7 +97,7 @@ impl Listing {
 }
 
 /// The first user message that has text, cut and on one line; empty if there is none.
-pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
+pub(crate) fn first_message_of(opened: &OpenedLog) -> Result<String> {
     let tree = &opened.tree;
     first_message(tree, &opened.log.bodies(), messages_of(tree))
 }
@@ -199,7 +199,7 @@ pub fn header_id(location: &Location) -> Option<String> {
 
 /// Makes rows of files one after the other, reusing memory.
 #[derive(Default)]
-pub struct RowScanner {
+pub(crate) struct RowScanner {
     buffer: Vec<u8>,
     /// Hashes of the ids found in this file.
     ids: HashTable<u64>,
@@ -209,7 +209,7 @@ pub struct RowScanner {
 impl RowScanner {
     /// The row of a file, equal to that of [`Listing::of`]; `None` if opening the file may find more than
     /// reading it line by line.
-    pub fn row(&mut self, location: &Location) -> Option<Listing> {
+    pub(crate) fn row(&mut self, location: &Location) -> Option<Listing> {
         let file = location.folder.file(&location.name, Access::Read).ok()?;
         let buffer = std::mem::take(&mut self.buffer);
         let mut lines = Lines::in_chunks(&file, 0, SCAN_CHUNK).with_buffer(buffer);

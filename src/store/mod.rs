@@ -1,10 +1,10 @@
 //! The session directory: finds, lists, makes and deletes session files (session-file.md §1, §5). It knows
 //! files and headers, not the trees of open sessions.
 
-pub mod catalogue;
-pub mod listing;
-pub mod trash;
-pub mod watch;
+pub(crate) mod catalogue;
+pub(crate) mod listing;
+pub(crate) mod trash;
+pub(crate) mod watch;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
@@ -393,7 +393,7 @@ fn is_hidden(name: &OsStr) -> bool {
 }
 
 /// `sessionExists`.
-pub fn exists(id: &str) -> Error {
+pub(crate) fn exists(id: &str) -> Error {
     Error::new(
         Kind::SessionExists,
         format!("there is a session {id:?} already: open it, or choose another id"),
@@ -401,7 +401,7 @@ pub fn exists(id: &str) -> Error {
 }
 
 /// The id of a new session: the client's, if it is well formed.
-pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
+pub(crate) fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
     match chosen {
         None => Ok(clock::new_session_id()),
         Some(id) if id::is_valid(id) => Ok(SessionId::new(id)),

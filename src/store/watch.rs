@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(10);
 const AWAKE: Duration = Duration::from_millis(1);
 
 /// Calls subscribers when their files change.
-pub struct Watcher<T> {
+pub(crate) struct Watcher<T> {
     /// Made with the first file. Only callers change it, one at a time.
     platform: Mutex<Platform>,
     files: Arc<Files<T>>,
@@ -32,7 +32,7 @@ struct Platform {
 }
 
 impl<T: Send + Sync + 'static> Watcher<T> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             platform: Mutex::default(),
             files: Arc::default(),
@@ -41,7 +41,7 @@ impl<T: Send + Sync + 'static> Watcher<T> {
 
     /// Calls `changed` with `who` whenever the file may have changed, on the watcher's thread. It must not
     /// block.
-    pub fn add(&self, file: &Path, who: &Arc<T>, changed: fn(Arc<T>)) {
+    pub(crate) fn add(&self, file: &Path, who: &Arc<T>, changed: fn(Arc<T>)) {
         let Some(folder) = file.parent() else {
             return;
         };
@@ -81,7 +81,7 @@ impl<T: Send + Sync + 'static> Watcher<T> {
         watcher.watch(folder, RecursiveMode::NonRecursive)
     }
 
-    pub fn remove(&self, file: &Path) {
+    pub(crate) fn remove(&self, file: &Path) {
         let Some(folder) = file.parent() else {
             return;
         };

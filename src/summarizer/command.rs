@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 /// Has `program` write the summary: the request as one JSON object on its stdin, the text on its
 /// stdout, in UTF-8. Fails with `summarizerFailed`.
-pub async fn summarize(
+pub(crate) async fn summarize(
     program: &Program,
     request: &SummaryRequest,
     on_piece: OnPiece<'_>,

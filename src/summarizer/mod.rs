@@ -3,8 +3,8 @@
 //! Runs programs and speaks HTTP. The request, the words for a model and the embedded outline are
 //! pure: [`crate::summary`].
 
-pub mod command;
-pub mod llm;
+pub(crate) mod command;
+pub(crate) mod llm;
 
 use crate::blocking::blocking;
 use crate::error::{Error, Kind};
@@ -14,7 +14,7 @@ use crate::summary::{ModelName, Summary, SummaryRequest, outline};
 use std::sync::Arc;
 
 /// Receives the text of a summary piece by piece, as it is written.
-pub type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);
+pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// A configured summarizer.
 #[derive(Debug, Clone)]

@@ -41,7 +41,7 @@ impl TokenBudget {
 /// The text of these entries, which are in file order with edits applied: the newest that the budget
 /// allows, oldest first. A tool result is left out if its call is among them. If the newest message alone
 /// exceeds the budget, it is cut.
-pub fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
+pub(crate) fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
     let budget = budget.tokens();
     let mut calls = HashSet::new();
     for entry in entries {
@@ -102,7 +102,7 @@ fn estimated_tokens(message: &Message) -> u64 {
 }
 
 /// The text of a message, in parts; `None` if it has none. Thinking is left out.
-pub fn serialize(message: Message) -> Option<Vec<String>> {
+pub(crate) fn serialize(message: Message) -> Option<Vec<String>> {
     let role = message.role;
     let message = llm::convert(message)?;
     let content = content::of(&message);
@@ -172,7 +172,7 @@ fn written_call(call: &ToolCallBlock<'_>) -> String {
 }
 
 /// `text` cut to `room` characters, with the number of those cut.
-pub fn cut(mut text: String, room: usize) -> String {
+pub(crate) fn cut(mut text: String, room: usize) -> String {
     if let Some((at, _)) = text.char_indices().nth(room) {
         let more = text.get(at..).unwrap_or_default().chars().count();
         text.truncate(at);

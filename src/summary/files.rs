@@ -14,13 +14,13 @@ const NESTED_CALL_LEVELS: usize = 8;
 
 /// Collects the files of all entries, even of those that edits or the budget leave out.
 #[derive(Default)]
-pub struct FileCollector {
+pub(crate) struct FileCollector {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
 /// The files that any of these entries touched.
-pub fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLists {
+pub(crate) fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLists {
     let mut files = FileCollector::default();
     for entry in entries {
         files.note_entry(entry);
@@ -30,7 +30,7 @@ pub fn touched_files<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> FileLis
 
 impl FileCollector {
     /// Adds the files that an entry touched.
-    pub fn note_entry(&mut self, entry: &[u8]) {
+    pub(crate) fn note_entry(&mut self, entry: &[u8]) {
         match kind_and_role(entry) {
             Some((Kind::Message, Role::Assistant)) => {
                 let message = json::get(entry, "message").unwrap_or_default();
@@ -53,7 +53,7 @@ impl FileCollector {
     }
 
     /// The lists, sorted, with each file in one list only.
-    pub fn into_lists(self) -> FileLists {
+    pub(crate) fn into_lists(self) -> FileLists {
         let Self { mut read, modified } = self;
         read.retain(|path| !modified.contains(path));
         FileLists {

@@ -4,7 +4,7 @@
 use super::{FileLists, MERGE_PREAMBLE, PREAMBLE, Subject};
 
 /// The text of a summary entry: an opening line where the context has none, the summary, and the files.
-pub fn finish(subject: Subject, text: &str, files: &FileLists) -> String {
+pub(crate) fn finish(subject: Subject, text: &str, files: &FileLists) -> String {
     let mut whole = opening(subject);
     whole.push_str(text.trim());
     whole.push_str(&closing(files));
@@ -12,7 +12,7 @@ pub fn finish(subject: Subject, text: &str, files: &FileLists) -> String {
 }
 
 /// The text before a summary.
-pub fn opening(subject: Subject) -> String {
+pub(crate) fn opening(subject: Subject) -> String {
     match subject {
         Subject::Branch => format!("{PREAMBLE}\n\n"),
         Subject::Merge => format!("{MERGE_PREAMBLE}\n\n"),
@@ -21,7 +21,7 @@ pub fn opening(subject: Subject) -> String {
 }
 
 /// The text after a summary.
-pub fn closing(files: &FileLists) -> String {
+pub(crate) fn closing(files: &FileLists) -> String {
     let mut lists = String::new();
     push_files(&mut lists, READ_FILES, &files.read_files);
     push_files(&mut lists, MODIFIED_FILES, &files.modified_files);
@@ -29,7 +29,7 @@ pub fn closing(files: &FileLists) -> String {
 }
 
 /// A summary without the file lists that [`finish`] added.
-pub fn without_files(summary: &str) -> &str {
+pub(crate) fn without_files(summary: &str) -> &str {
     let mut rest = summary;
     for tag in [MODIFIED_FILES, READ_FILES] {
         if rest.ends_with(&format!("</{tag}>"))
@@ -43,7 +43,7 @@ pub fn without_files(summary: &str) -> &str {
 
 /// The summary of a context whose last turn is split: the summary of the turns before, if there are any,
 /// then that of the beginning of the turn.
-pub fn joined(history: Option<&str>, turn_prefix: &str) -> String {
+pub(crate) fn joined(history: Option<&str>, turn_prefix: &str) -> String {
     let history = history.unwrap_or("There was nothing before this turn.");
     format!(
         "{}\n\n---\n\n**The turn in progress, up to here:**\n\n{}",

@@ -4,21 +4,21 @@
 //! Pure. Navigation decides which entries are summarized; [`crate::summarizer`] runs the configured
 //! summarizer.
 
-pub mod conversation;
-pub mod files;
-pub mod frame;
-pub mod outline;
-pub mod prompt;
-pub mod request;
+pub(crate) mod conversation;
+pub(crate) mod files;
+pub(crate) mod frame;
+pub(crate) mod outline;
+pub(crate) mod prompt;
+pub(crate) mod request;
 
 use crate::json;
 
 /// The first line of the summary of a branch that was left. Summarizers that quote a summary leave it out.
-pub const PREAMBLE: &str =
+pub(crate) const PREAMBLE: &str =
     "This is a summary of a branch that was explored before the conversation returned here.";
 
 /// The first line of the summary of a merged branch.
-pub const MERGE_PREAMBLE: &str =
+pub(crate) const MERGE_PREAMBLE: &str =
     "This is a summary of another branch of this conversation, merged here.";
 
 /// What a summarizer gets.

@@ -4,13 +4,13 @@ use super::{Subject, SummaryRequest};
 
 /// The two parts of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
+pub(crate) struct Prompt {
     pub system: String,
     pub user: String,
 }
 
 /// The prompt for a request.
-pub fn prompt(request: &SummaryRequest) -> Prompt {
+pub(crate) fn prompt(request: &SummaryRequest) -> Prompt {
     let mut user = String::new();
     if let Some(previous) = &request.previous_summary {
         user.push_str(match request.subject {

@@ -13,7 +13,7 @@ const GOAL_CHARACTERS: usize = 2000;
 
 /// The client's options for a summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SummaryOptions {
+pub(crate) struct SummaryOptions {
     pub custom_instructions: Option<String>,
     /// The custom instructions replace the usual structure.
     pub replace_instructions: bool,
@@ -21,7 +21,7 @@ pub struct SummaryOptions {
 
 /// Whether an entry is worth a summary: a message that a model can see, a custom message, or an earlier
 /// summary. Labels, settings and other bookkeeping are not.
-pub fn is_content(kind: Kind, role: Role) -> bool {
+pub(crate) fn is_content(kind: Kind, role: Role) -> bool {
     match kind {
         Kind::Message => !matches!(role, Role::None | Role::Other | Role::System),
         Kind::CustomMessage | Kind::BranchSummary | Kind::Compaction => true,
@@ -31,7 +31,7 @@ pub fn is_content(kind: Kind, role: Role) -> bool {
 
 /// The material for the summary of a branch, with entries as delivered.
 #[derive(Debug, Clone, Default)]
-pub struct Material {
+pub(crate) struct Material {
     /// The goal of the branch.
     pub goal: Option<String>,
     /// The summary of the nearest compaction.
@@ -45,7 +45,7 @@ pub struct Material {
 }
 
 /// The request for these entries (as delivered, in file order), which follow `previous_summary`.
-pub fn request(
+pub(crate) fn request(
     entries: Vec<Vec<u8>>,
     previous_summary: Option<String>,
     wishes: SummaryOptions,
@@ -61,7 +61,7 @@ pub fn request(
 }
 
 /// The request for a branch, with the entries in the order in which a model saw them.
-pub fn branch_request(
+pub(crate) fn branch_request(
     material: Material,
     wishes: SummaryOptions,
     budget: TokenBudget,
@@ -92,7 +92,7 @@ pub fn branch_request(
 }
 
 /// The text of an entry as a goal; `None` if it has none, or an edit left it out.
-pub fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
+pub(crate) fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
     let (kind, role) = kind_and_role(&entry)?;
     let entry = edits.apply(kind, role, entry)?;
     let message = agent::messages(kind, role, &entry).pop()?;

@@ -6,11 +6,11 @@ use super::{Flags, Kind, NONE, Node, Tree, raw};
 use hashbrown::HashMap;
 
 /// Most entries that are kept.
-pub const MAX_FOUND: usize = 100;
+pub(crate) const MAX_FOUND: usize = 100;
 
 /// Other writers' entries below the leaf that arrived after the leaf moved there.
 #[derive(Default)]
-pub struct Below {
+pub(crate) struct Below {
     leaf: Option<Node>,
     /// The number of nodes when the leaf moved there.
     since: usize,
@@ -27,7 +27,7 @@ pub struct Below {
 
 impl Below {
     /// Counts from the leaf and the nodes that the tree has.
-    pub fn from_now_on(tree: &Tree) -> Self {
+    pub(crate) fn from_now_on(tree: &Tree) -> Self {
         let count = tree.node_count();
         Self {
             leaf: tree.leaf(),
@@ -39,12 +39,12 @@ impl Below {
     }
 
     /// The first entries found, at most [`MAX_FOUND`].
-    pub fn found(&self) -> &[Node] {
+    pub(crate) fn found(&self) -> &[Node] {
         &self.found
     }
 
     /// Examines the entries that have arrived since the last call.
-    pub fn look(&mut self, tree: &Tree) {
+    pub(crate) fn look(&mut self, tree: &Tree) {
         // As long as no parent is later than its child, a walk ends at the first number below the leaf's.
         // The first such link makes the roots count, so everything is examined again.
         if self.links == 0 && !tree.forward_links.is_empty() {

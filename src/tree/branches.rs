@@ -5,7 +5,7 @@ use crate::tree::{Node, Tree};
 
 /// One branch. Labels and session_info entries make no branches: they are skipped on the way up and down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Branch {
+pub(crate) struct Branch {
     /// Its last entry.
     pub tip: Node,
     /// The deepest entry above the tip that other branches share; `None` if there is none.
@@ -17,7 +17,7 @@ pub struct Branch {
 }
 
 /// Every branch, in file order of the tips.
-pub fn list(tree: &Tree) -> Vec<Branch> {
+pub(crate) fn list(tree: &Tree) -> Vec<Branch> {
     let above = conversation_parents(tree);
     let mut children = vec![0u32; tree.node_count()];
     for node in tree.entries().filter(|node| is_conversation(tree, *node)) {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// The children of all nodes as linked lists: the first child of each node, the next sibling of each child.
 #[derive(Default)]
-pub struct Children(OnceLock<Vec<ChildLinks>>);
+pub(super) struct Children(OnceLock<Vec<ChildLinks>>);
 
 /// The lists that a node is in; [`NONE`] where there is no such node.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ impl Children {
     }
 
     /// The children of a node, in no particular order.
-    pub fn of(&self, rows: &[NodeRow], node: u32) -> impl Iterator<Item = u32> {
+    pub(super) fn of(&self, rows: &[NodeRow], node: u32) -> impl Iterator<Item = u32> {
         let links = self.links(rows);
         let some = |at: u32| (at != NONE).then_some(at);
         let first = links.get(node as usize).and_then(|of| some(of.first_child));
@@ -52,25 +52,25 @@ impl Children {
     }
 
     /// The child of a node that has exactly one.
-    pub fn only(&self, rows: &[NodeRow], node: u32) -> Option<u32> {
+    pub(super) fn only(&self, rows: &[NodeRow], node: u32) -> Option<u32> {
         let of = self.links(rows).get(node as usize)?;
         (of.first_child != NONE && of.first_child == of.last_child).then_some(of.first_child)
     }
 
     /// Whether the node has a child.
-    pub fn any(&self, rows: &[NodeRow], node: u32) -> bool {
+    pub(super) fn any(&self, rows: &[NodeRow], node: u32) -> bool {
         self.of(rows, node).next().is_some()
     }
 
     /// Adds a node without children.
-    pub fn add(&mut self) {
+    pub(super) fn add(&mut self) {
         if let Some(links) = self.0.get_mut() {
             links.push(ChildLinks::NONE);
         }
     }
 
     /// Makes `node`, which had no parent, a child of `parent`. The caller has set the parent in its row.
-    pub fn link(&mut self, node: u32, parent: u32) {
+    pub(super) fn link(&mut self, node: u32, parent: u32) {
         if let Some(links) = self.0.get_mut() {
             link(links, node, parent);
         }

@@ -14,9 +14,9 @@ use crate::entry::{Kind, Role};
 use hashbrown::{HashMap, HashTable};
 
 /// Bytes of a row in an image.
-pub const ROW_BYTES: usize = 28;
+pub(crate) const ROW_BYTES: usize = 28;
 /// Bytes of an id's length in an image.
-pub const LEN_BYTES: usize = 2;
+pub(crate) const LEN_BYTES: usize = 2;
 
 /// A tree's bytes.
 pub struct Image {
@@ -168,14 +168,14 @@ impl NodeRow {
 }
 
 /// The table of ids; it can be built while another thread reads the rows.
-pub struct IdTable {
+pub(crate) struct IdTable {
     by_id: HashTable<u32>,
     hasher: IdHasher,
 }
 
 impl IdTable {
     /// `None` if the lengths do not add up to `ids`, or an id is not UTF-8.
-    pub fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
+    pub(crate) fn of(count: u32, id_lens: &[u8], ids: &[u8]) -> Option<Self> {
         let text = simdutf8::basic::from_utf8(ids).ok()?;
         let hasher = IdHasher::default();
         let mut hashes = Vec::with_capacity(count as usize);
@@ -241,7 +241,7 @@ fn lens(id_lens: &[u8]) -> impl Iterator<Item = u16> {
 }
 
 /// Reads the rows of an image, in parts.
-pub struct ImageRows {
+pub(crate) struct ImageRows {
     rows: Vec<NodeRow>,
     roots: Vec<u32>,
     leaf_records: u32,
@@ -250,7 +250,7 @@ pub struct ImageRows {
 
 impl ImageRows {
     /// With room for `count` rows and some more, so that the entries appended since do not move all rows.
-    pub fn with_capacity(count: u32) -> Self {
+    pub(crate) fn with_capacity(count: u32) -> Self {
         let count = count as usize;
         Self {
             rows: Vec::with_capacity(count + count / 8 + 64),
@@ -261,7 +261,7 @@ impl ImageRows {
     }
 
     /// Adds whole rows; `id_lens` has the lengths of all ids. `None` if a line does not end before `end`.
-    pub fn take(&mut self, bytes: &[u8], id_lens: &[u8], end: u64) -> Option<()> {
+    pub(crate) fn take(&mut self, bytes: &[u8], id_lens: &[u8], end: u64) -> Option<()> {
         let (chunks, _) = bytes.as_chunks::<ROW_BYTES>();
         let rest = id_lens.get(self.rows.len() * LEN_BYTES..)?;
         for (chunk, id_len) in chunks.iter().zip(lens(rest)) {
@@ -289,7 +289,13 @@ impl ImageRows {
     }
 
     /// The tree; `None` if the parts do not belong together.
-    pub fn finish(self, count: u32, ids: Vec<u8>, table: IdTable, rest: &[u8]) -> Option<Tree> {
+    pub(crate) fn finish(
+        self,
+        count: u32,
+        ids: Vec<u8>,
+        table: IdTable,
+        rest: &[u8],
+    ) -> Option<Tree> {
         if self.rows.len() != count as usize || self.id_at as usize != ids.len() {
             return None;
         }

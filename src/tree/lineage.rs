@@ -12,11 +12,11 @@ const STRIDE: u32 = 64;
 /// Shortcuts: from a node to one of its ancestors. Links are only added at roots, so that a shortcut
 /// stays valid.
 #[derive(Default)]
-pub struct Lineage(HashMap<u32, u32>);
+pub(super) struct Lineage(HashMap<u32, u32>);
 
 impl Lineage {
     /// The root above `node`, by `parent`, which answers [`NONE`] at a root.
-    pub fn root(&mut self, node: u32, parent: impl Fn(u32) -> u32) -> u32 {
+    pub(super) fn root(&mut self, node: u32, parent: impl Fn(u32) -> u32) -> u32 {
         let mut passed = vec![node];
         let mut at = node;
         let mut steps = 0;

@@ -8,13 +8,13 @@
 //! as bytes for the side index.
 
 mod ancestor;
-pub mod below;
-pub mod branches;
+pub(crate) mod below;
+pub(crate) mod branches;
 mod children;
 mod facts;
 mod flags;
 mod ids;
-pub mod image;
+pub(crate) mod image;
 mod lineage;
 mod links;
 mod moves;
@@ -23,11 +23,11 @@ mod steps;
 mod tests;
 mod waiting;
 
-pub use facts::PlainFacts;
-pub use flags::Flags;
-pub use ids::{IdHash, IdHasher};
-pub use links::LinkReport;
-pub use moves::{Cause, Move, Moves, Position};
+pub(crate) use facts::PlainFacts;
+pub(crate) use flags::Flags;
+pub(crate) use ids::{IdHash, IdHasher};
+pub(crate) use links::LinkReport;
+pub(crate) use moves::{Cause, Move, Moves, Position};
 
 use crate::entry::{Envelope, Kind, Parent, Role};
 use crate::timestamp::Millis;

@@ -8,7 +8,7 @@ thread_local! {
 
 /// Adds to the count.
 #[inline]
-pub fn count(steps: usize) {
+pub(super) fn count(steps: usize) {
     #[cfg(test)]
     STEPS.with(|made| made.set(made.get() + steps as u64));
     #[cfg(not(test))]
@@ -17,7 +17,7 @@ pub fn count(steps: usize) {
 
 /// The number of steps that `work` takes on this thread.
 #[cfg(test)]
-pub fn of(work: impl FnOnce()) -> u64 {
+pub(super) fn of(work: impl FnOnce()) -> u64 {
     let before = STEPS.with(std::cell::Cell::get);
     work();
     STEPS.with(std::cell::Cell::get) - before

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 /// A node whose parent is not in the tree yet.
 #[derive(Clone, Copy)]
-pub struct WaitingNode {
+pub(super) struct WaitingNode {
     pub node: Node,
     /// Its line in the file, from 1.
     pub line: u64,
@@ -18,7 +18,7 @@ pub struct WaitingNode {
 
 /// All waiting nodes.
 #[derive(Default)]
-pub struct Waiters {
+pub(super) struct Waiters {
     by_id: HashMap<Box<str>, u32>,
     /// `None` after the group was adopted, or joined to another one.
     groups: Vec<Option<WaitGroup>>,
@@ -39,7 +39,7 @@ struct WaitGroup {
 
 impl Waiters {
     /// Lists of waiting nodes, each with the id that they wait for.
-    pub fn of(lists: Vec<(Box<str>, Vec<WaitingNode>)>) -> Self {
+    pub(super) fn of(lists: Vec<(Box<str>, Vec<WaitingNode>)>) -> Self {
         let mut waiters = Self::default();
         for (id, list) in lists {
             for waiting in list {
@@ -50,23 +50,25 @@ impl Waiters {
     }
 
     /// Whether a leaf record waits.
-    pub fn any_record(&self) -> bool {
+    pub(super) fn any_record(&self) -> bool {
         !self.records.is_empty()
     }
 
     /// Whether this leaf record waits.
-    pub fn is_waiting(&self, record: Node) -> bool {
+    pub(super) fn is_waiting(&self, record: Node) -> bool {
         self.records.contains_key(&record)
     }
 
     /// The nodes that wait, by the id that each group of them waits for.
-    pub fn groups(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &WaitingNode>)> {
+    pub(super) fn groups(
+        &self,
+    ) -> impl Iterator<Item = (&str, impl Iterator<Item = &WaitingNode>)> {
         let groups = self.groups.iter().flatten();
         groups.map(|group| (&*group.awaited, group.direct.iter().chain(&group.through)))
     }
 
     /// Keeps a node until an entry with this id is read.
-    pub fn wait(&mut self, id: &str, waiting: WaitingNode) {
+    pub(super) fn wait(&mut self, id: &str, waiting: WaitingNode) {
         let number = self.group_of(id);
         if let Some(group) = self.group_mut(number) {
             group.direct.push(waiting);
@@ -74,7 +76,7 @@ impl Waiters {
     }
 
     /// Keeps a node as long as `record` waits.
-    pub fn wait_with(&mut self, record: Node, waiting: WaitingNode) {
+    pub(super) fn wait_with(&mut self, record: Node, waiting: WaitingNode) {
         if let Some(number) = self.group_of_record(record)
             && let Some(group) = self.group_mut(number)
         {
@@ -83,13 +85,13 @@ impl Waiters {
     }
 
     /// Notes that a leaf record waits for this id, as its group does.
-    pub fn record_waits(&mut self, record: Node, id: &str) {
+    pub(super) fn record_waits(&mut self, record: Node, id: &str) {
         let number = self.group_of(id);
         self.records.insert(record, number);
     }
 
     /// Notes that a leaf record waits as long as another one.
-    pub fn record_waits_with(&mut self, record: Node, other: Node) {
+    pub(super) fn record_waits_with(&mut self, record: Node, other: Node) {
         if let Some(number) = self.group_of_record(other) {
             self.records.insert(record, number);
         }
@@ -97,7 +99,7 @@ impl Waiters {
 
     /// For a new leaf record with this id that waits itself: the nodes that waited for `id` wait with the
     /// record. Returns those whose parent is the record.
-    pub fn hand_on(&mut self, id: &str, record: Node) -> Vec<WaitingNode> {
+    pub(super) fn hand_on(&mut self, id: &str, record: Node) -> Vec<WaitingNode> {
         let Some(from) = self.by_id.get(id).copied() else {
             return Vec::new();
         };
@@ -131,7 +133,7 @@ impl Waiters {
     }
 
     /// Takes out the nodes that wait for this id.
-    pub fn adopt(&mut self, id: &str) -> Option<impl Iterator<Item = WaitingNode> + use<>> {
+    pub(super) fn adopt(&mut self, id: &str) -> Option<impl Iterator<Item = WaitingNode> + use<>> {
         if self.by_id.is_empty() {
             return None;
         }
@@ -141,7 +143,7 @@ impl Waiters {
     }
 
     /// A leaf record has found its position.
-    pub fn forget_record(&mut self, record: Node) {
+    pub(super) fn forget_record(&mut self, record: Node) {
         self.records.remove(&record);
     }
 

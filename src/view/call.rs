@@ -7,13 +7,13 @@ use crate::tools::{self, FileAccess};
 use std::borrow::Cow;
 
 /// Longest summary of a call, in characters.
-pub const SUMMARY_CHARS: usize = 120;
+pub(super) const SUMMARY_CHARS: usize = 120;
 /// Longest result, in characters.
-pub const RESULT_CHARS: usize = 80;
+pub(super) const RESULT_CHARS: usize = 80;
 
 /// A call in an assistant message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ToolCall<'a> {
+pub(crate) struct ToolCall<'a> {
     /// The id by which its result names it; empty if absent.
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
@@ -25,7 +25,7 @@ pub struct ToolCall<'a> {
 
 impl<'a> ToolCall<'a> {
     /// `arguments` is raw JSON and may be damaged.
-    pub fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
+    pub(crate) fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
         let call = tools::CallArguments::new(&name, arguments);
         let mut summary = PreviewLine::of(SUMMARY_CHARS);
         if let Some(told) = call.summary() {
@@ -43,7 +43,7 @@ impl<'a> ToolCall<'a> {
         }
     }
 
-    pub fn into_owned(self) -> ToolCall<'static> {
+    pub(crate) fn into_owned(self) -> ToolCall<'static> {
         ToolCall {
             id: Cow::Owned(self.id.into_owned()),
             name: Cow::Owned(self.name.into_owned()),
@@ -55,14 +55,14 @@ impl<'a> ToolCall<'a> {
 
 impl RowFacts<'_> {
     /// The call as the tool result itself names it, for a result whose call is not found.
-    pub fn own_call(&self) -> Option<ToolCall<'_>> {
+    pub(crate) fn own_call(&self) -> Option<ToolCall<'_>> {
         let name = self.tool_name.as_deref()?;
         Some(ToolCall::new(Cow::default(), name.into(), b""))
     }
 
     /// The preview of a tool result: `<name> <summary> → <result>`. If it is too long, the summary is cut,
     /// not the result.
-    pub fn preview_of_result(
+    pub(crate) fn preview_of_result(
         &self,
         call: Option<&ToolCall<'_>>,
         is_error: bool,

@@ -20,7 +20,7 @@ const CALLS: u8 = 1 << 6;
 
 impl RowFacts<'_> {
     /// Appends the facts as bytes; they must have been read with an assistant's calls.
-    pub fn push_extract(&self, subject: Subject, out: &mut Vec<u8>) {
+    pub(crate) fn push_extract(&self, subject: Subject, out: &mut Vec<u8>) {
         out.extend_from_slice(&taken_for(subject));
         let bit = |is: bool, bit| if is { bit } else { 0 };
         out.push(
@@ -49,7 +49,7 @@ impl RowFacts<'_> {
     }
 
     /// Reads the facts; `None` if the bytes are no extract, or one for another subject.
-    pub fn of_extract(bytes: &[u8], subject: Subject) -> Option<RowFacts<'_>> {
+    pub(crate) fn of_extract(bytes: &[u8], subject: Subject) -> Option<RowFacts<'_>> {
         let mut fields = Cursor::new(bytes);
         if fields.take(3)? != taken_for(subject) {
             return None;

@@ -9,7 +9,7 @@ use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 
 /// Which entries are shown (`filter` of protocol.md §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Filter {
+pub(crate) enum Filter {
     #[default]
     Default,
     NoTools,
@@ -20,7 +20,7 @@ pub enum Filter {
 
 /// The order of siblings (`order` of protocol.md §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub(crate) enum Order {
     /// Oldest first by timestamp, ties in file order.
     #[default]
     Time,
@@ -30,7 +30,7 @@ pub enum Order {
 
 /// The scope of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     /// The only root; with `None` all roots of the tree.
     pub root: Option<Node>,
     pub filter: Filter,
@@ -39,7 +39,7 @@ pub struct Scope {
 
 /// One entry in scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     pub node: Node,
     parent: u32,
     /// The nearest assistant message at or above it.
@@ -52,7 +52,7 @@ pub struct Item {
 
 impl Item {
     /// The item above it; `None` at the roots of the scope.
-    pub fn parent(&self) -> Option<usize> {
+    pub(crate) fn parent(&self) -> Option<usize> {
         (self.parent != NONE).then_some(self.parent as usize)
     }
 }
@@ -61,7 +61,7 @@ const NONE: u32 = u32::MAX;
 
 /// An assistant message whose calls may be answered by tool results below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caller {
+pub(crate) struct Caller {
     pub node: Node,
     /// The next assistant message above it.
     above: u32,
@@ -71,7 +71,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub fn place(&self) -> FilePlace {
+    pub(crate) fn place(&self) -> FilePlace {
         FilePlace {
             offset: self.offset,
             len: self.len,
@@ -79,7 +79,7 @@ impl Caller {
     }
 
     /// The subject for reading its calls.
-    pub fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> Subject {
         Subject {
             kind: Kind::Message,
             role: Role::Assistant,
@@ -95,7 +95,7 @@ const REACH: usize = 32;
 
 /// All entries in scope, in depth-first pre-order; an *item* is an index into it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Outline {
+pub(crate) struct Outline {
     items: Vec<Item>,
     callers: Vec<Caller>,
     leaf: Option<usize>,
@@ -105,11 +105,11 @@ pub struct Outline {
 
 impl Outline {
     /// Bytes of memory that it uses.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.items.capacity() * size_of::<Item>()
     }
 
-    pub fn new(tree: &Tree, scope: Scope) -> Self {
+    pub(crate) fn new(tree: &Tree, scope: Scope) -> Self {
         let leaf = tree.leaf();
         let mut active = vec![false; tree.node_count()];
         for node in tree.ancestors(leaf) {
@@ -182,7 +182,7 @@ impl Outline {
     /// the end of the chain is the leaf. This is the usual case during a conversation. Returns false and
     /// changes nothing if the tree, which must be the same one, has changed in any other way. `scope` must
     /// be the one of [`Outline::new`].
-    pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
+    pub(crate) fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;
         };
@@ -222,30 +222,30 @@ impl Outline {
         true
     }
 
-    pub fn items(&self) -> &[Item] {
+    pub(crate) fn items(&self) -> &[Item] {
         &self.items
     }
 
     /// The items that the filter keeps, which a query searches.
-    pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = usize> + '_ {
         let items = self.items.iter().enumerate();
         items.filter(|(_, item)| item.kept).map(|(at, _)| at)
     }
 
     /// The assistant messages at and above an item that may have the call of a tool result, nearest first.
-    pub fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
+    pub(crate) fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
         let nearest = self.items.get(item).map_or(NONE, |item| item.caller);
         let caller = |at: u32| self.callers.get(at as usize);
         std::iter::successors(caller(nearest), move |below| caller(below.above)).take(REACH)
     }
 
     /// The leaf, if it is in scope.
-    pub fn leaf(&self) -> Option<usize> {
+    pub(crate) fn leaf(&self) -> Option<usize> {
         self.leaf
     }
 
     /// The item of `node`; `None` if it is not in scope. Linear.
-    pub fn find(&self, node: Node) -> Option<usize> {
+    pub(crate) fn find(&self, node: Node) -> Option<usize> {
         self.items.iter().position(|item| item.node == node)
     }
 }

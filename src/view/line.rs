@@ -5,7 +5,7 @@ use crate::json;
 /// Text on one line: without control characters, with white space folded to single spaces and none at the
 /// ends, and with at most [`PreviewLine::LIMIT`] characters.
 #[derive(Debug, Clone)]
-pub struct PreviewLine {
+pub(super) struct PreviewLine {
     /// Most characters.
     limit: usize,
     /// The text in UTF-8.
@@ -24,10 +24,10 @@ impl Default for PreviewLine {
 
 impl PreviewLine {
     /// Characters (Unicode scalar values).
-    pub const LIMIT: usize = 200;
+    pub(super) const LIMIT: usize = 200;
 
     /// An empty line of at most `limit` characters.
-    pub const fn of(limit: usize) -> Self {
+    pub(super) const fn of(limit: usize) -> Self {
         Self {
             limit,
             text: Vec::new(),
@@ -36,38 +36,38 @@ impl PreviewLine {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Whether further text cannot change the line.
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.length >= self.limit
     }
 
-    pub fn into_text(self) -> String {
+    pub(super) fn into_text(self) -> String {
         String::from_utf8(self.text).unwrap_or_default()
     }
 
     /// Starts a new word.
-    pub fn gap(&mut self) {
+    pub(super) fn gap(&mut self) {
         self.gap = true;
     }
 
     /// Appends another line, with `between` before it if both have text.
-    pub fn join(&mut self, between: char, other: &PreviewLine) {
+    pub(super) fn join(&mut self, between: char, other: &PreviewLine) {
         if !self.is_empty() && !other.is_empty() {
             self.push(between);
         }
         self.push_str(&String::from_utf8_lossy(&other.text));
     }
 
-    pub fn push_str(&mut self, text: &str) {
+    pub(super) fn push_str(&mut self, text: &str) {
         text.chars().for_each(|char| self.push(char));
     }
 
     #[inline]
-    pub fn push(&mut self, char: char) {
+    pub(super) fn push(&mut self, char: char) {
         match char {
             '!'..='~' => self.push_visible(char),
             ' ' | '\u{feff}' => self.gap = true,
@@ -94,12 +94,12 @@ impl PreviewLine {
 
     /// Appends the text of a string literal. With `cut` its end is missing; then a character that may be
     /// incomplete there is left out.
-    pub fn push_literal(&mut self, raw: &[u8], cut: bool) {
+    pub(super) fn push_literal(&mut self, raw: &[u8], cut: bool) {
         self.push_inside(raw.strip_prefix(b"\"").unwrap_or_default(), cut);
     }
 
     /// Appends the rest of a string literal, as [`push_literal`](Self::push_literal) does.
-    pub fn push_inside(&mut self, mut rest: &[u8], cut: bool) {
+    pub(super) fn push_inside(&mut self, mut rest: &[u8], cut: bool) {
         while !self.is_full() {
             rest = self.push_plain(rest);
             let in_pieces = cut

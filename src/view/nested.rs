@@ -6,13 +6,13 @@ use super::snapshot::Snapshot;
 use super::visible::Visible;
 
 /// Deepest depth that is nested by default, counted from 0 at the visible roots.
-pub const DEPTH: u64 = 256;
+pub(crate) const DEPTH: u64 = 256;
 /// Deepest depth that `maxDepth` may ask for.
-pub const MAX_DEPTH: u64 = 10_000;
+pub(crate) const MAX_DEPTH: u64 = 10_000;
 
 /// The visible tree is too deep to be nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooDeep {
+pub(crate) struct TooDeep {
     /// Depth of the deepest row.
     pub depth: u64,
     /// Deepest depth allowed.
@@ -32,7 +32,7 @@ impl std::fmt::Display for TooDeep {
 impl std::error::Error for TooDeep {}
 
 /// Checks that `visible` may be nested; to be called before bodies are read.
-pub fn check_depth(visible: &Visible, max_depth: Option<u64>) -> Result<(), TooDeep> {
+pub(crate) fn check_depth(visible: &Visible, max_depth: Option<u64>) -> Result<(), TooDeep> {
     let depth = visible.rows().iter().map(|row| u64::from(row.depth)).max();
     let depth = depth.unwrap_or_default();
     let limit = max_depth.unwrap_or(DEPTH).clamp(DEPTH, MAX_DEPTH);
@@ -47,7 +47,7 @@ pub fn check_depth(visible: &Visible, max_depth: Option<u64>) -> Result<(), TooD
 ///
 /// `push_entry` appends the stored entry of an item as one line of JSON; its error ends the walk.
 /// `snapshot` must have the items of all rows.
-pub fn push_json<E>(
+pub(crate) fn push_json<E>(
     out: &mut Vec<u8>,
     visible: &Visible,
     snapshot: &Snapshot,

@@ -18,7 +18,7 @@ use super::visible::Row;
 
 /// The characters of guides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Render {
+pub(crate) enum Render {
     Unicode,
     Ascii,
 }
@@ -54,7 +54,7 @@ impl Render {
 }
 
 /// Appends the guides of `row`, at most 64 columns. No character of them needs escaping in JSON.
-pub fn push(out: &mut Vec<u8>, row: &Row, render: Render) {
+pub(super) fn push(out: &mut Vec<u8>, row: &Row, render: Render) {
     let pieces = render.pieces();
     if row.indent > MAX_STEPS {
         out.extend_from_slice(DEEPER.as_bytes());

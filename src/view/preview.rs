@@ -15,14 +15,11 @@ use crate::tree::Flags;
 use std::borrow::Cow;
 
 /// Bytes of a stored line to read first.
-pub const FIRST_READ: usize = 4096;
-
-/// Longest preview, in characters.
-pub const PREVIEW_CHARS: usize = PreviewLine::LIMIT;
+pub(crate) const FIRST_READ: usize = 4096;
 
 /// What is known of an entry before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subject {
+pub(crate) struct Subject {
     pub kind: Kind,
     pub role: Role,
     pub flags: Flags,
@@ -32,7 +29,7 @@ pub struct Subject {
 
 impl Entry<'_> {
     /// The subject for a row of this entry.
-    pub fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> Subject {
         Subject {
             kind: self.kind,
             role: self.role,
@@ -44,8 +41,8 @@ impl Entry<'_> {
 
 /// The facts of an entry's body that rows need; borrowed from the body where possible.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RowFacts<'a> {
-    /// One line of at most [`PREVIEW_CHARS`] characters without control characters. For a tool result: its
+pub(crate) struct RowFacts<'a> {
+    /// One line of at most [`PreviewLine::LIMIT`] characters without control characters. For a tool result: its
     /// outcome, at most [`RESULT_CHARS`] characters.
     pub preview: Cow<'a, str>,
     /// For a tool result.
@@ -66,7 +63,7 @@ pub struct RowFacts<'a> {
 
 impl<'a> RowFacts<'a> {
     /// Reads the head of a stored line; `None` if the head is not enough.
-    pub fn of_head(head: &'a [u8], subject: Subject) -> Option<Self> {
+    pub(crate) fn of_head(head: &'a [u8], subject: Subject) -> Option<Self> {
         let mut walk = PreviewWalk::new(head, subject);
         match walk.entry() {
             Ok(()) | Err(PreviewStop::Settled) => Some(walk.into_facts()),
@@ -75,7 +72,7 @@ impl<'a> RowFacts<'a> {
     }
 
     /// Reads a whole stored line.
-    pub fn of_line(line: &'a [u8], subject: Subject) -> Self {
+    pub(crate) fn of_line(line: &'a [u8], subject: Subject) -> Self {
         let mut walk = PreviewWalk::new(line, subject);
         // Of a damaged line the part before the damage counts.
         let (Ok(()) | Err(PreviewStop::Settled | PreviewStop::Malformed)) = walk.entry();
@@ -84,7 +81,7 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowFacts<'_> {
-    pub fn into_owned(self) -> RowFacts<'static> {
+    pub(crate) fn into_owned(self) -> RowFacts<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         RowFacts {
             preview: owned(self.preview),

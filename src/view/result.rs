@@ -5,14 +5,14 @@ use crate::json;
 
 /// The line to look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub(super) enum Which {
     First,
     Last,
 }
 
 /// The line as written inside the string literal; `None` if no line counts. If the end of the literal is
 /// missing, the first line must be complete.
-pub fn telling_line(inside: &[u8], is_cut: bool, which: Which) -> Option<&[u8]> {
+pub(super) fn telling_line(inside: &[u8], is_cut: bool, which: Which) -> Option<&[u8]> {
     let mut found = None;
     let mut rest = inside;
     loop {

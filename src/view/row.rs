@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// A row with the facts it needs from the tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Served<'a> {
+pub(crate) struct Served<'a> {
     pub row: &'a Row,
     pub entry: Entry<'a>,
     /// The nearest visible ancestor.
@@ -24,7 +24,7 @@ pub struct Served<'a> {
 impl Visible {
     /// The rows of a page. `snapshot` must have [`Visible::items_of`] the page; rows that it does not have
     /// are left out.
-    pub fn served<'a>(
+    pub(crate) fn served<'a>(
         &'a self,
         snapshot: &'a Snapshot,
         range: Range<usize>,
@@ -41,7 +41,7 @@ impl Visible {
     }
 
     /// The array `rootIds`.
-    pub fn push_root_ids(&self, out: &mut Vec<u8>, snapshot: &Snapshot) {
+    pub(crate) fn push_root_ids(&self, out: &mut Vec<u8>, snapshot: &Snapshot) {
         push_array(out, self.roots().filter_map(|item| snapshot.id(item)));
     }
 }
@@ -49,7 +49,7 @@ impl Visible {
 impl Served<'_> {
     /// Appends the row as one JSON object, with its members in the order of protocol.md §6. `call` is the
     /// call that a tool result answers, `found` the place where a query found the entry.
-    pub fn push_json(
+    pub(crate) fn push_json(
         &self,
         out: &mut Vec<u8>,
         facts: &RowFacts<'_>,

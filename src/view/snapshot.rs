@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// The facts that a row needs of one entry, besides its body.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     pub node: Node,
     pub id: &'a str,
     pub kind: Kind,
@@ -25,7 +25,7 @@ pub struct Entry<'a> {
 
 /// Some items of an [`Outline`].
 #[derive(Debug)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     slots: Slots,
     taken: Vec<EntryCopy>,
     /// Labels by number in `taken`; few entries have one.
@@ -93,7 +93,7 @@ const NEAR: usize = 256;
 impl Snapshot {
     /// Copies the facts of these items; an item that comes twice is copied once. `tree` must not have
     /// changed since the outline was made.
-    pub fn take(tree: &Tree, outline: &Outline, items: impl Iterator<Item = usize>) -> Self {
+    pub(crate) fn take(tree: &Tree, outline: &Outline, items: impl Iterator<Item = usize>) -> Self {
         let mut snapshot = Self {
             slots: Slots::default(),
             taken: Vec::with_capacity(items.size_hint().0),
@@ -130,7 +130,7 @@ impl Snapshot {
     }
 
     /// The entry of an item; `None` if it was not taken.
-    pub fn entry(&self, item: usize) -> Option<Entry<'_>> {
+    pub(crate) fn entry(&self, item: usize) -> Option<Entry<'_>> {
         let number = self.slots.get(item)?;
         let taken = self.taken.get(number as usize)?;
         let label = self.labels.get(&number);
@@ -148,7 +148,7 @@ impl Snapshot {
     }
 
     /// The id of an item; `None` if it was not taken.
-    pub fn id(&self, item: usize) -> Option<&str> {
+    pub(crate) fn id(&self, item: usize) -> Option<&str> {
         let number = self.slots.get(item)?;
         self.text.get(self.taken.get(number as usize)?.id.clone())
     }

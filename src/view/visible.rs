@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Visible entries that have no row, which does not change the visible tree.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Folding {
+pub(crate) struct Folding {
     /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
     pub folded: HashSet<Node>,
     /// Deepest depth shown: 0 shows only the visible roots.
@@ -19,7 +19,7 @@ pub struct Folding {
 
 /// One line of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     item: u32,
     parent: u32,
     /// The number of visible ancestors.
@@ -43,17 +43,17 @@ pub struct Row {
 
 impl Row {
     /// Its index in the outline.
-    pub fn item(&self) -> usize {
+    pub(crate) fn item(&self) -> usize {
         self.item as usize
     }
 
     /// The row of its nearest visible ancestor.
-    pub fn parent(&self) -> Option<usize> {
+    pub(crate) fn parent(&self) -> Option<usize> {
         some(self.parent)
     }
 
     /// Whether it has two or more visible children.
-    pub fn is_branch_point(&self) -> bool {
+    pub(crate) fn is_branch_point(&self) -> bool {
         self.child_count >= 2
     }
 }
@@ -66,7 +66,7 @@ fn some(at: u32) -> Option<usize> {
 
 /// All rows of a view, in pre-order.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Visible {
+pub(crate) struct Visible {
     rows: Vec<Row>,
     /// For each item its own row, else that of the nearest ancestor with a row.
     nearest: Vec<u32>,
@@ -77,7 +77,7 @@ pub struct Visible {
 
 impl Visible {
     /// `matched` has the query's result for each item; `None` without a query.
-    pub fn new(outline: &Outline, matched: Option<&[bool]>, folding: &Folding) -> Self {
+    pub(crate) fn new(outline: &Outline, matched: Option<&[bool]>, folding: &Folding) -> Self {
         let (mut rows, mut nearest) = visible_tree(outline, matched);
         let hidden = outline.items().len() - rows.len();
         draw(&mut rows);
@@ -101,14 +101,14 @@ impl Visible {
     }
 
     /// Bytes of memory that it uses.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let numbers = self.nearest.capacity() + self.roots.capacity();
         self.rows.capacity() * size_of::<Row>() + numbers * size_of::<u32>()
     }
 
     /// Adds the items by which the outline was [extended](Outline::extend). Returns false and changes
     /// nothing if other rows would change too. Not for views with a query or folding.
-    pub fn extend(&mut self, outline: &Outline) -> bool {
+    pub(crate) fn extend(&mut self, outline: &Outline) -> bool {
         let known = self.nearest.len();
         let items = outline.items();
         let new = items.get(known..).unwrap_or_default();
@@ -174,33 +174,33 @@ impl Visible {
         true
     }
 
-    pub fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// The number of rows of all pages.
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.rows.len()
     }
 
     /// The number of entries in scope that filter or query remove.
-    pub fn hidden(&self) -> usize {
+    pub(crate) fn hidden(&self) -> usize {
         self.hidden
     }
 
     /// The items of the visible roots.
-    pub fn roots(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = usize> + '_ {
         self.roots.iter().map(|item| *item as usize)
     }
 
     /// The row of `item`, else the nearest one above it.
-    pub fn row_of(&self, item: usize) -> Option<usize> {
+    pub(crate) fn row_of(&self, item: usize) -> Option<usize> {
         some(self.nearest.get(item).copied().unwrap_or(NONE))
     }
 
     /// As [`Visible::row_of`]; without a row at or above the item the next row in order, else the last.
     /// `None` if there are no rows.
-    pub fn row_near(&self, item: usize) -> Option<usize> {
+    pub(crate) fn row_near(&self, item: usize) -> Option<usize> {
         let last = self.rows.len().checked_sub(1)?;
         let next = || self.rows.partition_point(|row| row.item() < item).min(last);
         Some(self.row_of(item).unwrap_or_else(next))
@@ -208,7 +208,7 @@ impl Visible {
 
     /// The items that these rows need: their own in order, then their parents, and the visible roots. Some
     /// come more than once.
-    pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let page = self.rows.get(range).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
         page.iter()
@@ -224,7 +224,7 @@ impl Visible {
 
 /// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum Start {
     /// At this row; a cursor means this too.
     Offset(u64),
     /// So that this row is in the middle, if there are enough rows on both sides.
@@ -233,7 +233,7 @@ pub enum Start {
 
 /// The rows of a page; its start is the answer's `offset`. Without a limit all rows from the start on, and
 /// all rows for [`Start::Around`].
-pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
+pub(crate) fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
     let limit = limit.unwrap_or(total);
     let first = match start {
         Start::Offset(offset) => usize::try_from(offset).unwrap_or(usize::MAX).min(total),

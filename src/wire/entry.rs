@@ -25,7 +25,7 @@ macro_rules! entries {
             $(#[$doc])*
             #[derive(JsonSchema)]
             #[schemars(rename_all = "camelCase", transform = Tag($tag))]
-            pub struct $name {
+            pub(crate) struct $name {
                 /// The id of the entry, unique in the session.
                 pub id: String,
                 /// The id of the parent; null at a root.
@@ -173,15 +173,15 @@ entries! {
 }
 
 /// An entry of the tree, by its `type`.
-pub struct Entry;
+pub(crate) struct Entry;
 
 /// A line of a session file.
-pub struct FileLine;
+pub(crate) struct FileLine;
 
 /// An entry of any other type.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub struct OtherEntry {
+pub(crate) struct OtherEntry {
     /// The type.
     #[schemars(extend("not" = { "enum": KNOWN_TYPES.iter().chain(&["session"]).collect::<Vec<_>>() }))]
     pub r#type: String,
@@ -196,7 +196,7 @@ pub struct OtherEntry {
 /// The first line of a session file. It is not part of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = Tag("session"))]
-pub struct SessionHeader {
+pub(crate) struct SessionHeader {
     /// The version of the format.
     #[schemars(extend("const" = 3))]
     pub version: u64,
@@ -214,7 +214,7 @@ pub struct SessionHeader {
 /// A move of the leaf without a summary. It is not an entry of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = Tag("custom"))]
-pub struct LeafRecord {
+pub(crate) struct LeafRecord {
     /// The `customType` of leaf records.
     #[schemars(extend("const" = LEAF_RECORD))]
     pub custom_type: String,
@@ -230,7 +230,7 @@ pub struct LeafRecord {
 
 /// The old leaf and the cause of a move.
 #[derive(JsonSchema)]
-pub struct LeafMove {
+pub(crate) struct LeafMove {
     /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
     /// The operation that moved the leaf.
@@ -239,13 +239,13 @@ pub struct LeafMove {
 
 /// The content that a context edit shows instead.
 #[derive(JsonSchema)]
-pub struct Replacement {
+pub(crate) struct Replacement {
     /// The content that replaces that of the target.
     pub content: Content,
 }
 
 /// An entry to append, by its `type`.
-pub struct NewEntry;
+pub(crate) struct NewEntry;
 
 impl JsonSchema for Entry {
     fn schema_name() -> Cow<'static, str> {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[schemars(example = super::example(r#"{
   "eventId": "0198c1f0-5e00-7000-8000-000000000003", "result": {"label": "first try"}
 }"#))]
-pub struct AnswerEventParams {
+pub(crate) struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
     /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
@@ -34,7 +34,7 @@ pub struct AnswerEventParams {
 
 /// What an `answer_event` asks for.
 #[derive(Debug)]
-pub enum EventReply {
+pub(crate) enum EventReply {
     Answer(Box<EventAnswer>),
     /// Milliseconds.
     Extend(u64),
@@ -43,7 +43,7 @@ pub enum EventReply {
 impl AnswerEventParams {
     /// Returns the answer or the extension; fails with `invalidParams` unless exactly one of the two is
     /// given.
-    pub fn reply(self) -> Result<(String, EventReply), Error> {
+    pub(crate) fn reply(self) -> Result<(String, EventReply), Error> {
         match (self.result, self.extend_ms) {
             (Some(answer), None) => Ok((self.event_id, EventReply::Answer(Box::new(answer)))),
             (None, Some(extend_ms)) => Ok((self.event_id, EventReply::Extend(extend_ms))),
@@ -63,7 +63,7 @@ impl AnswerEventParams {
 /// gives it counts. A member that does not belong to the event is refused.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct EventAnswer {
+pub(crate) struct EventAnswer {
     /// True cancels the operation that the event is about. Default: false.
     pub cancel: Option<bool>,
     /// Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
@@ -88,7 +88,7 @@ pub struct EventAnswer {
 
 impl EventAnswer {
     /// Fails with `invalidParams` if a member does not belong to the event.
-    pub fn check(&self, event: BeforeEvent) -> Result<(), Error> {
+    pub(crate) fn check(&self, event: BeforeEvent) -> Result<(), Error> {
         use BeforeEvent::{SessionBeforeCompact as Compact, SessionBeforeTree as Tree};
         let members: [(&str, bool, &[BeforeEvent]); 6] = [
             ("summary", self.summary.is_some(), &[Tree]),
@@ -121,7 +121,7 @@ impl EventAnswer {
 /// A compaction that a client made itself.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GivenCompaction {
+pub(crate) struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
     /// The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing.
@@ -145,7 +145,7 @@ pub struct GivenCompaction {
 
 /// The beginning of the part of the context that a compaction keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum KeptFrom {
+pub(crate) enum KeptFrom {
     /// The member is left out: as the question proposed.
     #[default]
     AsPrepared,
@@ -165,7 +165,7 @@ impl From<Option<String>> for KeptFrom {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"accepted": true}"#))]
-pub struct AnswerEventResult {
+pub(crate) struct AnswerEventResult {
     /// True: the answer came in time.
     pub accepted: bool,
     /// How many milliseconds are left. Present after `extendMs`.
@@ -175,7 +175,7 @@ pub struct AnswerEventResult {
 
 /// Ids of entries, in order. They share one text, and a copy shares it too: a branch may have 100,000.
 #[derive(Debug, Clone)]
-pub struct IdList(Arc<IdTexts>);
+pub(crate) struct IdList(Arc<IdTexts>);
 
 #[derive(Debug)]
 struct IdTexts {
@@ -220,7 +220,7 @@ impl Serialize for IdList {
 /// The branch that a navigation is about to leave.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TreePreparation {
+pub(crate) struct TreePreparation {
     /// The id of the target of the navigation.
     pub target_id: String,
     /// The id of the leaf; null at the empty position.
@@ -274,21 +274,21 @@ pub struct TreePreparation {
 /// An event that asks clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum BeforeEvent {
+pub(crate) enum BeforeEvent {
     SessionBeforeTree,
     SessionBeforeFork,
     SessionBeforeCompact,
 }
 
 impl BeforeEvent {
-    pub const ALL: [BeforeEvent; 3] = [
+    pub(crate) const ALL: [BeforeEvent; 3] = [
         BeforeEvent::SessionBeforeTree,
         BeforeEvent::SessionBeforeFork,
         BeforeEvent::SessionBeforeCompact,
     ];
 
     /// The name of its notification.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             BeforeEvent::SessionBeforeTree => "session_before_tree",
             BeforeEvent::SessionBeforeFork => "session_before_fork",
@@ -300,7 +300,7 @@ impl BeforeEvent {
 /// Why an operation did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum CancelReason {
+pub(crate) enum CancelReason {
     /// A client or a hook answered `cancel`.
     CancelledByClient,
     /// A client did not answer in time, and `onNoAnswer` is `cancel`.
@@ -312,7 +312,7 @@ pub enum CancelReason {
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum EventOutcome {
+pub(crate) enum EventOutcome {
     /// A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
     Cancelled,
     /// A client or a hook gave the summary.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The error object of a response.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ErrorObject {
+pub(crate) struct ErrorObject {
     /// The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead.
     pub code: i32,
     /// A sentence for people. It may change.
@@ -23,7 +23,7 @@ pub struct ErrorObject {
 /// The members of an error for programs.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ErrorData {
+pub(crate) struct ErrorData {
     /// The cause of the error.
     #[schemars(extend("$ref" = "#/$defs/ErrorKind"))]
     pub kind: String,
@@ -40,7 +40,7 @@ pub struct ErrorData {
 /// The `details` of `invalidParams`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct InvalidParamsDetails {
+pub(crate) struct InvalidParamsDetails {
     /// The path of the wrong member, such as `summary.details`; empty for the params as a whole.
     pub field: String,
     /// A sentence for people.
@@ -50,7 +50,7 @@ pub struct InvalidParamsDetails {
 /// The `details` of `entryNotFound`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct EntryNotFoundDetails {
+pub(crate) struct EntryNotFoundDetails {
     /// The id that no entry has.
     pub entry_id: String,
 }
@@ -58,7 +58,7 @@ pub struct EntryNotFoundDetails {
 /// The `details` of `leafMoved`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LeafMovedDetails {
+pub(crate) struct LeafMovedDetails {
     /// The leaf that the request expected; null at the empty position.
     pub expected_leaf_id: Option<String>,
     /// The actual leaf; null at the empty position.
@@ -72,7 +72,7 @@ pub struct LeafMovedDetails {
 /// The `details` of `sessionBusy`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionBusyDetails {
+pub(crate) struct SessionBusyDetails {
     /// What is running.
     pub by: BusyBy,
     /// The id of the navigation that is running.
@@ -83,7 +83,7 @@ pub struct SessionBusyDetails {
 /// An operation that keeps a session busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum BusyBy {
+pub(crate) enum BusyBy {
     Turn,
     Compaction,
     Navigation,
@@ -92,7 +92,7 @@ pub enum BusyBy {
 /// The `details` of `entryInvalid`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct EntryInvalidDetails {
+pub(crate) struct EntryInvalidDetails {
     /// The index of the wrong entry among those to append, from 0.
     pub index: u64,
     /// The path of the wrong member.
@@ -102,7 +102,7 @@ pub struct EntryInvalidDetails {
 /// The `details` of `treeChanged`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TreeChangedDetails {
+pub(crate) struct TreeChangedDetails {
     /// The current revision of the tree.
     pub revision: String,
 }
@@ -110,7 +110,7 @@ pub struct TreeChangedDetails {
 /// The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PartialWriteDetails {
+pub(crate) struct PartialWriteDetails {
     /// The ids of the entries that were written.
     pub written_ids: Vec<String>,
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
   "protocolVersion": 1, "clientInfo": {"name": "example"},
   "capabilities": {"answers": {"session_before_tree": {}}}
 }"#))]
-pub struct InitializeParams {
+pub(crate) struct InitializeParams {
     /// The version of the protocol that the client speaks: 1. The daemon answers any other version with its
     /// own.
     #[serde(deserialize_with = "required_count")]
@@ -38,7 +38,7 @@ pub struct InitializeParams {
 /// The name and version of a client.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ClientInfo {
+pub(crate) struct ClientInfo {
     /// The name of the program. `event_resolved` names the client by it.
     pub name: String,
     /// The version of the program. Default: none.
@@ -48,7 +48,7 @@ pub struct ClientInfo {
 /// What the client can do and wants. Unknown members are ignored.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ClientCapabilities {
+pub(crate) struct ClientCapabilities {
     /// The events that the client answers; the daemon waits for its answers. Default: none.
     #[serde(default, deserialize_with = "lenient_object")]
     #[schemars(with = "Option<Lenient<Answers>>")]
@@ -71,7 +71,7 @@ pub struct ClientCapabilities {
 
 /// The events that a client answers, each given as an empty object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// Navigations wait for this client. Default: absent.
     #[serde(default, deserialize_with = "declared")]
     #[schemars(with = "Option<Lenient<AnyObject>>")]
@@ -96,7 +96,7 @@ pub struct Answers {
   "capabilities": {"summarizer": "outline"},
   "limits": {"maxFrameBytes": 67108864, "maxAnswerMs": 600000, "maxQueuedBytes": 16777216}
 }"#))]
-pub struct InitializeResult {
+pub(crate) struct InitializeResult {
     /// The version of the protocol that the daemon speaks.
     pub protocol_version: u32,
     /// The name and version of the daemon.
@@ -114,7 +114,7 @@ pub struct InitializeResult {
 /// The name and version of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerInfo {
+pub(crate) struct ServerInfo {
     /// The name of the program: `treelined`.
     pub name: String,
     /// The version of the program.
@@ -124,7 +124,7 @@ pub struct ServerInfo {
 /// What the daemon can do.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerCapabilities {
+pub(crate) struct ServerCapabilities {
     /// The configured summarizer: `outline`, `llm` or `command`; null if there is none.
     pub summarizer: Option<String>,
 }
@@ -132,7 +132,7 @@ pub struct ServerCapabilities {
 /// The limits of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The most bytes of one message that the daemon reads.
     pub max_frame_bytes: u64,
     /// How many milliseconds a question can stay open.
@@ -145,7 +145,7 @@ pub struct Limits {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{}"#))]
-pub struct DiscoverParams {}
+pub(crate) struct DiscoverParams {}
 
 /// An OpenRPC document.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -153,18 +153,18 @@ pub struct DiscoverParams {}
 #[schemars(example = super::example(r#"{
   "openrpc": "1.3.2", "info": {"title": "treelined", "version": "0.1.0"}, "methods": []
 }"#))]
-pub struct DiscoverResult(pub Map<String, Value>);
+pub(crate) struct DiscoverResult(pub Map<String, Value>);
 
 /// The params of `shutdown`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{}"#))]
-pub struct ShutdownParams {}
+pub(crate) struct ShutdownParams {}
 
 /// The result of `shutdown`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub struct ShutdownResult {}
+pub(crate) struct ShutdownResult {}
 
 /// The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation
 /// answers `cancelled: true`, and any other request fails with `cancelled`. If the operation is already
@@ -172,7 +172,7 @@ pub struct ShutdownResult {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"requestId": 7}"#))]
-pub struct CancelRequestParams {
+pub(crate) struct CancelRequestParams {
     /// The id of the request to cancel; an unknown one is ignored.
     pub request_id: RequestId,
 }
@@ -181,7 +181,7 @@ pub struct CancelRequestParams {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"id": 7}"#))]
-pub struct LspCancelRequestParams {
+pub(crate) struct LspCancelRequestParams {
     /// The id of the request to cancel; an unknown one is ignored.
     pub id: RequestId,
 }
@@ -189,4 +189,4 @@ pub struct LspCancelRequestParams {
 /// An empty object.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub struct CancelRequestResult {}
+pub(crate) struct CancelRequestResult {}

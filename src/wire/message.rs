@@ -8,20 +8,20 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 /// A message, by its role.
-pub struct Message;
+pub(crate) struct Message;
 
 /// A text, or content blocks.
-pub struct Content;
+pub(crate) struct Content;
 
 /// A piece of content, by its type.
-pub struct ContentBlock;
+pub(crate) struct ContentBlock;
 
 /// The tokens that a model used.
-pub struct Usage;
+pub(crate) struct Usage;
 
 /// The schema of a member that may be left out *and* may be null, which an optional member of outgoing JSON
 /// otherwise may not.
-pub struct OrNull<T>(PhantomData<T>);
+pub(crate) struct OrNull<T>(PhantomData<T>);
 
 impl JsonSchema for Message {
     fn schema_name() -> Cow<'static, str> {

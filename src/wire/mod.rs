@@ -10,35 +10,35 @@
 
 #[macro_use]
 mod params;
-pub mod append;
-pub mod compact;
-pub mod entry;
-pub mod event;
-pub mod failure;
-pub mod fork;
-pub mod handshake;
-pub mod message;
-pub mod methods;
-pub mod navigate;
-pub mod notification;
-pub mod read;
-pub mod session;
-pub mod tree;
-pub mod turn;
+pub(crate) mod append;
+pub(crate) mod compact;
+pub(crate) mod entry;
+pub(crate) mod event;
+pub(crate) mod failure;
+pub(crate) mod fork;
+pub(crate) mod handshake;
+pub(crate) mod message;
+pub(crate) mod methods;
+pub(crate) mod navigate;
+pub(crate) mod notification;
+pub(crate) mod read;
+pub(crate) mod session;
+pub(crate) mod tree;
+pub(crate) mod turn;
 
-pub use append::*;
-pub use compact::*;
-pub use event::*;
-pub use failure::*;
-pub use fork::*;
-pub use handshake::*;
-pub use navigate::*;
+pub(crate) use append::*;
+pub(crate) use compact::*;
+pub(crate) use event::*;
+pub(crate) use failure::*;
+pub(crate) use fork::*;
+pub(crate) use handshake::*;
+pub(crate) use navigate::*;
 pub(crate) use params::MAX_COUNT;
-pub use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
-pub use read::*;
-pub use session::*;
-pub use tree::*;
-pub use turn::*;
+pub(crate) use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
+pub(crate) use read::*;
+pub(crate) use session::*;
+pub(crate) use tree::*;
+pub(crate) use turn::*;
 
 /// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
 /// refuses.

@@ -27,7 +27,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "a1", "durability": "interval"
 }"#))]
-pub struct SetLeafResult {
+pub(crate) struct SetLeafResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -54,7 +54,7 @@ mutation_params! {
 /// A summary that a client made itself.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GivenSummary {
+pub(crate) struct GivenSummary {
     /// The text of the summary.
     pub summary: String,
     /// Any JSON; its bytes are stored unchanged. Default: none.
@@ -76,7 +76,7 @@ pub struct GivenSummary {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
-pub struct BranchResult {
+pub(crate) struct BranchResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -133,7 +133,7 @@ mutation_params! {
 /// What happens if a client does not answer in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum OnNoAnswer {
+pub(crate) enum OnNoAnswer {
     #[default]
     Proceed,
     Cancel,
@@ -156,7 +156,7 @@ pub enum OnNoAnswer {
   },
   "fromHook": false, "durability": "interval"
 }"#))]
-pub enum NavigateTreeResult {
+pub(crate) enum NavigateTreeResult {
     Navigation(Box<Navigation>),
     DryRun(Box<DryRun>),
 }
@@ -164,7 +164,7 @@ pub enum NavigateTreeResult {
 /// How a navigation ended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Navigation {
+pub(crate) struct Navigation {
     /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
     /// Why nothing changed, or why no summary was written.
@@ -202,7 +202,7 @@ pub struct Navigation {
 /// Why a navigation changed nothing, or wrote no summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum NavigationReason {
+pub(crate) enum NavigationReason {
     /// The leaf is at the target already; `cancelled` is false. A label is appended all the same.
     AlreadyThere,
     /// A client or a hook answered `cancel`.
@@ -230,7 +230,7 @@ impl From<CancelReason> for NavigationReason {
 /// The preparation of a navigation that does not happen.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DryRun {
+pub(crate) struct DryRun {
     /// The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the
     /// client's `maxFrameBytes`.
     pub preparation: TreePreparation,
@@ -249,7 +249,7 @@ session_params! {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"aborted": false}"#))]
-pub struct AbortNavigationResult {
+pub(crate) struct AbortNavigationResult {
     /// False if no such navigation was running, or if it is already committed.
     pub aborted: bool,
 }
@@ -266,7 +266,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "16e149ed", "durability": "interval"
 }"#))]
-pub struct UndoNavigationResult {
+pub(crate) struct UndoNavigationResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -287,7 +287,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "oldLeafId": "16e149ed", "newLeafId": "32cf6b69", "durability": "interval"
 }"#))]
-pub struct RedoNavigationResult {
+pub(crate) struct RedoNavigationResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -316,7 +316,7 @@ session_params! {
     {"at": "2026-11-22T05:40:35.838Z", "from": "32cf6b69", "to": "16e149ed", "cause": "undo"}
   ]
 }"#))]
-pub struct GetNavigationLogResult {
+pub(crate) struct GetNavigationLogResult {
     /// The moves, newest first.
     pub moves: Vec<Move>,
 }
@@ -324,7 +324,7 @@ pub struct GetNavigationLogResult {
 /// One move of the leaf.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Move {
+pub(crate) struct Move {
     /// When the leaf moved, in ISO 8601.
     pub at: String,
     /// The leaf before; null at the empty position.
@@ -338,7 +338,7 @@ pub struct Move {
 /// The operation that moved the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum MoveCause {
+pub(crate) enum MoveCause {
     SetLeaf,
     Branch,
     NavigateTree,
@@ -389,7 +389,7 @@ mutation_params! {
   },
   "durability": "interval"
 }"#))]
-pub struct PopResult(pub NavigateTreeResult);
+pub(crate) struct PopResult(pub NavigateTreeResult);
 
 mutation_params! {
     /// The params of `merge_branch`. The summary covers the entries of the other branch after the common
@@ -421,4 +421,4 @@ mutation_params! {
   },
   "fromHook": false, "durability": "interval"
 }"#))]
-pub struct MergeBranchResult(pub Navigation);
+pub(crate) struct MergeBranchResult(pub Navigation);

@@ -32,7 +32,7 @@ use serde::Serialize;
     "userWantsSummary": true, "replaceInstructions": false, "label": "not the cache"
   }
 }"#))]
-pub struct SessionBeforeTree {
+pub(crate) struct SessionBeforeTree {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -53,7 +53,7 @@ pub struct SessionBeforeTree {
 #[schemars(example = super::example(r#"{
   "sessionId": "tour", "seq": 11, "newLeafId": "a1", "oldLeafId": "u2", "cause": "undo"
 }"#))]
-pub struct SessionTree {
+pub(crate) struct SessionTree {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -87,7 +87,7 @@ pub struct SessionTree {
   "sessionId": "tour", "seq": 8, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
   "event": "session_before_tree", "navigationId": "n1", "outcome": "summary", "by": "editor"
 }"#))]
-pub struct EventResolved {
+pub(crate) struct EventResolved {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -114,7 +114,7 @@ pub struct EventResolved {
   "sessionId": "tour", "seq": 9, "eventId": "0f2c8f0e-8f0b-4a57-9d5b-0f6d3f3d8f11",
   "timeoutMs": 30000, "entryId": "u2", "position": "before"
 }"#))]
-pub struct SessionBeforeFork {
+pub(crate) struct SessionBeforeFork {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -136,7 +136,7 @@ pub struct SessionBeforeFork {
   "sessionId": "tour", "seq": 10, "newSessionId": "0198c1f0-5e00-7000-8000-000000000004",
   "entryId": "u2"
 }"#))]
-pub struct SessionFork {
+pub(crate) struct SessionFork {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -166,7 +166,7 @@ pub struct SessionFork {
   },
   "reason": "manual"
 }"#))]
-pub struct SessionBeforeCompact {
+pub(crate) struct SessionBeforeCompact {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -187,7 +187,7 @@ pub struct SessionBeforeCompact {
 /// Why a session is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum CompactionReason {
+pub(crate) enum CompactionReason {
     /// A client sent `compact`.
     Manual,
 }
@@ -204,7 +204,7 @@ pub enum CompactionReason {
   },
   "fromHook": false
 }"#))]
-pub struct SessionCompact {
+pub(crate) struct SessionCompact {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -226,7 +226,7 @@ pub struct SessionCompact {
     "data": {"kind": "nothingToCompact", "retryable": false}
   }
 }"#))]
-pub struct SessionCompactFailed {
+pub(crate) struct SessionCompactFailed {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -241,7 +241,7 @@ pub struct SessionCompactFailed {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 1}"#))]
-pub struct SessionOpened {
+pub(crate) struct SessionOpened {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -252,7 +252,7 @@ pub struct SessionOpened {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 18}"#))]
-pub struct SessionClosed {
+pub(crate) struct SessionClosed {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -263,7 +263,7 @@ pub struct SessionClosed {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#))]
-pub struct SessionInfoChanged {
+pub(crate) struct SessionInfoChanged {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -286,7 +286,7 @@ pub struct SessionInfoChanged {
     }
   ]
 }"#))]
-pub struct EntriesAppended {
+pub(crate) struct EntriesAppended {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -309,7 +309,7 @@ pub struct EntriesAppended {
 /// Who appended entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub(crate) enum Origin {
     /// This daemon.
     #[serde(rename = "self")]
     This,
@@ -321,7 +321,7 @@ pub enum Origin {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#))]
-pub struct TurnRequested {
+pub(crate) struct TurnRequested {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -336,7 +336,7 @@ pub struct TurnRequested {
 #[schemars(example = super::example(r#"{
   "sessionId": "tour", "navigationId": "n1", "index": 0, "delta": "This is a summary of a branch"
 }"#))]
-pub struct SummaryDelta {
+pub(crate) struct SummaryDelta {
     /// The id of the session.
     pub session_id: String,
     /// The id of the navigation.
@@ -351,7 +351,7 @@ pub struct SummaryDelta {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"token": 31, "progress": 1450.0}"#))]
-pub struct Progress {
+pub(crate) struct Progress {
     /// The id of the navigation, or of the request for a compaction.
     pub token: RequestId,
     /// The number of characters written so far.
@@ -371,7 +371,7 @@ pub struct Progress {
   "sessionId": "tour", "seq": 13,
   "diagnostics": [{"kind": "tornTail", "line": 12, "offset": 4096, "length": 57}]
 }"#))]
-pub struct Diagnostics {
+pub(crate) struct Diagnostics {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -384,7 +384,7 @@ pub struct Diagnostics {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#))]
-pub struct EventsLost {
+pub(crate) struct EventsLost {
     /// The id of the session.
     pub session_id: String,
     /// The number of the first notification that was dropped.

@@ -14,16 +14,16 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// JSON whose bytes are passed on unchanged.
-pub type Raw = Box<RawValue>;
+pub(crate) type Raw = Box<RawValue>;
 
 /// Params of a method on one session.
-pub trait OnSession {
+pub(crate) trait OnSession {
     /// `sessionId`, if the client gives it.
     fn session_id(&self) -> Option<&str>;
 }
 
 /// Params of a method that changes a session.
-pub trait Mutation: OnSession {
+pub(crate) trait Mutation: OnSession {
     /// The leaf that the client expects.
     fn expected_leaf(&self) -> &ExpectedLeaf;
 }
@@ -32,7 +32,7 @@ pub trait Mutation: OnSession {
 ///
 /// An absent member, `null`, `{}` and `[]` all mean no params. Fails with `invalidParams`, which names the
 /// member by its path.
-pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
+pub(crate) fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     let text = params.map_or("", |text| text.trim_matches(is_json_space));
     let text = match text.as_bytes() {
         b"" | b"null" => "{}",
@@ -99,7 +99,7 @@ macro_rules! session_params {
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         $(#[$doc])*
-        pub struct $name {
+        pub(crate) struct $name {
             /// The id of the session. Default: the session that is open, if exactly one is.
             pub session_id: Option<String>,
             $($(#[$attribute])* pub $field: $type,)*
@@ -138,7 +138,7 @@ macro_rules! mutation_params {
 
 /// A position of the leaf that a client chooses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum GivenPosition {
+pub(crate) enum GivenPosition {
     /// The member is left out: the leaf of the session.
     #[default]
     Leaf,
@@ -253,7 +253,7 @@ pub(super) fn required_count<'de, D: Deserializer<'de>>(deserializer: D) -> Resu
 /// The id of a request: a string, or an integer from 0 to 2^53 − 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
-pub enum RequestId {
+pub(crate) enum RequestId {
     Text(String),
     Number(u64),
 }

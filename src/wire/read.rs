@@ -23,7 +23,7 @@ session_params! {
     "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
   }
 }"#))]
-pub struct GetLeafResult {
+pub(crate) struct GetLeafResult {
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
     /// The number of the last notification about this session to this connection.
@@ -63,7 +63,7 @@ session_params! {
   ],
   "leafId": "a1", "seq": 11, "nextCursor": "4878310c"
 }"#))]
-pub struct GetEntriesResult {
+pub(crate) struct GetEntriesResult {
     /// The entries in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
@@ -94,7 +94,7 @@ session_params! {
     "message": {"role": "user", "content": "Why does the build fail?"}
   }
 }"#))]
-pub struct GetEntryResult {
+pub(crate) struct GetEntryResult {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,
@@ -131,7 +131,7 @@ session_params! {
     }
   ]
 }"#))]
-pub struct GetChildrenResult {
+pub(crate) struct GetChildrenResult {
     /// The children in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
@@ -169,7 +169,7 @@ session_params! {
     }
   ]
 }"#))]
-pub struct GetPathResult {
+pub(crate) struct GetPathResult {
     /// The entries of the path, the root first; empty at the empty position.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
@@ -190,7 +190,7 @@ session_params! {
 #[schemars(example = super::example(r#"{
   "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z"
 }"#))]
-pub struct GetLabelResult {
+pub(crate) struct GetLabelResult {
     /// The label. Absent if the entry has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -221,7 +221,7 @@ session_params! {
     }
   ]
 }"#))]
-pub struct ListBranchesResult {
+pub(crate) struct ListBranchesResult {
     /// The branches, the active one among them.
     pub branches: Vec<Branch>,
 }
@@ -229,7 +229,7 @@ pub struct ListBranchesResult {
 /// The entries from a fork, or from the root, to a tip.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Branch {
+pub(crate) struct Branch {
     /// The id of the last entry of the branch.
     pub tip_id: String,
     /// The id of the nearest ancestor with several children; null if there is none.
@@ -263,7 +263,7 @@ session_params! {
 /// The form of a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum ContextFormat {
+pub(crate) enum ContextFormat {
     /// Messages as stored; summaries and messages of plugins have roles of their own.
     #[default]
     Agent,
@@ -290,7 +290,7 @@ pub enum ContextFormat {
   "thinkingLevel": "off", "model": {"provider": "example", "modelId": "large"},
   "entryIds": ["u1", "a1"]
 }"#))]
-pub struct GetContextResult {
+pub(crate) struct GetContextResult {
     /// The messages in order. Absent with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Message>>")]
@@ -310,7 +310,7 @@ pub struct GetContextResult {
 /// A model, as the conversation names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Model {
+pub(crate) struct Model {
     /// The provider that serves the model.
     pub provider: String,
     /// The provider's name for the model.
@@ -331,7 +331,7 @@ session_params! {
   "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0,
   "contextTokens": 15
 }"#))]
-pub struct GetStatsResult {
+pub(crate) struct GetStatsResult {
     /// The number of messages by role.
     pub messages: BTreeMap<String, u64>,
     /// The number of tool calls in assistant messages.
@@ -347,7 +347,7 @@ pub struct GetStatsResult {
 /// The tokens that the conversation has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Tokens {
+pub(crate) struct Tokens {
     /// Tokens sent to the model, without those of the cache.
     pub input: u64,
     /// Tokens received from the model.

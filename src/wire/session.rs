@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
-pub struct CreateSessionParams {
+pub(crate) struct CreateSessionParams {
     /// The working directory of the session. Default: that of the daemon.
     pub cwd: Option<String>,
     /// The id of the new session. Default: the daemon chooses one.
@@ -32,7 +32,7 @@ pub struct CreateSessionParams {
 /// that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum FirstWrite {
+pub(crate) enum FirstWrite {
     /// Before the response: the header, and the name if there is one, synced.
     Now,
     /// With the first entry; a name is the first entry.
@@ -42,7 +42,7 @@ pub enum FirstWrite {
 /// When the appends of a session are synced to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum DurabilityPolicy {
+pub(crate) enum DurabilityPolicy {
     /// When the system decides.
     Os,
     /// At most 50 ms after the response.
@@ -67,7 +67,7 @@ pub enum DurabilityPolicy {
   },
   "durability": "interval"
 }"#))]
-pub struct CreateSessionResult {
+pub(crate) struct CreateSessionResult {
     /// The new session, which is open.
     pub session: Session,
     /// How safe the write is at the time of the response; `none` if nothing is written yet.
@@ -79,7 +79,7 @@ pub struct CreateSessionResult {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
-pub struct OpenSessionParams {
+pub(crate) struct OpenSessionParams {
     /// The id of a session in the session directory. Default: none, with `path`.
     pub session_id: Option<String>,
     /// The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
@@ -93,14 +93,14 @@ pub struct OpenSessionParams {
 
 /// The session that `open_session` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenTarget<'a> {
+pub(crate) enum OpenTarget<'a> {
     Id(&'a str),
     Path(&'a str),
 }
 
 impl OpenSessionParams {
     /// Returns the id or the path; fails with `invalidParams` unless exactly one of the two is given.
-    pub fn target(&self) -> Result<OpenTarget<'_>, Error> {
+    pub(crate) fn target(&self) -> Result<OpenTarget<'_>, Error> {
         match (self.session_id.as_deref(), self.path.as_deref()) {
             (Some(id), None) => Ok(OpenTarget::Id(id)),
             (None, Some(path)) => Ok(OpenTarget::Path(path)),
@@ -120,7 +120,7 @@ impl OpenSessionParams {
 /// file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum OpenMode {
+pub(crate) enum OpenMode {
     #[default]
     Write,
     Read,
@@ -143,7 +143,7 @@ pub enum OpenMode {
   },
   "diagnostics": []
 }"#))]
-pub struct OpenSessionResult {
+pub(crate) struct OpenSessionResult {
     /// The session, which is open.
     pub session: Session,
     /// The damage that was found in the file.
@@ -159,13 +159,13 @@ session_params! {
 /// The result of `close_session`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub struct CloseSessionResult {}
+pub(crate) struct CloseSessionResult {}
 
 /// The params of `list_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"limit": 1}"#))]
-pub struct ListSessionsParams {
+pub(crate) struct ListSessionsParams {
     /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links
     /// and `..` are not resolved. Default: all sessions.
     pub cwd: Option<String>,
@@ -186,7 +186,7 @@ pub struct ListSessionsParams {
 /// The order of a list of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum SessionSort {
+pub(crate) enum SessionSort {
     /// By the last activity, newest first.
     #[default]
     Recent,
@@ -214,7 +214,7 @@ pub enum SessionSort {
   ],
   "nextCursor": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
-pub struct ListSessionsResult {
+pub(crate) struct ListSessionsResult {
     /// The rows of the page.
     pub sessions: Vec<SessionRow>,
     /// The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row
@@ -228,7 +228,7 @@ pub struct ListSessionsResult {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
-pub struct DeleteSessionParams {
+pub(crate) struct DeleteSessionParams {
     /// The id of the session, open or not. It is always required.
     pub session_id: String,
 }
@@ -239,7 +239,7 @@ pub struct DeleteSessionParams {
 #[schemars(example = super::example(r#"{
   "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
-pub struct DeleteSessionResult {
+pub(crate) struct DeleteSessionResult {
     /// The path of the file in the trash; null if the session had no file.
     pub trashed_path: Option<String>,
 }
@@ -248,7 +248,7 @@ pub struct DeleteSessionResult {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"limit": 1}"#))]
-pub struct ListTrashParams {
+pub(crate) struct ListTrashParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
     /// The most rows of the page. Default: no limit.
@@ -275,7 +275,7 @@ pub struct ListTrashParams {
     }
   ]
 }"#))]
-pub struct ListTrashResult {
+pub(crate) struct ListTrashResult {
     /// The rows of the page.
     pub sessions: Vec<TrashedRow>,
     /// The `cursor` of the next page. Absent on the last page.
@@ -286,7 +286,7 @@ pub struct ListTrashResult {
 /// A deleted session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TrashedRow {
+pub(crate) struct TrashedRow {
     /// The row as in `list_sessions`; `path` is where the file goes when it is restored.
     #[serde(flatten)]
     pub row: SessionRow,
@@ -300,7 +300,7 @@ pub struct TrashedRow {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
-pub struct RestoreSessionParams {
+pub(crate) struct RestoreSessionParams {
     /// The id of a session in the trash.
     pub session_id: String,
     /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
@@ -314,7 +314,7 @@ pub struct RestoreSessionParams {
   "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
   "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
-pub struct RestoreSessionResult {
+pub(crate) struct RestoreSessionResult {
     /// The id of the session.
     pub session_id: String,
     /// The path of its file.
@@ -337,7 +337,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "entryId": "6471a9b0", "leafId": "6471a9b0", "durability": "interval"
 }"#))]
-pub struct SetSessionNameResult {
+pub(crate) struct SetSessionNameResult {
     /// The id of the session_info entry.
     pub entry_id: String,
     /// The leaf after the append: the session_info entry.
@@ -349,7 +349,7 @@ pub struct SetSessionNameResult {
 /// An open session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Session {
+pub(crate) struct Session {
     /// The id of the session.
     pub session_id: String,
     /// The path of the session file. Absent for an ephemeral session.
@@ -387,7 +387,7 @@ pub struct Session {
 /// A session in a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionRow {
+pub(crate) struct SessionRow {
     /// The id of the session; empty if the file has none.
     pub session_id: String,
     /// The path of the session file.
@@ -417,7 +417,7 @@ pub struct SessionRow {
 /// Why a session of a list cannot be opened.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RowDiagnostic {
+pub(crate) struct RowDiagnostic {
     /// The kind of the error that opening would answer, such as `headerMissing`.
     pub kind: String,
     /// A sentence for people.
@@ -427,7 +427,7 @@ pub struct RowDiagnostic {
 /// Damage in a session file, and its place.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Diagnostic {
+pub(crate) struct Diagnostic {
     /// The kind of damage.
     pub kind: DiagnosticKind,
     /// The number of the line, from 1.
@@ -441,7 +441,7 @@ pub struct Diagnostic {
 /// The kind of damage in a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum DiagnosticKind {
+pub(crate) enum DiagnosticKind {
     /// The file ends inside a line.
     TornTail,
     InvalidJson,

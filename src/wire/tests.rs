@@ -391,7 +391,7 @@ fn enums_have_the_documented_spelling() {
 
 /// `Serialize` is not dyn-compatible; this is.
 mod erased {
-    pub trait Spelled {
+    pub(super) trait Spelled {
         fn spelled(&self) -> String;
     }
 

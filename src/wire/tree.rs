@@ -55,7 +55,7 @@ session_params! {
 /// The form of `nodes`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum TreeFormat {
+pub(crate) enum TreeFormat {
     /// Rows in depth-first pre-order.
     #[default]
     Flat,
@@ -66,7 +66,7 @@ pub enum TreeFormat {
 /// Which entries to show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum TreeFilter {
+pub(crate) enum TreeFilter {
     /// The conversation, without labels, settings and other bookkeeping.
     #[default]
     Default,
@@ -83,7 +83,7 @@ pub enum TreeFilter {
 /// How to understand a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum SearchMode {
+pub(crate) enum SearchMode {
     /// All words occur in the entry, whatever their case; `"…"` is one word.
     #[default]
     Words,
@@ -96,7 +96,7 @@ pub enum SearchMode {
 /// The order of siblings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum TreeOrder {
+pub(crate) enum TreeOrder {
     /// The oldest first.
     #[default]
     Time,
@@ -107,7 +107,7 @@ pub enum TreeOrder {
 /// The characters of a `prefix`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum TreeRender {
+pub(crate) enum TreeRender {
     Unicode,
     Ascii,
 }
@@ -133,7 +133,7 @@ pub enum TreeRender {
   "leafId": "a1", "rootIds": ["u1"], "total": 2, "hidden": 3, "offset": 0, "revision": "b140f2e6-13",
   "seq": 11
 }"#))]
-pub struct GetTreeResult<'a> {
+pub(crate) struct GetTreeResult<'a> {
     /// The rows of the page, or the nested nodes.
     pub nodes: TreeNodes<'a>,
     /// The leaf; null at the empty position.
@@ -159,7 +159,7 @@ pub struct GetTreeResult<'a> {
 /// The rows of the flat form, or the nodes of the nested form.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
-pub enum TreeNodes<'a> {
+pub(crate) enum TreeNodes<'a> {
     Flat(Vec<TreeNode<'a>>),
     Nested(Vec<NestedNode>),
 }
@@ -167,7 +167,7 @@ pub enum TreeNodes<'a> {
 /// A row of the flat form.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TreeNode<'a> {
+pub(crate) struct TreeNode<'a> {
     /// The id of the entry.
     pub id: Cow<'a, str>,
     /// The id of the nearest visible ancestor; null at a visible root.
@@ -227,7 +227,7 @@ pub struct TreeNode<'a> {
 /// A call of a tool.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TreeCall<'a> {
+pub(crate) struct TreeCall<'a> {
     /// The name of the tool.
     pub name: Cow<'a, str>,
     /// The argument that says what the call does, on one line, at most 120 characters.
@@ -238,7 +238,7 @@ pub struct TreeCall<'a> {
 /// Where a query matches in an entry.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Match<'a> {
+pub(crate) struct Match<'a> {
     /// A part of the entry's text on one line, at most 200 characters.
     pub snippet: Cow<'a, str>,
     /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
@@ -248,7 +248,7 @@ pub struct Match<'a> {
 /// A node of the nested form.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub struct NestedNode {
+pub(crate) struct NestedNode {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,

@@ -4,26 +4,26 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use treelined::internals::{SystemSource, new_session_id};
+use treelined::internals::Access;
 use treelined::internals::Config;
-use treelined::internals::Daemon;
 use treelined::internals::Connection;
+use treelined::internals::Daemon;
+use treelined::internals::Dispatcher;
 use treelined::internals::Durability;
-use treelined::internals::{BadLine, Line, scan_first, scan_line};
 use treelined::internals::Kind;
+use treelined::internals::Location;
+use treelined::internals::Store;
 use treelined::internals::TryLock;
 use treelined::internals::recover;
 use treelined::internals::repair;
-use treelined::internals::{Header, Log, OpenedLog};
-use treelined::internals::Location;
-use treelined::internals::Access;
-use treelined::internals::Dispatcher;
+use treelined::internals::{BadLine, Line, scan_first, scan_line};
 use treelined::internals::{Frame, FrameReader, Outbox, id_in_head};
-use treelined::internals::Store;
+use treelined::internals::{Header, Log, OpenedLog};
+use treelined::internals::{SystemSource, new_session_id};
 use treelined::internals::{header_id, is_valid, json, terminal};
 
 /// One line of a session file: a line that the scanner accepts is JSON.
-pub fn line(bytes: &[u8]) {
+pub(super) fn line(bytes: &[u8]) {
     let scanned = scan_line(bytes);
     let _first = scan_first(bytes, 0);
     for version in [None, Some(1), Some(3)] {
@@ -54,7 +54,7 @@ pub fn line(bytes: &[u8]) {
 }
 
 /// A whole file: opening, listing, repairing, migrating, appending and opening it again agree.
-pub fn file(bytes: &[u8], folder: &Path) {
+pub(super) fn file(bytes: &[u8], folder: &Path) {
     let path = folder.join("s.jsonl");
     fs::write(&path, bytes).expect("a temporary file");
     let at = Location::of_path(&path).expect("a path");
@@ -166,7 +166,7 @@ fn read_all(opened: &OpenedLog) {
 }
 
 /// Bytes of a client: every message that goes out is JSON, and nothing panics.
-pub fn frame(bytes: &[u8], folder: &Path) {
+pub(super) fn frame(bytes: &[u8], folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -223,14 +223,14 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
 }
 
 /// Names from outside: none leads out of the session directory.
-pub fn path(bytes: &[u8], folder: &Path) {
+pub(super) fn path(bytes: &[u8], folder: &Path) {
     let text = String::from_utf8_lossy(bytes);
     let root = folder.join("sessions");
     let store = Store::new(root.clone());
     let found = store.find(&text);
     assert!(found.is_err_and(|error| error.kind == Kind::SessionNotFound));
     let session = new_session_id();
-    let header = Header::new(session.as_str(), 0, &text, Some(&text));
+    let header = Header::new(&session.to_string(), 0, &text, Some(&text));
     let place = store
         .place(&header)
         .expect("any working directory has a folder")
@@ -253,7 +253,7 @@ pub fn path(bytes: &[u8], folder: &Path) {
 }
 
 /// Text for a terminal has no control characters, and JSON keeps its value.
-pub fn sanitizer(bytes: &[u8]) {
+pub(super) fn sanitizer(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let shown = terminal::line(&text);
     assert!(!shown.contains(terminal::is_control), "{shown:?}");

@@ -29,7 +29,7 @@ fn refused(file: &str, naming: &[&str]) {
 }
 
 /// Writes a configuration file beside the sessions and returns its path.
-pub fn file(home: &Arc<Home>, text: &str) -> String {
+pub(crate) fn file(home: &Arc<Home>, text: &str) -> String {
     let path = home.file("config.toml", text.as_bytes());
     path.to_str().unwrap().to_owned()
 }
@@ -460,14 +460,14 @@ fn settings_and_errors_are_printed_without_control_characters() {
 }
 
 /// Writes an executable shell script and returns its path.
-pub fn script(home: &Home, name: &str, body: &str) -> String {
+pub(crate) fn script(home: &Home, name: &str, body: &str) -> String {
     let path = home.file(name, format!("#!/bin/sh\n{body}\n").as_bytes());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
 /// The body of a script that starts a child, writes the child's id to this file, and waits.
-pub fn with_child(pid_file: &Path) -> String {
+pub(crate) fn with_child(pid_file: &Path) -> String {
     let pid_file = pid_file.display();
     format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")
 }

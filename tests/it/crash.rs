@@ -15,10 +15,10 @@ use crate::harness::*;
 const LARGE: usize = 8 << 20;
 
 /// A small random generator: the same choices for the same seed, whatever libraries are used.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn seeded(default: u64) -> Random {
+    pub(crate) fn seeded(default: u64) -> Random {
         let seed = std::env::var("TREELINED_TEST_SEED").ok();
         let seed = seed.map_or(default, |seed| {
             seed.parse().expect("TREELINED_TEST_SEED is a number")
@@ -27,7 +27,7 @@ impl Random {
         Random(seed)
     }
 
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

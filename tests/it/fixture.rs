@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::{Home, Json, json, parse, shorten};
 
-pub fn user(text: &str) -> Json {
+pub(crate) fn user(text: &str) -> Json {
     json!({"role": "user", "content": text, "timestamp": 1735689600000_u64})
 }
 
-pub fn assistant(text: &str) -> Json {
+pub(crate) fn assistant(text: &str) -> Json {
     assistant_with(json!([{"type": "text", "text": text}]))
 }
 
-pub fn assistant_with(content: Json) -> Json {
+pub(crate) fn assistant_with(content: Json) -> Json {
     json!({
         "role": "assistant", "content": content, "api": "anthropic-messages", "provider": "prov", "model": "mod",
         "usage": {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4,
@@ -24,11 +24,11 @@ pub fn assistant_with(content: Json) -> Json {
     })
 }
 
-pub fn tool_call(call: &str, name: &str, arguments: Json) -> Json {
+pub(crate) fn tool_call(call: &str, name: &str, arguments: Json) -> Json {
     json!({"type": "toolCall", "id": call, "name": name, "arguments": arguments})
 }
 
-pub fn tool_result(call: &str, name: &str, text: &str, is_error: bool) -> Json {
+pub(crate) fn tool_result(call: &str, name: &str, text: &str, is_error: bool) -> Json {
     json!({
         "role": "toolResult", "toolCallId": call, "toolName": name,
         "content": [{"type": "text", "text": text}], "isError": is_error, "timestamp": 1735689600000_u64
@@ -37,7 +37,7 @@ pub fn tool_result(call: &str, name: &str, text: &str, is_error: bool) -> Json {
 
 /// The `id` members of an array of objects, or the strings of an array of strings.
 #[track_caller]
-pub fn ids(list: &Json) -> Vec<String> {
+pub(crate) fn ids(list: &Json) -> Vec<String> {
     list.as_array()
         .unwrap_or_else(|| panic!("not an array: {}", shorten(&list.to_string())))
         .iter()
@@ -53,7 +53,7 @@ pub fn ids(list: &Json) -> Vec<String> {
 
 /// The lines of a file as JSON. Each line must parse, and none may be blank.
 #[track_caller]
-pub fn file_lines(path: &Path) -> Vec<Json> {
+pub(crate) fn file_lines(path: &Path) -> Vec<Json> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(!text.contains("\n\n"), "a blank line");
     file_lines_of_many(path)
@@ -62,7 +62,7 @@ pub fn file_lines(path: &Path) -> Vec<Json> {
 /// The same, with blank lines allowed. They occur where a program without a lock writes: the daemon may end a
 /// line that is being written, and that line then ends itself.
 #[track_caller]
-pub fn file_lines_of_many(path: &Path) -> Vec<Json> {
+pub(crate) fn file_lines_of_many(path: &Path) -> Vec<Json> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(text.ends_with('\n'), "the last line is whole");
     text.lines()
@@ -72,58 +72,65 @@ pub fn file_lines_of_many(path: &Path) -> Vec<Json> {
 }
 
 /// Appends a line to a session file as another program does: without a lock, in one write.
-pub fn foreign_append(path: &Path, line: &str) {
+pub(crate) fn foreign_append(path: &Path, line: &str) {
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 /// A session file under construction. Timestamps count up by a second; the parent `""` is null.
 #[derive(Clone)]
-pub struct Log {
+pub(crate) struct Log {
     lines: Vec<String>,
 }
 
 impl Log {
-    pub fn new(session: &str) -> Log {
+    pub(crate) fn new(session: &str) -> Log {
         Log::with_header(json!({
             "type": "session", "version": 3, "id": session, "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/project",
         }))
     }
 
-    pub fn with_header(header: Json) -> Log {
+    pub(crate) fn with_header(header: Json) -> Log {
         Log {
             lines: vec![header.to_string()],
         }
     }
 
-    pub fn raw(mut self, line: &str) -> Log {
+    pub(crate) fn raw(mut self, line: &str) -> Log {
         self.lines.push(line.to_owned());
         self
     }
 
-    pub fn entry(self, kind: &str, id: &str, parent: &str, members: Json) -> Log {
+    pub(crate) fn entry(self, kind: &str, id: &str, parent: &str, members: Json) -> Log {
         let second = self.lines.len();
         self.entry_at(second, kind, id, parent, members)
     }
 
-    pub fn entry_at(self, second: usize, kind: &str, id: &str, parent: &str, members: Json) -> Log {
+    pub(crate) fn entry_at(
+        self,
+        second: usize,
+        kind: &str,
+        id: &str,
+        parent: &str,
+        members: Json,
+    ) -> Log {
         let line = entry_line(second, kind, id, parent, members);
         self.raw(&line)
     }
 
-    pub fn message(self, id: &str, parent: &str, message: Json) -> Log {
+    pub(crate) fn message(self, id: &str, parent: &str, message: Json) -> Log {
         self.entry("message", id, parent, json!({"message": message}))
     }
 
-    pub fn user(self, id: &str, parent: &str, text: &str) -> Log {
+    pub(crate) fn user(self, id: &str, parent: &str, text: &str) -> Log {
         self.message(id, parent, user(text))
     }
 
-    pub fn assistant(self, id: &str, parent: &str, text: &str) -> Log {
+    pub(crate) fn assistant(self, id: &str, parent: &str, text: &str) -> Log {
         self.message(id, parent, assistant(text))
     }
 
-    pub fn label(self, id: &str, parent: &str, target: &str, label: Json) -> Log {
+    pub(crate) fn label(self, id: &str, parent: &str, target: &str, label: Json) -> Log {
         self.entry(
             "label",
             id,
@@ -133,26 +140,26 @@ impl Log {
     }
 
     /// A leaf record (session-file.md §4).
-    pub fn record(self, id: &str, parent: &str, from: &str) -> Log {
+    pub(crate) fn record(self, id: &str, parent: &str, from: &str) -> Log {
         let line = record_line(self.lines.len(), id, parent, from);
         self.raw(&line)
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    pub fn line(&self, index: usize) -> &str {
+    pub(crate) fn line(&self, index: usize) -> &str {
         &self.lines[index]
     }
 
     /// Saves the file outside the session directory, to be opened by path.
-    pub fn save(&self, home: &Home) -> PathBuf {
+    pub(crate) fn save(&self, home: &Home) -> PathBuf {
         home.file("s.jsonl", self.text().as_bytes())
     }
 
     /// Saves the file in the session directory, to be listed and opened by id.
-    pub fn store(&self, home: &Home, name: &str) -> PathBuf {
+    pub(crate) fn store(&self, home: &Home, name: &str) -> PathBuf {
         let folder = home.sessions().join("--project--");
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(name);
@@ -162,7 +169,7 @@ impl Log {
 }
 
 /// The timestamp that `entry_line` writes for this second.
-pub fn stamp(second: usize) -> String {
+pub(crate) fn stamp(second: usize) -> String {
     format!(
         "2025-01-01T{:02}:{:02}:{:02}.000Z",
         second / 3600 % 24,
@@ -172,11 +179,17 @@ pub fn stamp(second: usize) -> String {
 }
 
 /// The same time in Unix milliseconds.
-pub fn stamp_ms(second: usize) -> u64 {
+pub(crate) fn stamp_ms(second: usize) -> u64 {
     1_735_689_600_000 + 1000 * second as u64
 }
 
-pub fn entry_line(second: usize, kind: &str, id: &str, parent: &str, members: Json) -> String {
+pub(crate) fn entry_line(
+    second: usize,
+    kind: &str,
+    id: &str,
+    parent: &str,
+    members: Json,
+) -> String {
     let mut entry =
         json!({"type": kind, "id": id, "parentId": or_null(parent), "timestamp": stamp(second)});
     for (name, value) in members.as_object().expect("members are an object") {
@@ -185,7 +198,7 @@ pub fn entry_line(second: usize, kind: &str, id: &str, parent: &str, members: Js
     entry.to_string()
 }
 
-pub fn record_line(second: usize, id: &str, parent: &str, from: &str) -> String {
+pub(crate) fn record_line(second: usize, id: &str, parent: &str, from: &str) -> String {
     json!({
         "type": "custom", "customType": "treelined.leaf", "id": id, "parentId": or_null(parent),
         "timestamp": stamp(second), "data": {"from": or_null(from), "cause": "set_leaf"},

@@ -45,7 +45,7 @@ fn three(home: &Home) {
 }
 
 #[track_caller]
-pub fn listed(d: &mut Daemon, params: Json) -> Vec<String> {
+pub(crate) fn listed(d: &mut Daemon, params: Json) -> Vec<String> {
     d.ok("list_sessions", params)["sessions"]
         .as_array()
         .unwrap()

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::harness::*;
 
-pub fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
 }
 

@@ -8,7 +8,7 @@ use crate::cli::by_id;
 use crate::harness::*;
 
 /// A file of the package.
-pub fn root(path: &str) -> PathBuf {
+pub(crate) fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 

@@ -488,7 +488,7 @@ fn a_daemon_holds_many_sessions_and_announces_each_opening_and_closing() {
     d.notification("session_closed");
 }
 
-pub fn set_modified(path: &std::path::Path, seconds: u64) {
+pub(crate) fn set_modified(path: &std::path::Path, seconds: u64) {
     let file = fs::File::options().append(true).open(path).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds))
         .unwrap();

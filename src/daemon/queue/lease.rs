@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 /// The right to work on a session, until dropped.
 #[must_use]
-pub struct Lease<Q: Sessions> {
+pub(crate) struct Lease<Q: Sessions> {
     pub(super) queues: Arc<Queues<Q>>,
     pub(super) id: Arc<str>,
     /// `None` if the session is not open.
@@ -23,7 +23,7 @@ pub struct Lease<Q: Sessions> {
 
 /// A place in a queue: the lease, once it is this job's turn. Dropping it gives up the place.
 #[must_use]
-pub struct Place<Q: Sessions> {
+pub(crate) struct Place<Q: Sessions> {
     pub(super) receiver: oneshot::Receiver<Result<Lease<Q>>>,
     /// When the place was taken.
     pub asked: Instant,
@@ -41,24 +41,24 @@ impl<Q: Sessions> Future for Place<Q> {
 
 /// A request for the session of a file whose header has not been read.
 #[must_use]
-pub struct Unnamed<Q: Sessions> {
+pub(crate) struct Unnamed<Q: Sessions> {
     pub(super) queues: Arc<Queues<Q>>,
     pub(super) number: u64,
     pub(super) cancel: Cancel,
 }
 
 impl<Q: Sessions> Lease<Q> {
-    pub fn id(&self) -> &Arc<str> {
+    pub(crate) fn id(&self) -> &Arc<str> {
         &self.id
     }
 
     /// The session, if it is open.
-    pub fn open(&self) -> Option<&Arc<Q::Open>> {
+    pub(crate) fn open(&self) -> Option<&Arc<Q::Open>> {
         self.open.as_ref()
     }
 
     /// Opens the session, or closes it with `None`. Later jobs find it so.
-    pub fn set_open(&mut self, open: Option<Arc<Q::Open>>) {
+    pub(crate) fn set_open(&mut self, open: Option<Arc<Q::Open>>) {
         self.open.clone_from(&open);
         if let Some(queue) = lock(&self.queues.state).queues.get_mut(&self.id) {
             queue.open = open;
@@ -74,7 +74,7 @@ impl<Q: Sessions> Drop for Lease<Q> {
 
 impl<Q: Sessions> Unnamed<Q> {
     /// Lets other sessions be opened meanwhile, since the header takes long to find.
-    pub fn header_is_late(&self) {
+    pub(crate) fn header_is_late(&self) {
         let mut state = lock(&self.queues.state);
         if !state.headers.remove(&self.number) {
             return;
@@ -86,7 +86,7 @@ impl<Q: Sessions> Unnamed<Q> {
     }
 
     /// The lease of the file's session, in the place that this request has by its arrival.
-    pub fn lease(self, id: &str) -> Place<Q> {
+    pub(crate) fn lease(self, id: &str) -> Place<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         let mut state = lock(&self.queues.state);

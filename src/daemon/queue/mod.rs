@@ -15,7 +15,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use lease::{Lease, Place, Unnamed};
+pub(crate) use lease::{Lease, Place, Unnamed};
 
 use self::state::{Job, Ready, Running, State, Waiting, WaitsFor};
 use crate::cancel::Cancel;
@@ -31,7 +31,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
 
 /// What the queues hold.
-pub trait Sessions: Sized + Send + Sync + 'static {
+pub(crate) trait Sessions: Sized + Send + Sync + 'static {
     /// An open session.
     type Open: Send + Sync + 'static;
     /// One append that waits to be written.
@@ -46,7 +46,7 @@ pub trait Sessions: Sized + Send + Sync + 'static {
 
 /// What a job does to the set of open sessions and of session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Nothing: it works on an open session, and fails with `sessionNotFound` if the session is not open.
     Session,
     /// Opens a session.
@@ -60,10 +60,10 @@ pub enum Scope {
 }
 
 /// Starts a job on another thread.
-pub type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
+pub(crate) type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
 
 /// The queues of all sessions.
-pub struct Queues<Q: Sessions> {
+pub(crate) struct Queues<Q: Sessions> {
     state: Mutex<State<Q>>,
     spawn: Spawn,
     /// How many wait in [`Self::until`].
@@ -73,7 +73,7 @@ pub struct Queues<Q: Sessions> {
 }
 
 impl<Q: Sessions> Queues<Q> {
-    pub fn new(spawn: Spawn) -> Arc<Self> {
+    pub(crate) fn new(spawn: Spawn) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 next: 0,
@@ -93,7 +93,7 @@ impl<Q: Sessions> Queues<Q> {
     /// Runs `job` with the session's lease, after everything submitted for the session before; without an
     /// id with that of the only open session. The job gets an error if it is cancelled while it waits or
     /// if there is no such session.
-    pub fn run(
+    pub(crate) fn run(
         self: &Arc<Self>,
         id: Option<&str>,
         scope: Scope,
@@ -132,7 +132,12 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// As [`Self::run`]; the lease comes to the place that this call takes in the queue.
-    pub fn lease(self: &Arc<Self>, id: Option<&str>, scope: Scope, cancel: &Cancel) -> Place<Q> {
+    pub(crate) fn lease(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        scope: Scope,
+        cancel: &Cancel,
+    ) -> Place<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         self.run(id, scope, cancel, move |lease| {
@@ -144,7 +149,7 @@ impl<Q: Sessions> Queues<Q> {
 
     /// Writes an append in its place among the jobs of its session. If `holds`, it waits for more appends
     /// until [`Self::settle`] or until another job is submitted.
-    pub fn append(
+    pub(crate) fn append(
         self: &Arc<Self>,
         id: Option<&str>,
         cancel: &Cancel,
@@ -202,7 +207,7 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// Writes the appends that wait for more, on this thread.
-    pub fn settle(self: &Arc<Self>) {
+    pub(crate) fn settle(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         if state.held.is_empty() {
             return;
@@ -219,7 +224,7 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// Takes a number for the session of a file, which is known once the file's header has been read.
-    pub fn unnamed(self: &Arc<Self>, cancel: &Cancel) -> Unnamed<Q> {
+    pub(crate) fn unnamed(self: &Arc<Self>, cancel: &Cancel) -> Unnamed<Q> {
         let mut state = lock(&self.state);
         let number = state.take_number(Scope::Open);
         state.headers.insert(number);
@@ -231,12 +236,12 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// The open session with this id, whatever waits in its queue.
-    pub fn find(&self, id: &str) -> Option<Arc<Q::Open>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Q::Open>> {
         lock(&self.state).queues.get(id)?.open.clone()
     }
 
     /// The open session that a request means, whatever waits in its queue: without an id the only one.
-    pub fn find_now(&self, id: Option<&str>) -> Result<Arc<Q::Open>> {
+    pub(crate) fn find_now(&self, id: Option<&str>) -> Result<Arc<Q::Open>> {
         let state = lock(&self.state);
         let only;
         let id = match id {
@@ -250,7 +255,7 @@ impl<Q: Sessions> Queues<Q> {
         open.ok_or_else(|| Error::session_not_found(id))
     }
 
-    pub fn all_open(&self) -> Vec<Arc<Q::Open>> {
+    pub(crate) fn all_open(&self) -> Vec<Arc<Q::Open>> {
         let state = lock(&self.state);
         state
             .queues
@@ -260,7 +265,7 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// Waits until every job submitted before this call has ended.
-    pub async fn earlier_ended(&self) {
+    pub(crate) async fn earlier_ended(&self) {
         let now = lock(&self.state).next;
         let is_earlier = |number: u64| number < now;
         self.until(|state| {
@@ -280,7 +285,7 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// Waits until the jobs have ended that run now and change a list of all sessions.
-    pub async fn changes_ended(&self) {
+    pub(crate) async fn changes_ended(&self) {
         let now = lock(&self.state).next;
         let is_change = |running: &Running| {
             running.number < now && !matches!(running.scope, Scope::Session | Scope::Open)

@@ -6,14 +6,14 @@ mod x86;
 use wide::u8x16;
 
 #[cfg(target_arch = "x86_64")]
-pub use x86::{marks_avx2, marks_avx512};
+pub(crate) use x86::{marks_avx2, marks_avx512};
 
 /// Bytes of a block.
-pub const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// The places of the special bytes in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marks {
+pub(super) struct Marks {
     pub quotes: u64,
     pub backslashes: u64,
     /// Below 0x20.
@@ -26,7 +26,7 @@ pub struct Marks {
 ///
 /// For any processor; [`x86`] has variants for wider registers.
 #[inline]
-pub fn marks(bytes: &[u8; BLOCK]) -> Option<Marks> {
+pub(super) fn marks(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let block = Block::load(bytes);
     (!block.is_plain()).then(|| Marks {
         quotes: block.quotes(),
@@ -86,13 +86,13 @@ impl Block {
 
 /// The first of sixteen bytes that is a quote, backslash or control character.
 #[inline]
-pub fn first_special(bytes: [u8; 16]) -> Option<usize> {
+pub(super) fn first_special(bytes: [u8; 16]) -> Option<usize> {
     let marks = special(u8x16::new(bytes)).to_bitmask();
     (marks != 0).then_some(marks.trailing_zeros() as usize)
 }
 
 #[inline]
-pub fn special(bytes: u8x16) -> u8x16 {
+pub(super) fn special(bytes: u8x16) -> u8x16 {
     let is = |byte| bytes.simd_eq(u8x16::splat(byte));
     is(b'"') | is(b'\\') | control(bytes)
 }
@@ -105,7 +105,7 @@ fn control(bytes: u8x16) -> u8x16 {
 /// The bytes that a backslash escapes. `carry` tells whether the previous block ended in such a backslash,
 /// and is set for the next block. `slashes` are the backslashes of the block.
 #[inline]
-pub fn escaped(slashes: u64, carry: &mut u64) -> u64 {
+pub(super) fn escaped(slashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     // The parity of the place where a run of backslashes begins decides: adding the start of a run to the
     // run sets the bit after its end.

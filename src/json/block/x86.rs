@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 /// As [`super::marks`].
 #[inline]
 #[target_feature(enable = "avx512bw")]
-pub fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
+pub(crate) fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let block: __m512i = must_cast(*bytes);
     let is = |byte: u8| _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(byte.cast_signed()));
     let (quotes, backslashes) = (is(b'"'), is(b'\\'));
@@ -26,7 +26,7 @@ pub fn marks_avx512(bytes: &[u8; BLOCK]) -> Option<Marks> {
 /// As [`super::marks`].
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
+pub(crate) fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
     let [low, high]: [__m256i; 2] = must_cast(*bytes);
     let is = |half, byte: u8| _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte.cast_signed()));
     let control = |half| _mm256_cmpeq_epi8(_mm256_min_epu8(half, _mm256_set1_epi8(0x1f)), half);
@@ -49,14 +49,14 @@ pub fn marks_avx2(bytes: &[u8; BLOCK]) -> Option<Marks> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
 
     type Variant = fn(&[u8; BLOCK]) -> Option<Marks>;
 
     /// The variants that this processor can run.
     #[allow(unsafe_code, reason = "calling them is safe where they can run")]
-    pub fn ways() -> Vec<Variant> {
+    pub(crate) fn ways() -> Vec<Variant> {
         let mut ways: Vec<Variant> = Vec::new();
         if is_x86_feature_detected!("avx512bw") {
             // SAFETY: it has the instructions.

@@ -23,13 +23,13 @@ use std::fs::File;
 
 /// The format changes with everything that is written below, and with the order of kinds, roles, damages and
 /// causes.
-pub const KIND: FileKind = FileKind {
+pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined index4",
     ending: ".index",
     most: 64,
 };
 /// Scanning fewer bytes than this takes no longer than reading an index.
-pub const WORTHWHILE: u64 = 2 << 20;
+pub(crate) const WORTHWHILE: u64 = 2 << 20;
 
 /// An index ready to be written.
 pub struct Index {

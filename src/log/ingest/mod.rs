@@ -22,7 +22,7 @@ use std::ops::Range;
 const OVERSIZED: u64 = 64 << 20;
 /// The state of reading a session file.
 #[derive(Default)]
-pub struct Ingest {
+pub(crate) struct Ingest {
     pub header: Option<Header>,
     /// Lines read so far.
     pub lines: u64,
@@ -39,7 +39,7 @@ pub struct Ingest {
 
 impl Ingest {
     /// For a log with this header, of which `lines` lines are written.
-    pub fn of_new(header: Header, lines: u64) -> Self {
+    pub(crate) fn of_new(header: Header, lines: u64) -> Self {
         Self {
             header: Some(header),
             lines,
@@ -47,18 +47,18 @@ impl Ingest {
         }
     }
 
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.header.as_ref().map_or(CURRENT_VERSION, |h| h.version)
     }
 
     /// The positions that version 1 entries name, resolved.
-    pub fn boundaries(&self) -> &migrate::Boundaries {
+    pub(crate) fn boundaries(&self) -> &migrate::Boundaries {
         self.v1.boundaries()
     }
 
     /// Adds one line to the tree. False for an incomplete line without a line break: it may be in flight, and
     /// is read again once it has grown. `bodies` is used to compare lines with the same id.
-    pub fn line(
+    pub(crate) fn line(
         &mut self,
         tree: &mut Tree,
         bodies: &Bodies,
@@ -111,7 +111,7 @@ impl Ingest {
     }
 
     /// As [`Ingest::line`], for a line that several threads have scanned.
-    pub fn scanned_line(
+    pub(crate) fn scanned_line(
         &mut self,
         tree: &mut Tree,
         bodies: &Bodies,
@@ -157,7 +157,7 @@ impl Ingest {
     }
 
     /// Adds a whole line that is a copy of another tree's entry: see [`Tree::insert_copy`].
-    pub fn copied_line(
+    pub(crate) fn copied_line(
         &mut self,
         tree: &mut Tree,
         id: &str,
@@ -170,7 +170,7 @@ impl Ingest {
     }
 
     /// Reports everything about links that is known only at the end of the file.
-    pub fn report_links(&mut self, tree: &Tree) {
+    pub(crate) fn report_links(&mut self, tree: &Tree) {
         for report in tree.link_reports() {
             let damage = match report.flag {
                 Flags::ORPHAN => Damage::OrphanParent,

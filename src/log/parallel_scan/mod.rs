@@ -23,7 +23,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
 /// Below this size, in bytes, one thread is as fast.
-pub const WORTHWHILE: u64 = 16 << 20;
+pub(crate) const WORTHWHILE: u64 = 16 << 20;
 /// Threads that scan, the caller's included.
 const MAX_THREADS: usize = 8;
 /// Bytes of a range: small enough that they stay in the processor's cache until they are scanned.
@@ -33,7 +33,7 @@ const OVERHANG: u64 = 8 << 20;
 
 /// How a file is divided.
 #[derive(Debug, Clone, Copy)]
-pub struct Division {
+pub(crate) struct Division {
     /// Threads besides the caller's.
     pub helpers: usize,
     /// Bytes of a range.
@@ -44,7 +44,7 @@ pub struct Division {
 
 impl Division {
     /// For reading `bytes` bytes; `None` if one thread does as well.
-    pub fn for_bytes(bytes: u64) -> Option<Self> {
+    pub(crate) fn for_bytes(bytes: u64) -> Option<Self> {
         if bytes < WORTHWHILE {
             return None;
         }
@@ -67,7 +67,7 @@ impl Division {
 
 /// Scans the lines of `file` from `start`, where one begins, to `end`, and hands them to `take`, range by
 /// range. It may stop before `end`: the caller reads on from there.
-pub fn scan_ranges(
+pub(crate) fn scan_ranges(
     file: &File,
     start: u64,
     end: u64,
@@ -112,7 +112,7 @@ pub fn scan_ranges(
 }
 
 /// The lines that begin in one range of the file.
-pub struct RangeLines<'s> {
+pub(crate) struct RangeLines<'s> {
     buffer: &'s RangeBuffer,
     /// An estimate of how many lines follow this range.
     pub expected: u64,
@@ -120,12 +120,12 @@ pub struct RangeLines<'s> {
 
 impl<'s> RangeLines<'s> {
     /// The hashes of the ids of all ordinary entries.
-    pub fn hashes(&self) -> impl Iterator<Item = IdHash> {
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = IdHash> {
         let lines = self.buffer.lines.iter();
         lines.filter_map(|line| line.entry.as_ref().map(|entry| entry.hash))
     }
 
-    pub fn lines(&self) -> impl Iterator<Item = ScannedLine<'s>> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = ScannedLine<'s>> {
         let buffer = self.buffer;
         let mut ids = buffer.ids.as_str();
         let mut next_id = move |len: u32| {
@@ -156,7 +156,7 @@ impl<'s> RangeLines<'s> {
 }
 
 /// A line of the file, with its line break.
-pub struct ScannedLine<'s> {
+pub(crate) struct ScannedLine<'s> {
     /// Bytes from the start of the file to the start of the line.
     pub offset: u64,
     /// `None` for any line that is not an ordinary entry.
@@ -167,7 +167,7 @@ pub struct ScannedLine<'s> {
 }
 
 impl<'s> ScannedLine<'s> {
-    pub fn line(&self) -> lines::RawLine<'s> {
+    pub(crate) fn line(&self) -> lines::RawLine<'s> {
         lines::RawLine {
             offset: self.offset,
             bytes: self.text.get(self.start..self.start + self.len),
@@ -177,7 +177,7 @@ impl<'s> ScannedLine<'s> {
     }
 
     /// Bytes from the start of the file to the start of the next line.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.offset + self.len as u64 + 1
     }
 }
@@ -185,7 +185,7 @@ impl<'s> ScannedLine<'s> {
 /// The data that the tree keeps of a line that is one entry in UTF-8 and nothing else, of a kind that refers to
 /// no other entry than its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OrdinaryEntry<'s> {
+pub(crate) struct OrdinaryEntry<'s> {
     pub id: &'s str,
     pub hash: IdHash,
     /// `None`: null.

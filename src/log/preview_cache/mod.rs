@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The format changes with everything that is written below, and with what `view` makes of bodies.
-pub const KIND: FileKind = FileKind {
+pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ3",
     ending: ".previews",
     most: 64,
@@ -31,13 +31,13 @@ pub const KIND: FileKind = FileKind {
 /// Bytes of an average preview.
 const USUAL: usize = 256;
 /// Entries of a block.
-pub const BLOCK: usize = 128;
+pub(crate) const BLOCK: usize = 128;
 /// Bytes of the longest preview; a longer one is left out.
 const LONGEST: usize = 16 << 10;
 /// Bytes of the longest block.
 const LONGEST_BLOCK: u64 = (BLOCK * (LONGEST + 8)) as u64;
 /// Bytes of lines that are compared before a block is used; a block of more is not used.
-pub const LONGEST_SOURCE: u32 = 8 << 20;
+pub(crate) const LONGEST_SOURCE: u32 = 8 << 20;
 /// Blocks that a reader holds: those of the branches between which a view goes back and forth.
 const HELD: usize = 8;
 
@@ -101,7 +101,7 @@ impl PreviewSlot {
 }
 
 /// Loads the cached previews of the bodies' file if they still belong to it.
-pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
+pub(crate) fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
     let (file, slot) = bodies.stored_file()?;
     let status = file::status_of(file).ok()?;
     let name = KIND.name_for(status.identity);
@@ -193,7 +193,7 @@ impl Previews {
 }
 
 /// Reads previews, fastest in file order.
-pub struct PreviewReader<'b> {
+pub(crate) struct PreviewReader<'b> {
     previews: Arc<Previews>,
     /// The session file.
     source: &'b File,
@@ -203,7 +203,7 @@ pub struct PreviewReader<'b> {
 
 impl<'b> PreviewReader<'b> {
     /// `None` if there are no previews.
-    pub fn of(bodies: &'b Bodies) -> Option<Self> {
+    pub(crate) fn of(bodies: &'b Bodies) -> Option<Self> {
         let (source, slot) = bodies.stored_file()?;
         let previews = slot.get()?;
         previews.look_at(source);
@@ -215,7 +215,7 @@ impl<'b> PreviewReader<'b> {
     }
 
     /// The preview of the entry with this number in the file, whose line is at `place`.
-    pub fn get(&mut self, number: usize, place: FilePlace) -> Option<&[u8]> {
+    pub(crate) fn get(&mut self, number: usize, place: FilePlace) -> Option<&[u8]> {
         if number >= self.previews.count {
             return None;
         }
@@ -269,14 +269,14 @@ fn mark(place: FilePlace) -> [u8; 4] {
 }
 
 /// A block in the making.
-pub struct BlockBuilder {
+pub(crate) struct BlockBuilder {
     source: SourceLines,
     ends: Vec<u8>,
     text: Vec<u8>,
 }
 
 /// A block and the lines it was made from.
-pub struct NewBlock {
+pub(crate) struct NewBlock {
     source: SourceLines,
     bytes: Vec<u8>,
 }
@@ -284,7 +284,7 @@ pub struct NewBlock {
 impl BlockBuilder {
     /// A block for these lines, from the beginning of the first to the end of the last; `lines` is empty if they are
     /// longer than [`LONGEST_SOURCE`].
-    pub fn new(place: FilePlace, lines: &[u8]) -> Self {
+    pub(crate) fn new(place: FilePlace, lines: &[u8]) -> Self {
         Self {
             source: SourceLines {
                 place,
@@ -296,7 +296,7 @@ impl BlockBuilder {
     }
 
     /// Adds the preview of the line at `place`, which `write` appends.
-    pub fn push(&mut self, place: FilePlace, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push(&mut self, place: FilePlace, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         self.text.extend_from_slice(&mark(place));
         write(&mut self.text);
@@ -309,7 +309,7 @@ impl BlockBuilder {
         self.ends.extend_from_slice(&end.to_le_bytes());
     }
 
-    pub fn finish(mut self) -> NewBlock {
+    pub(crate) fn finish(mut self) -> NewBlock {
         self.ends.append(&mut self.text);
         NewBlock {
             source: self.source,
@@ -319,7 +319,7 @@ impl BlockBuilder {
 }
 
 /// Writes new previews, of the first `count` entries of the bodies' file.
-pub struct PreviewWriter<'b> {
+pub(crate) struct PreviewWriter<'b> {
     slot: &'b PreviewSlot,
     cache: Cache,
     name: String,
@@ -334,7 +334,7 @@ pub struct PreviewWriter<'b> {
 impl<'b> PreviewWriter<'b> {
     /// Call it before reading any body. `end` is the end of the last of these entries, in bytes from the start of
     /// the file, its line break included.
-    pub fn begin(cache: &Cache, bodies: &'b Bodies, count: usize, end: u64) -> Option<Self> {
+    pub(crate) fn begin(cache: &Cache, bodies: &'b Bodies, count: usize, end: u64) -> Option<Self> {
         let (file, slot) = bodies.stored_file()?;
         let status = file::status_of(file).ok()?;
         let name = KIND.name_for(status.identity);
@@ -353,13 +353,13 @@ impl<'b> PreviewWriter<'b> {
     }
 
     /// Writes the next block.
-    pub fn push(&mut self, block: &NewBlock) -> io::Result<()> {
+    pub(crate) fn push(&mut self, block: &NewBlock) -> io::Result<()> {
         self.sources.push(block.source);
         self.writer.push(&block.bytes)
     }
 
     /// Finishes the file, and uses it from now on.
-    pub fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         let mut summary = Fields::default();
         self.fingerprint.put(&mut summary);
         summary.count(self.count);

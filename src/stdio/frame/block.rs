@@ -30,7 +30,7 @@ pub(super) enum Progress {
 
 impl Block {
     /// Continues with `bytes`, which begin at the same place as in the last call.
-    pub fn advance(&mut self, bytes: &[u8]) -> Progress {
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Progress {
         loop {
             let rest = bytes.get(self.line..).unwrap_or_default();
             let unseen = rest.get(self.scanned..).unwrap_or_default();

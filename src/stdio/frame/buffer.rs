@@ -21,7 +21,7 @@ pub(super) struct Buffer<R> {
 }
 
 impl<R: Read> Buffer<R> {
-    pub fn new(input: R, max_frame_bytes: usize) -> Self {
+    pub(super) fn new(input: R, max_frame_bytes: usize) -> Self {
         Self {
             input,
             bytes: vec![0; CHUNK],
@@ -33,7 +33,7 @@ impl<R: Read> Buffer<R> {
     }
 
     /// Reads once. `false`: the input has ended.
-    pub fn fill(&mut self) -> io::Result<bool> {
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
         self.make_room();
         while !self.ended {
             let room = self.bytes.get_mut(self.end..).unwrap_or_default();
@@ -76,22 +76,22 @@ impl<R: Read> Buffer<R> {
 }
 
 impl<R> Buffer<R> {
-    pub fn live(&self) -> &[u8] {
+    pub(super) fn live(&self) -> &[u8] {
         self.slice(self.start..self.end)
     }
 
-    pub fn slice(&self, range: Range<usize>) -> &[u8] {
+    pub(super) fn slice(&self, range: Range<usize>) -> &[u8] {
         self.bytes.get(range).unwrap_or_default()
     }
 
     /// Consumes the next `count` bytes, which stay in place until the next read.
-    pub fn consume(&mut self, count: usize) -> Range<usize> {
+    pub(super) fn consume(&mut self, count: usize) -> Range<usize> {
         let from = self.start;
         self.start = self.end.min(from + count);
         from..self.start
     }
 
-    pub fn consume_all(&mut self) -> Range<usize> {
+    pub(super) fn consume_all(&mut self) -> Range<usize> {
         self.consume(self.end - self.start)
     }
 }

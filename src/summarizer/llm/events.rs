@@ -23,7 +23,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes in what has come. Fails if an event is too long or no UTF-8.
-    pub fn push(&mut self, mut chunk: &[u8]) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), Failure> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_return)
                 && let Some(rest) = chunk.strip_prefix(b"\n")
@@ -49,7 +49,7 @@ impl Events {
     }
 
     /// The data of the next whole event.
-    pub fn next(&mut self) -> Option<String> {
+    pub(super) fn next(&mut self) -> Option<String> {
         self.whole.pop_front()
     }
 

@@ -377,7 +377,7 @@ enum Piece {
 
 /// Why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// No connection.
     Connect,
     /// Which of the limits: `connect`, `idle` or `total`.
@@ -410,7 +410,7 @@ pub enum Failure {
 
 impl Failure {
     /// Its name where programs read it.
-    pub fn cause(&self) -> &'static str {
+    pub(crate) fn cause(&self) -> &'static str {
         match self {
             Failure::Connect => "connect",
             Failure::Timeout(_) => "timeout",

@@ -15,7 +15,7 @@ pub(super) struct Redactor<'a> {
 }
 
 impl<'a> Redactor<'a> {
-    pub fn new(key: Option<&'a SecretString>) -> Self {
+    pub(super) fn new(key: Option<&'a SecretString>) -> Self {
         let key = key.map(ExposeSecret::expose_secret);
         Self {
             key: key.filter(|key| key.len() >= MIN_BYTES),
@@ -24,7 +24,7 @@ impl<'a> Redactor<'a> {
     }
 
     /// What may be passed on, now that this piece is known too.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub(super) fn push(&mut self, piece: &str) -> String {
         let Some(key) = self.key else {
             return piece.to_owned();
         };
@@ -40,12 +40,12 @@ impl<'a> Redactor<'a> {
     }
 
     /// The rest.
-    pub fn finish(self) -> String {
+    pub(super) fn finish(self) -> String {
         self.held
     }
 
     /// A single word, if it does not hold the key.
-    pub fn word(&self, word: String) -> Option<String> {
+    pub(super) fn word(&self, word: String) -> Option<String> {
         let holds = |key| word.contains(key);
         (!self.key.is_some_and(holds)).then_some(word)
     }

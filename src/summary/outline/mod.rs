@@ -33,7 +33,7 @@ const ANSWER: usize = 240;
 
 /// The outline of a request, in Markdown: about 2,500 characters at most, without control characters except
 /// line feeds.
-pub fn outline(request: &SummaryRequest) -> String {
+pub(crate) fn outline(request: &SummaryRequest) -> String {
     let record = BranchRecord::read(request);
     let mut out = String::new();
     record.push_goal(&mut out);

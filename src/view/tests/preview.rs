@@ -3,6 +3,7 @@
 use super::*;
 use crate::entry::{Kind, Role};
 use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
+use crate::view::line::PreviewLine;
 use proptest::prelude::*;
 
 #[track_caller]
@@ -218,7 +219,7 @@ fn other_entries() {
         // One that is not looked through to its end, too.
         let long = "x".repeat(5000);
         let summary = format!(r#","summary":"{preamble}\n\n{long}""#);
-        check_entry("branch_summary", &summary, &long[..PREVIEW_CHARS]);
+        check_entry("branch_summary", &summary, &long[..PreviewLine::LIMIT]);
         let summary = format!(r#","summary":"{preamble}\n\n## Goal\n{preamble}""#);
         check_entry("branch_summary", &summary, &format!("## Goal {preamble}"));
         check_entry(
@@ -410,7 +411,7 @@ proptest! {
             }
         }
         let folded = folded.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-        let cut: String = folded.chars().take(PREVIEW_CHARS).collect();
+        let cut: String = folded.chars().take(PreviewLine::LIMIT).collect();
         prop_assert_eq!(&preview, cut.trim_end());
 
         // And so it is of every head that suffices.
@@ -428,7 +429,7 @@ proptest! {
         for role in [Role::User, Role::Assistant, Role::ToolResult, Role::Other] {
             let subject = Subject { kind: Kind::Message, role, flags: Flags::ODD_TIMESTAMP, calls: true };
             let preview = RowFacts::of_line(&bytes, subject).preview;
-            prop_assert!(preview.chars().count() <= PREVIEW_CHARS);
+            prop_assert!(preview.chars().count() <= PreviewLine::LIMIT);
         }
     }
 }

@@ -15,7 +15,7 @@ fn step(id: u32, method: &str, params: Json) -> String {
     request(&json!(id), method, &params)
 }
 
-pub fn by_id(lines: &[Json], id: u32) -> &Json {
+pub(crate) fn by_id(lines: &[Json], id: u32) -> &Json {
     let found = lines
         .iter()
         .find(|m| m["id"] == id)

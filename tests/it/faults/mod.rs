@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, prlimit};
 
-pub use self::shim::{Shim, SmallDisk, shimmed};
+pub(crate) use self::shim::{Shim, SmallDisk, shimmed};
 use crate::harness::*;
 
 /// A session with u1 → a1, and its file.
@@ -26,7 +26,7 @@ fn begun(d: &mut Daemon) -> PathBuf {
     d.home.only_file()
 }
 
-pub fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
+pub(crate) fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
     let mut d = Daemon::start_in(home, args, env);
     d.ignore_bookkeeping();
     d

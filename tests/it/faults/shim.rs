@@ -9,10 +9,10 @@ use super::{begun, quiet};
 use crate::harness::*;
 
 /// A tmpfs in place of the session directory, unmounted on drop.
-pub struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    pub fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
+    pub(crate) fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
         let path = home.sessions();
         let mounted = Command::new("mount")
             .args([
@@ -37,7 +37,7 @@ impl Drop for SmallDisk {
     }
 }
 
-pub struct Shim {
+pub(crate) struct Shim {
     library: PathBuf,
     actions: PathBuf,
     /// The library writes the paths of synced files here.
@@ -46,7 +46,7 @@ pub struct Shim {
 
 impl Shim {
     /// `None` where there is no C compiler.
-    pub fn new(home: &Home) -> Option<Shim> {
+    pub(crate) fn new(home: &Home) -> Option<Shim> {
         static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| {
             let folder = tempfile::Builder::new()
@@ -76,7 +76,7 @@ impl Shim {
     }
 
     /// The environment in which a program preloads the library.
-    pub fn env(&self) -> [(&str, &str); 3] {
+    pub(crate) fn env(&self) -> [(&str, &str); 3] {
         [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
             ("SHIM_ACTIONS", self.actions.to_str().unwrap()),
@@ -84,30 +84,30 @@ impl Shim {
         ]
     }
 
-    pub fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
+    pub(crate) fn start(&self, home: &Arc<Home>, args: &[&str]) -> Daemon {
         let mut d = quiet(home, args, &self.env());
         d.allow_stderr();
         d
     }
 
     /// The paths of all files synced so far, one a line.
-    pub fn synced(&self) -> String {
+    pub(crate) fn synced(&self) -> String {
         fs::read_to_string(&self.synced).unwrap_or_default()
     }
 
-    pub fn act(&self, actions: &str) {
+    pub(crate) fn act(&self, actions: &str) {
         fs::write(&self.actions, actions).unwrap();
     }
 
     #[track_caller]
-    pub fn is_done(&self) {
+    pub(crate) fn is_done(&self) {
         let left = fs::read_to_string(&self.actions).unwrap();
         assert_eq!(left, "", "actions that did not happen");
     }
 }
 
 /// A daemon with the library, the session u1 → a1, and its file.
-pub fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
+pub(crate) fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
     let home = Home::new();
     let shim = Shim::new(&home)?;
     let mut d = shim.start(&home, args);

@@ -9,7 +9,7 @@ use super::checks::BOOKKEEPING;
 use super::*;
 
 #[derive(Debug, Clone)]
-pub struct RpcError {
+pub(crate) struct RpcError {
     pub code: i64,
     pub kind: String,
     pub data: Box<Json>,
@@ -34,7 +34,7 @@ impl RpcError {
         }
     }
 
-    pub fn details(&self, member: &str) -> &Json {
+    pub(crate) fn details(&self, member: &str) -> &Json {
         self.data["details"]
             .get(member)
             .unwrap_or_else(|| panic!("no details.{member} in {self:?}"))
@@ -43,13 +43,13 @@ impl RpcError {
 
 impl Daemon {
     #[track_caller]
-    pub fn initialize(&mut self, params: Json) -> Json {
+    pub(crate) fn initialize(&mut self, params: Json) -> Json {
         self.ok("initialize", params)
     }
 
     /// Sends `initialize` with these capabilities.
     #[track_caller]
-    pub fn init(&mut self, capabilities: Json) -> Json {
+    pub(crate) fn init(&mut self, capabilities: Json) -> Json {
         self.initialize(json!({
             "protocolVersion": 1,
             "clientInfo": {"name": "it", "version": "1"},
@@ -58,25 +58,25 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn send(&mut self, method: &str, params: Json) -> Json {
+    pub(crate) fn send(&mut self, method: &str, params: Json) -> Json {
         let id = self.fresh_id();
         self.send_as(id.clone(), method, params);
         id
     }
 
     /// An id that no request of this daemon has had.
-    pub fn fresh_id(&mut self) -> Json {
+    pub(crate) fn fresh_id(&mut self) -> Json {
         let id = json!(self.next_id);
         self.next_id += 1;
         id
     }
 
     #[track_caller]
-    pub fn send_as(&mut self, id: Json, method: &str, params: Json) {
+    pub(crate) fn send_as(&mut self, id: Json, method: &str, params: Json) {
         self.send_together(&[(id, method, params)]);
     }
 
-    pub fn notify(&mut self, method: &str, params: Json) {
+    pub(crate) fn notify(&mut self, method: &str, params: Json) {
         self.raw_line(
             json!({"jsonrpc": "2.0", "method": method, "params": params})
                 .to_string()
@@ -86,7 +86,7 @@ impl Daemon {
 
     /// Sends a request whose params are given as text, for bytes that a JSON value cannot hold.
     #[track_caller]
-    pub fn send_text(&mut self, method: &str, params: &str) -> Json {
+    pub(crate) fn send_text(&mut self, method: &str, params: &str) -> Json {
         let id = json!(self.next_id);
         self.next_id += 1;
         self.pending.insert(id.to_string(), method.to_owned());
@@ -101,7 +101,7 @@ impl Daemon {
 
     /// Sends one line and `\n`. If it is a well-formed request, it must be answered.
     #[track_caller]
-    pub fn raw_line(&mut self, line: &[u8]) {
+    pub(crate) fn raw_line(&mut self, line: &[u8]) {
         if let Ok(Json::Object(message)) = serde_json::from_slice(line)
             && let (Some(id), Some(Json::String(method))) =
                 (message.get("id"), message.get("method"))
@@ -113,7 +113,7 @@ impl Daemon {
 
     /// Sends several requests in one write.
     #[track_caller]
-    pub fn send_together(&mut self, requests: &[(Json, &str, Json)]) {
+    pub(crate) fn send_together(&mut self, requests: &[(Json, &str, Json)]) {
         let mut bytes = Vec::new();
         for (id, method, params) in requests {
             self.pending.insert(id.to_string(), (*method).to_owned());
@@ -126,13 +126,13 @@ impl Daemon {
 
 impl Daemon {
     #[track_caller]
-    pub fn call(&mut self, method: &str, params: Json) -> Result<Json, RpcError> {
+    pub(crate) fn call(&mut self, method: &str, params: Json) -> Result<Json, RpcError> {
         let id = self.send(method, params);
         self.response(&id)
     }
 
     #[track_caller]
-    pub fn ok(&mut self, method: &str, params: Json) -> Json {
+    pub(crate) fn ok(&mut self, method: &str, params: Json) -> Json {
         let shown = shorten(&params.to_string());
         match self.call(method, params) {
             Ok(result) => result,
@@ -141,7 +141,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn err(&mut self, method: &str, params: Json) -> RpcError {
+    pub(crate) fn err(&mut self, method: &str, params: Json) -> RpcError {
         let shown = shorten(&params.to_string());
         match self.call(method, params) {
             Ok(result) => panic!(
@@ -153,7 +153,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn err_kind(&mut self, method: &str, params: Json, kind: &str) -> RpcError {
+    pub(crate) fn err_kind(&mut self, method: &str, params: Json, kind: &str) -> RpcError {
         let shown = shorten(&params.to_string());
         let error = self.err(method, params);
         assert_eq!(error.kind, kind, "{method} {shown}: {error:?}");
@@ -161,7 +161,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn response(&mut self, id: &Json) -> Result<Json, RpcError> {
+    pub(crate) fn response(&mut self, id: &Json) -> Result<Json, RpcError> {
         let (_, message) = self.response_message(id);
         match message.get("error") {
             Some(error) => Err(RpcError::parse(error)),
@@ -171,7 +171,7 @@ impl Daemon {
 
     /// The line of the response, byte for byte.
     #[track_caller]
-    pub fn response_text(&mut self, id: &Json) -> String {
+    pub(crate) fn response_text(&mut self, id: &Json) -> String {
         self.response_message(id).0
     }
 
@@ -189,7 +189,7 @@ impl Daemon {
 
     /// Waits for the next response whose id is null.
     #[track_caller]
-    pub fn response_with_null_id(&mut self) -> RpcError {
+    pub(crate) fn response_with_null_id(&mut self) -> RpcError {
         let until = Instant::now() + self.deadline;
         loop {
             if let Some(found) = self.responses_with_null_id.pop_front() {
@@ -201,7 +201,7 @@ impl Daemon {
 
     /// Waits for the next unclaimed notification of this name, claims it and returns its params.
     #[track_caller]
-    pub fn notification(&mut self, name: &str) -> Json {
+    pub(crate) fn notification(&mut self, name: &str) -> Json {
         let until = Instant::now() + self.deadline;
         loop {
             if let Some(at) = self.notifications.iter().position(|n| n["method"] == name) {
@@ -213,7 +213,7 @@ impl Daemon {
 
     /// Claims all notifications of this name received so far and returns their params.
     #[track_caller]
-    pub fn received(&mut self, name: &str) -> Vec<Json> {
+    pub(crate) fn received(&mut self, name: &str) -> Vec<Json> {
         self.ok("list_sessions", json!({"limit": 1}));
         let (found, others): (VecDeque<Json>, _) = std::mem::take(&mut self.notifications)
             .into_iter()
@@ -224,7 +224,7 @@ impl Daemon {
 
     /// Checks that no unclaimed notification of this name was received so far.
     #[track_caller]
-    pub fn no_notification(&mut self, name: &str) {
+    pub(crate) fn no_notification(&mut self, name: &str) {
         self.ok("list_sessions", json!({}));
         let found: Vec<_> = self
             .notifications
@@ -236,7 +236,7 @@ impl Daemon {
 
     /// Checks that this request is unanswered although a later one is answered.
     #[track_caller]
-    pub fn still_waits(&mut self, id: &Json) {
+    pub(crate) fn still_waits(&mut self, id: &Json) {
         self.ok("list_sessions", json!({}));
         assert!(
             !self.responses.contains_key(&id.to_string()),
@@ -244,22 +244,22 @@ impl Daemon {
         );
     }
 
-    pub fn ignore(&mut self, name: &str) {
+    pub(crate) fn ignore(&mut self, name: &str) {
         self.ignored.insert(name.to_owned());
     }
 
-    pub fn ignore_bookkeeping(&mut self) {
+    pub(crate) fn ignore_bookkeeping(&mut self) {
         for name in BOOKKEEPING {
             self.ignore(name);
         }
     }
 
     /// What was received, in order: the name of each notification, and `=method` for each response.
-    pub fn order(&self) -> &[String] {
+    pub(crate) fn order(&self) -> &[String] {
         &self.order
     }
 
-    pub fn forget_order(&mut self) {
+    pub(crate) fn forget_order(&mut self) {
         self.order.clear();
     }
 }
@@ -267,7 +267,7 @@ impl Daemon {
 impl Daemon {
     /// Creates a session whose file is written with its first entry, and returns its id.
     #[track_caller]
-    pub fn create(&mut self) -> String {
+    pub(crate) fn create(&mut self) -> String {
         let made = self.ok("create_session", json!({"write": "first-entry"}));
         made["session"]["sessionId"]
             .as_str()
@@ -276,13 +276,13 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn open(&mut self, path: &Path) -> Json {
+    pub(crate) fn open(&mut self, path: &Path) -> Json {
         self.ok("open_session", json!({"path": path}))
     }
 
     /// A quiet daemon with an open session whose file, outside the session directory, holds these bytes.
     #[track_caller]
-    pub fn opened(bytes: &[u8]) -> (Daemon, PathBuf) {
+    pub(crate) fn opened(bytes: &[u8]) -> (Daemon, PathBuf) {
         let home = Home::new();
         let path = home.file("s.jsonl", bytes);
         let mut d = Daemon::quiet_in(&home);
@@ -291,7 +291,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn user(&mut self, id: &str, text: &str) -> Json {
+    pub(crate) fn user(&mut self, id: &str, text: &str) -> Json {
         self.ok(
             "append_message",
             json!({"message": user(text), "entryId": id}),
@@ -299,7 +299,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn assistant(&mut self, id: &str, text: &str) -> Json {
+    pub(crate) fn assistant(&mut self, id: &str, text: &str) -> Json {
         self.ok(
             "append_message",
             json!({"message": assistant(text), "entryId": id}),
@@ -309,7 +309,7 @@ impl Daemon {
     /// Appends a chain of messages. An id that begins with `u` gets a user message, any other an assistant
     /// message; the text is "text of" and the id.
     #[track_caller]
-    pub fn chain(&mut self, ids: &[&str]) {
+    pub(crate) fn chain(&mut self, ids: &[&str]) {
         for id in ids {
             let text = format!("text of {id}");
             if id.starts_with('u') {
@@ -322,7 +322,7 @@ impl Daemon {
 
     /// Appends a message below `parent` instead of the leaf.
     #[track_caller]
-    pub fn below(&mut self, parent: Option<&str>, id: &str) {
+    pub(crate) fn below(&mut self, parent: Option<&str>, id: &str) {
         let text = format!("text of {id}");
         let message = if id.starts_with('u') {
             user(&text)
@@ -336,23 +336,23 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn leaf(&mut self) -> Json {
+    pub(crate) fn leaf(&mut self) -> Json {
         self.ok("get_leaf", json!({}))["leafId"].clone()
     }
 
     #[track_caller]
-    pub fn set_leaf(&mut self, id: Option<&str>) -> Json {
+    pub(crate) fn set_leaf(&mut self, id: Option<&str>) -> Json {
         self.ok("set_leaf", json!({"leafId": id}))
     }
 
     #[track_caller]
-    pub fn entry(&mut self, id: &str) -> Json {
+    pub(crate) fn entry(&mut self, id: &str) -> Json {
         self.ok("get_entry", json!({"entryId": id}))["entry"].clone()
     }
 
     /// The ids of all entries in file order.
     #[track_caller]
-    pub fn ids(&mut self) -> Vec<String> {
+    pub(crate) fn ids(&mut self) -> Vec<String> {
         let mut all = Vec::new();
         let mut since = json!({});
         loop {
@@ -366,13 +366,13 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub fn path_ids(&mut self, entry: Option<&str>) -> Vec<String> {
+    pub(crate) fn path_ids(&mut self, entry: Option<&str>) -> Vec<String> {
         let params = entry.map_or(json!({}), |id| json!({"entryId": id}));
         ids(&self.ok("get_path", params)["entries"])
     }
 
     #[track_caller]
-    pub fn answer(&mut self, event: &Json, result: Json) -> Json {
+    pub(crate) fn answer(&mut self, event: &Json, result: Json) -> Json {
         self.ok(
             "answer_event",
             json!({"eventId": event["eventId"], "result": result}),
@@ -380,6 +380,6 @@ impl Daemon {
     }
 }
 
-pub fn request(id: &Json, method: &str, params: &Json) -> String {
+pub(crate) fn request(id: &Json, method: &str, params: &Json) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }

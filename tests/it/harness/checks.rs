@@ -253,7 +253,7 @@ pub(super) fn parse_message(line: &str) -> Json {
 }
 
 /// Parses without a limit on depth. A lone surrogate escape, which stored text may hold, becomes U+FFFD.
-pub fn parse(text: &str) -> Result<Json, serde_json::Error> {
+pub(crate) fn parse(text: &str) -> Result<Json, serde_json::Error> {
     let deep = |text: &str| {
         let mut reader = serde_json::Deserializer::from_str(text);
         reader.disable_recursion_limit();
@@ -292,7 +292,7 @@ fn replace_lone_surrogates(text: &str) -> String {
     out
 }
 
-pub fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(600) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
@@ -301,7 +301,7 @@ pub fn shorten(text: &str) -> String {
 
 /// Checks that the fastest of up to five attempts takes less than `limit`, since the machine may be busy.
 #[track_caller]
-pub fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Duration) {
+pub(crate) fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Duration) {
     let mut took = Vec::new();
     while took.len() < 5 {
         took.push(attempt());
@@ -314,7 +314,7 @@ pub fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Duration) {
 
 /// Waits until `holds` returns true, for work that the daemon does in the background.
 #[track_caller]
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + DEADLINE;
     while !holds() {
         assert!(Instant::now() < until, "never came true: {what}");
@@ -324,7 +324,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Runs `body` on a thread with a large stack, for values so deep that parsing or dropping them overflows
 /// the stack of a test thread.
-pub fn on_a_big_stack(body: impl FnOnce() + Send + 'static) {
+pub(crate) fn on_a_big_stack(body: impl FnOnce() + Send + 'static) {
     let thread = thread::Builder::new()
         .stack_size(512 << 20)
         .spawn(body)

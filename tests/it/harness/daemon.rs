@@ -39,7 +39,7 @@ impl Gate {
 
 /// A running daemon. Dropping it ends it as a client does, by closing stdin, and checks that the exit code is
 /// 0, that stderr is empty, and that every response and notification was claimed or ignored.
-pub struct Daemon {
+pub(crate) struct Daemon {
     pub home: Arc<Home>,
     /// How long to wait for one message.
     pub deadline: Duration,
@@ -69,30 +69,30 @@ pub struct Daemon {
 
 impl Daemon {
     #[track_caller]
-    pub fn start() -> Daemon {
+    pub(crate) fn start() -> Daemon {
         Daemon::start_in(&Home::new(), &[], &[])
     }
 
     /// Starts a daemon for a test whose subject is not the notifications.
     #[track_caller]
-    pub fn quiet() -> Daemon {
+    pub(crate) fn quiet() -> Daemon {
         Daemon::quiet_in(&Home::new())
     }
 
     #[track_caller]
-    pub fn quiet_in(home: &Arc<Home>) -> Daemon {
+    pub(crate) fn quiet_in(home: &Arc<Home>) -> Daemon {
         let mut daemon = Daemon::start_in(home, &[], &[]);
         daemon.ignore_bookkeeping();
         daemon
     }
 
     #[track_caller]
-    pub fn start_with(args: &[&str], env: &[(&str, &str)]) -> Daemon {
+    pub(crate) fn start_with(args: &[&str], env: &[(&str, &str)]) -> Daemon {
         Daemon::start_in(&Home::new(), args, env)
     }
 
     #[track_caller]
-    pub fn start_in(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
+    pub(crate) fn start_in(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Daemon {
         let sessions = home.sessions();
         let mut all = vec!["--session-dir", sessions.to_str().unwrap()];
         all.extend(args);
@@ -106,7 +106,7 @@ impl Daemon {
 
     /// Starts a daemon by a command that a test made from [`Home::command`].
     #[track_caller]
-    pub fn spawned(home: &Arc<Home>, mut command: Command) -> Daemon {
+    pub(crate) fn spawned(home: &Arc<Home>, mut command: Command) -> Daemon {
         let mut child = command.spawn().expect("the daemon starts");
         let stdin = write_to(child.stdin.take().unwrap());
         let gate = Arc::new(Gate::default());
@@ -137,18 +137,18 @@ impl Daemon {
 
     /// Pipes a script without handshake into a daemon, closes stdin, and returns all lines of stdout.
     #[track_caller]
-    pub fn script(lines: &[String]) -> Vec<Json> {
+    pub(crate) fn script(lines: &[String]) -> Vec<Json> {
         script_in(&Home::new(), &[], lines)
     }
 }
 
 impl Daemon {
-    pub fn bytes(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn bytes(&mut self, bytes: Vec<u8>) {
         // If the daemon has ended, its missing answer fails the test.
         let _ = self.stdin.as_ref().expect("stdin is open").send(bytes);
     }
 
-    pub fn close_stdin(&mut self) {
+    pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
@@ -213,27 +213,27 @@ impl Daemon {
         self.responses.insert(key, (text, message));
     }
 
-    pub fn stop_reading(&mut self) {
+    pub(crate) fn stop_reading(&mut self) {
         *self.gate.closed.lock().unwrap() = true;
     }
 
-    pub fn read_on(&mut self) {
+    pub(crate) fn read_on(&mut self) {
         *self.gate.closed.lock().unwrap() = false;
         self.gate.opened.notify_all();
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    pub fn pid(&self) -> rustix::process::Pid {
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
     }
 
     /// Waits until the daemon ends by itself, and receives what it still sends.
     #[track_caller]
-    pub fn exited(&mut self) -> Option<i32> {
+    pub(crate) fn exited(&mut self) -> Option<i32> {
         if let Some(code) = self.exit {
             return code;
         }
@@ -248,7 +248,7 @@ impl Daemon {
 
     /// Ends the daemon and returns what it wrote to stderr.
     #[track_caller]
-    pub fn end_and_stderr(&mut self) -> String {
+    pub(crate) fn end_and_stderr(&mut self) -> String {
         self.close_stdin();
         assert_eq!(self.exited(), Some(0));
         self.stderr_text()
@@ -256,7 +256,7 @@ impl Daemon {
 
     /// Ends the daemon by closing stdin, with all checks.
     #[track_caller]
-    pub fn stop(self) -> Arc<Home> {
+    pub(crate) fn stop(self) -> Arc<Home> {
         let home = self.home.clone();
         drop(self);
         home
@@ -264,7 +264,7 @@ impl Daemon {
 
     /// After a kill: the ids (JSON text) of the requests that were answered with a result. Half a line at the
     /// end is no answer.
-    pub fn successes_to_the_end(&mut self) -> BTreeSet<String> {
+    pub(crate) fn successes_to_the_end(&mut self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         while let Ok(Received::Line(text)) = self.received.recv_timeout(self.deadline) {
             let message = parse_message(&text);
@@ -282,7 +282,7 @@ impl Daemon {
         found
     }
 
-    pub fn kill(mut self) -> Arc<Home> {
+    pub(crate) fn kill(mut self) -> Arc<Home> {
         self.killed = true;
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -300,7 +300,7 @@ impl Daemon {
     }
 
     /// Allows output on stderr, for tests that give the daemon a reason to warn.
-    pub fn allow_stderr(&mut self) {
+    pub(crate) fn allow_stderr(&mut self) {
         self.stderr_is_allowed = true;
     }
 }
@@ -407,7 +407,7 @@ pub(super) fn read_stderr(child: &mut Child) -> JoinHandle<String> {
 
 /// Waits for the exit code, which is None if a signal ended the process. Kills it after `limit`, and fails.
 #[track_caller]
-pub fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
     let until = Instant::now() + limit;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -423,7 +423,7 @@ pub fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
 }
 
 /// Whether the process runs whose id is in this file.
-pub fn runs(pid_file: &Path) -> bool {
+pub(crate) fn runs(pid_file: &Path) -> bool {
     let pid = fs::read_to_string(pid_file).unwrap();
     // A zombie has ended, though its parent has not waited for it.
     fs::read_to_string(format!("/proc/{}/stat", pid.trim()))

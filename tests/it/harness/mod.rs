@@ -10,19 +10,19 @@ mod places;
 
 use std::time::Duration;
 
-pub use self::calls::*;
-pub use self::checks::*;
-pub use self::daemon::*;
-pub use self::places::*;
-pub use crate::fixture::*;
-pub use serde_json::json;
-pub type Json = serde_json::Value;
+pub(crate) use self::calls::*;
+pub(crate) use self::checks::*;
+pub(crate) use self::daemon::*;
+pub(crate) use self::places::*;
+pub(crate) use crate::fixture::*;
+pub(crate) use serde_json::json;
+pub(crate) type Json = serde_json::Value;
 
 /// How long a test waits for one message. It is long because a test machine can be busy.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// True in the long run (`tests/long/run`), in which tests use the full numbers instead of those that take
 /// a few seconds.
-pub fn is_long_run() -> bool {
+pub(crate) fn is_long_run() -> bool {
     std::env::var_os("TREELINED_TEST_LONG").is_some()
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::daemon::read_stderr;
 use super::{Json, parse_message, wait};
 
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     option_env!("CARGO_BIN_EXE_treelined")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("TREELINED_BIN").map(PathBuf::from))
@@ -22,17 +22,17 @@ pub fn binary() -> PathBuf {
 }
 
 /// The directories of one test: sessions, a working directory, and a folder for other files.
-pub struct Home {
+pub(crate) struct Home {
     root: tempfile::TempDir,
 }
 
 impl Home {
-    pub fn new() -> Arc<Home> {
+    pub(crate) fn new() -> Arc<Home> {
         Home::create_in(&std::env::temp_dir())
     }
 
     /// In memory, where a sync costs nothing, for tests that write very many files.
-    pub fn in_memory() -> Arc<Home> {
+    pub(crate) fn in_memory() -> Arc<Home> {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {
             Home::create_in(memory)
@@ -55,27 +55,27 @@ impl Home {
         Arc::new(Home { root })
     }
 
-    pub fn sessions(&self) -> PathBuf {
+    pub(crate) fn sessions(&self) -> PathBuf {
         self.root.path().join("sessions")
     }
 
-    pub fn cwd(&self) -> PathBuf {
+    pub(crate) fn cwd(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    pub fn files(&self) -> PathBuf {
+    pub(crate) fn files(&self) -> PathBuf {
         self.root.path().join("files")
     }
 
     /// Writes a file outside the session directory.
-    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.files().join(name);
         fs::write(&path, bytes).unwrap();
         path
     }
 
     /// All session files below the session directory, those in the trash included, sorted.
-    pub fn session_files(&self) -> Vec<PathBuf> {
+    pub(crate) fn session_files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.sessions()];
         while let Some(folder) = folders.pop() {
@@ -93,7 +93,7 @@ impl Home {
     }
 
     #[track_caller]
-    pub fn only_file(&self) -> PathBuf {
+    pub(crate) fn only_file(&self) -> PathBuf {
         let mut files = self.session_files();
         assert_eq!(
             files.len(),
@@ -103,7 +103,7 @@ impl Home {
         files.remove(0)
     }
 
-    pub fn command(&self, args: &[&str], env: &[(&str, &str)]) -> Command {
+    pub(crate) fn command(&self, args: &[&str], env: &[(&str, &str)]) -> Command {
         let mut command = Command::new(binary());
         command
             .args(args)
@@ -124,7 +124,12 @@ impl Home {
 
     /// Runs the program to its end, with `input` on stdin, which is then closed.
     #[track_caller]
-    pub fn run(&self, args: &[&str], env: &[(&str, &str)], input: impl Into<Vec<u8>>) -> Output {
+    pub(crate) fn run(
+        &self,
+        args: &[&str],
+        env: &[(&str, &str)],
+        input: impl Into<Vec<u8>>,
+    ) -> Output {
         let mut child = self.command(args, env).spawn().expect("the daemon starts");
         let mut stdin = child.stdin.take().unwrap();
         let input = input.into();
@@ -150,19 +155,19 @@ impl Home {
 }
 
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     pub stdout: Vec<u8>,
     pub stderr: String,
     pub code: Option<i32>,
 }
 
 impl Output {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).expect("stdout is UTF-8")
     }
 
     #[track_caller]
-    pub fn lines(&self) -> Vec<Json> {
+    pub(crate) fn lines(&self) -> Vec<Json> {
         let text = self.text();
         assert!(
             text.is_empty() || text.ends_with('\n'),
@@ -173,7 +178,7 @@ impl Output {
 
     /// Responses by id (JSON text), without those whose id is null.
     #[track_caller]
-    pub fn responses(&self) -> HashMap<String, Json> {
+    pub(crate) fn responses(&self) -> HashMap<String, Json> {
         let mut found = HashMap::new();
         for line in self.lines() {
             if line.get("method").is_none() && !line["id"].is_null() {
@@ -188,7 +193,7 @@ impl Output {
     }
 
     #[track_caller]
-    pub fn clean(self) -> Output {
+    pub(crate) fn clean(self) -> Output {
         assert_eq!(self.code, Some(0), "exit code; stderr: {}", self.stderr);
         assert_eq!(self.stderr, "", "stderr stays empty");
         self
@@ -196,7 +201,7 @@ impl Output {
 }
 
 #[track_caller]
-pub fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Json> {
+pub(crate) fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Json> {
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     home.run(args, &[], input).clean().lines()
 }
@@ -206,7 +211,7 @@ pub fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Json> {
 /// A kind of thing that some machines lack. Tests that need it are skipped there, unless the environment
 /// variable of the kind is `required`.
 #[derive(Clone, Copy)]
-pub enum Needs {
+pub(crate) enum Needs {
     /// Root rights (to mount a small disk), a C compiler, large and several file systems.
     Faults,
     /// pi, which `tests/interchange/install` installs.
@@ -219,7 +224,7 @@ pub enum Needs {
 
 /// Says on the terminal that a test is skipped for lack of `what`, or fails if it must not be skipped.
 #[track_caller]
-pub fn skip(needs: Needs, what: &str) {
+pub(crate) fn skip(needs: Needs, what: &str) {
     let variable = match needs {
         Needs::Faults => "TREELINED_FAULTS",
         Needs::Interchange => "TREELINED_INTERCHANGE",
@@ -233,12 +238,12 @@ pub fn skip(needs: Needs, what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {what}");
 }
 
-pub const REAL_SESSION: &str = "pi-v1-large-session.jsonl";
+pub(crate) const REAL_SESSION: &str = "pi-v1-large-session.jsonl";
 
 /// A real session as pi wrote it: version 1, 1,018 entries. The file is named by TREELINED_REAL_SESSION or lies
 /// in `shared/data` of a folder above the repository. It is not part of the repository: None where it is absent.
 #[track_caller]
-pub fn real_session() -> Option<Vec<u8>> {
+pub(crate) fn real_session() -> Option<Vec<u8>> {
     let named = std::env::var_os("TREELINED_REAL_SESSION").map(PathBuf::from);
     let found = named.or_else(|| {
         Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -55,7 +55,7 @@ fn source() -> Option<Both> {
 
 /// Forks with the daemon; the fork's session id and file.
 #[track_caller]
-pub fn fork_here(both: &mut Both, params: Json) -> (String, PathBuf) {
+pub(super) fn fork_here(both: &mut Both, params: Json) -> (String, PathBuf) {
     let made = both.ok("fork_session", params);
     let session = &made["session"];
     let path = PathBuf::from(session["path"].as_str().unwrap());
@@ -89,7 +89,7 @@ fn opens_in_both(both: &mut Both, path: &Path, what: &str) -> View {
 /// Checks that forks of both programs agree, except for labels: pi gives label entries new ids, and orders
 /// them by when their targets were first labelled. Here they keep their ids and order.
 #[track_caller]
-pub fn assert_same_fork(here: &View, there: &View, what: &str) {
+pub(super) fn assert_same_fork(here: &View, there: &View, what: &str) {
     let kept = |view: &View| {
         let entries = view.entries.iter().filter(|e| e["type"] != "label");
         entries.cloned().collect::<Vec<_>>()
@@ -118,7 +118,7 @@ fn above_labels(view: &View) -> Json {
 }
 
 /// Forks at this entry with pi. None if the fork has no message yet, and so no file.
-pub fn fork_there(both: &mut Both, entry: &str) -> Option<PathBuf> {
+pub(super) fn fork_there(both: &mut Both, entry: &str) -> Option<PathBuf> {
     let m = both.pi.open(&both.path);
     let path = both.pi.ok(&m, "createBranchedSession", json!([entry]));
     both.pi.forget(m);

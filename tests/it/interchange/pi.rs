@@ -14,7 +14,7 @@ use crate::harness::*;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-pub struct Pi {
+pub(super) struct Pi {
     child: Child,
     stdin: ChildStdin,
     answers: Receiver<String>,
@@ -23,7 +23,7 @@ pub struct Pi {
 
 /// A SessionManager in the driver.
 #[derive(Clone, Debug)]
-pub struct Manager {
+pub(super) struct Manager {
     handle: String,
     pub file: PathBuf,
     pub session: String,
@@ -32,7 +32,7 @@ pub struct Manager {
 impl Pi {
     /// None where `tests/interchange/install` has not been run.
     #[track_caller]
-    pub fn start() -> Option<Pi> {
+    pub(super) fn start() -> Option<Pi> {
         let mut child = match start_driver() {
             Ok(child) => child,
             Err(missing) => {
@@ -72,7 +72,7 @@ impl Pi {
 
     /// Creates a SessionManager with one of its static methods.
     #[track_caller]
-    pub fn make(&mut self, by: &str, args: Json) -> Manager {
+    pub(super) fn make(&mut self, by: &str, args: Json) -> Manager {
         self.made += 1;
         let handle = format!("m{}", self.made);
         let made = self
@@ -87,52 +87,52 @@ impl Pi {
 
     /// Opens a file as pi resumes a session.
     #[track_caller]
-    pub fn open(&mut self, path: &Path) -> Manager {
+    pub(super) fn open(&mut self, path: &Path) -> Manager {
         self.make("open", json!([path]))
     }
 
-    pub fn call(&mut self, on: &Manager, method: &str, args: Json) -> Result<Json, String> {
+    pub(super) fn call(&mut self, on: &Manager, method: &str, args: Json) -> Result<Json, String> {
         self.ask(json!({"on": on.handle, "call": method, "args": args}))
     }
 
     #[track_caller]
-    pub fn ok(&mut self, on: &Manager, method: &str, args: Json) -> Json {
+    pub(super) fn ok(&mut self, on: &Manager, method: &str, args: Json) -> Json {
         self.call(on, method, args.clone())
             .unwrap_or_else(|e| panic!("pi {method} {args}: {e}"))
     }
 
     /// Calls a method that returns an id.
     #[track_caller]
-    pub fn id(&mut self, on: &Manager, method: &str, args: Json) -> String {
+    pub(super) fn id(&mut self, on: &Manager, method: &str, args: Json) -> String {
         let id = self.ok(on, method, args);
         id.as_str().expect("an id").to_owned()
     }
 
     #[track_caller]
-    pub fn dump(&mut self, of: &Manager) -> Json {
+    pub(super) fn dump(&mut self, of: &Manager) -> Json {
         self.ask(json!({"dump": of.handle})).unwrap()
     }
 
     /// The sessions of a working directory in this folder, as pi lists them.
     #[track_caller]
-    pub fn list(&mut self, cwd: &str, folder: &Path) -> Json {
+    pub(super) fn list(&mut self, cwd: &str, folder: &Path) -> Json {
         self.ask(json!({"list": [cwd, folder]})).unwrap()
     }
 
-    pub fn forget(&mut self, manager: Manager) {
+    pub(super) fn forget(&mut self, manager: Manager) {
         self.ask(json!({"drop": manager.handle})).unwrap();
     }
 
     /// What pi sees when it resumes this file. pi must not write to it.
     #[track_caller]
-    pub fn view(&mut self, path: &Path) -> View {
+    pub(super) fn view(&mut self, path: &Path) -> View {
         self.view_of_fork(path, &[])
     }
 
     /// The same for a fork that pi made of these stored entries: its entries may name records that pi left
     /// out.
     #[track_caller]
-    pub fn view_of_fork(&mut self, path: &Path, source: &[Json]) -> View {
+    pub(super) fn view_of_fork(&mut self, path: &Path, source: &[Json]) -> View {
         let before = fs::read(path).unwrap();
         let manager = self.open(path);
         let view = View::of_pi(&self.dump(&manager), source);
@@ -143,7 +143,7 @@ impl Pi {
 
     /// The same after moving to `leaf`.
     #[track_caller]
-    pub fn view_at(&mut self, path: &Path, leaf: Option<&str>) -> View {
+    pub(super) fn view_at(&mut self, path: &Path, leaf: Option<&str>) -> View {
         let manager = self.open(path);
         match leaf {
             Some(id) => self.ok(&manager, "branch", json!([id])),
@@ -183,7 +183,7 @@ impl Drop for Pi {
 
 /// A session as one program sees it.
 #[derive(Debug, Clone)]
-pub struct View {
+pub(super) struct View {
     pub entries: Vec<Json>,
     pub leaf: Json,
     pub name: Json,
@@ -199,7 +199,7 @@ pub struct View {
 impl View {
     /// An open session as the daemon sees it.
     #[track_caller]
-    pub fn of_daemon(d: &mut Daemon, session: &str) -> View {
+    pub(super) fn of_daemon(d: &mut Daemon, session: &str) -> View {
         let of = |more: Json| {
             let mut params = json!({"sessionId": session});
             for (name, value) in more.as_object().unwrap() {
@@ -292,14 +292,14 @@ impl View {
     }
 
     #[track_caller]
-    pub fn assert_same(&self, other: &View, what: &str) {
+    pub(super) fn assert_same(&self, other: &View, what: &str) {
         self.assert_same_entries(other, what);
         assert_eq!(self.leaf, other.leaf, "the position: {what}");
         self.assert_same_context(other, what);
     }
 
     #[track_caller]
-    pub fn assert_same_entries(&self, other: &View, what: &str) {
+    pub(super) fn assert_same_entries(&self, other: &View, what: &str) {
         assert_eq!(ids_of(&self.entries), ids_of(&other.entries), "ids: {what}");
         for (left, right) in self.entries.iter().zip(&other.entries) {
             assert_eq!(left, right, "an entry: {what}");
@@ -312,7 +312,7 @@ impl View {
     }
 
     #[track_caller]
-    pub fn assert_same_context(&self, other: &View, what: &str) {
+    pub(super) fn assert_same_context(&self, other: &View, what: &str) {
         assert_eq!(self.context, other.context, "context: {what}");
         assert_eq!(self.llm, other.llm, "context for a model: {what}");
     }
@@ -322,7 +322,7 @@ fn ids_of(entries: &[Json]) -> Vec<&str> {
     entries.iter().map(|e| e["id"].as_str().unwrap()).collect()
 }
 
-pub fn is_record(entry: &Json) -> bool {
+pub(super) fn is_record(entry: &Json) -> bool {
     entry["type"] == "custom" && entry["customType"] == "treelined.leaf"
 }
 
@@ -416,7 +416,7 @@ fn shown_name(name: &Json) -> Json {
 }
 
 /// Numbers as JavaScript reads them: `0.0` becomes `0`.
-pub fn loose(value: &Json) -> Json {
+pub(super) fn loose(value: &Json) -> Json {
     match value {
         Json::Number(number) => json!(number.as_f64()),
         Json::Array(items) => items.iter().map(loose).collect(),

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use treelined::internals::SystemSource;
 use treelined::internals::Config;
-use treelined::internals::Daemon;
 use treelined::internals::Connection;
-use treelined::internals::Durability;
+use treelined::internals::Daemon;
 use treelined::internals::Dispatcher;
+use treelined::internals::Durability;
 use treelined::internals::Outbox;
+use treelined::internals::SystemSource;
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Library, Shape};
 

@@ -13,11 +13,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined::internals::Cancel;
-use treelined::internals::SystemSource;
 use treelined::internals::Durability;
-use treelined::internals::{NewEntry, plan_append};
-use treelined::internals::Log;
 use treelined::internals::Location;
+use treelined::internals::Log;
+use treelined::internals::SystemSource;
+use treelined::internals::{NewEntry, plan_append};
 use treelined::internals::{Session, SessionState};
 use treelined_bench::library::Shape;
 

@@ -8,8 +8,8 @@ use crate::table::{Outcome, Row, Table, Target, Unit};
 use crate::world::World;
 use anyhow::{Context, Result};
 use serde_json::json;
-use treelined::internals::Log;
 use treelined::internals::Location;
+use treelined::internals::Log;
 use treelined_bench::library::{Generated, Shape};
 
 pub fn fork(bench: &Bench, table: &mut Table) -> Result<()> {
