@@ -139,7 +139,7 @@ fn finite_sum(one: f64, other: f64) -> f64 {
 pub(crate) fn whole(raw: &[u8]) -> u64 {
     decimal(raw)
         .filter(|number| number.is_finite())
-        .map_or(0, |number| json::saturated(number))
+        .map_or(0, json::saturated)
 }
 
 fn decimal(raw: &[u8]) -> Option<f64> {

@@ -209,10 +209,6 @@ impl<'a> Members<'a> {
     }
 
     /// The next member, its value validated; `None` after the last one.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "fallible, and mixes with next_key"
-    )]
     pub(crate) fn next(&mut self) -> Result<Option<Member>, Malformed> {
         let Some(key) = self.next_key()? else {
             return Ok(None);
@@ -274,10 +270,6 @@ impl<'a> Elements<'a> {
     }
 
     /// The next element, validated; `None` after the last one.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "fallible, and mixes with next_at"
-    )]
     pub(crate) fn next(&mut self) -> Result<Option<Span>, Malformed> {
         let Some(start) = self.next_at()? else {
             return Ok(None);

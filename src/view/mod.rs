@@ -9,11 +9,11 @@
 //!
 //! 1. [`Outline::new`]: all entries in scope, in pre-order (lock).
 //! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then a search in the text of each
-//! ([`crate::search`], without the lock).
+//!    ([`crate::search`], without the lock).
 //! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: the rows of the page.
 //! 4. Without a query: [`Snapshot::take`] of [`Visible::items_of`] (the same lock as 1).
 //! 5. [`Visible::served`]: for each row read [`RowFacts`], and for a tool result its [`ToolCall`] from
-//! [`Outline::callers`], then [`Served::push_json`]; or [`nested::push_json`].
+//!    [`Outline::callers`], then [`Served::push_json`]; or [`nested::push_json`].
 
 mod call;
 mod extract;

@@ -274,6 +274,10 @@ pub(crate) struct TreePreparation {
 /// An event that asks clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[allow(
+    clippy::enum_variant_names,
+    reason = "the variants are the names of the notifications"
+)]
 pub(crate) enum BeforeEvent {
     SessionBeforeTree,
     SessionBeforeFork,
