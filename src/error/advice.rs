@@ -49,7 +49,7 @@ advice! {
     VersionUnsupported "The daemon cannot write files of this version."
         "Update the daemon, or migrate the file with `treelined migrate`.";
     ReadOnly "The session was opened for reading only."
-        "Open the session again with another `mode`.";
+        "Close the session, and open it again without `mode: \"read\"`.";
     SessionDeleted "The session file has been deleted."
         "Close the session; restore the file from the trash if it is still wanted.";
     SessionReplaced "Another file has replaced the session file."
@@ -97,7 +97,7 @@ advice! {
     ResponseTooLarge "The answer would be larger than the limit of the client or the daemon."
         "Request less at once: with `limit` or `maxBytes`, or single entries.";
     Overloaded "Too many requests wait in the daemon, or too many messages wait for the client to read them."
-        "Read the daemon's messages, and try again after `retryAfterMs`.";
+        "Read the daemon's messages, or end the turn; then send the request again.";
     Cancelled "The request was cancelled; nothing was changed."
         "No action is needed; send the request again if you still want it.";
 }

@@ -194,21 +194,21 @@ macro_rules! with_methods {
                     summary: "Creates a session and opens it.",
                     section: "3.3", scope: registry,
                     params: CreateSessionParams, result: CreateSessionResult,
-                    errors: [PARAMS, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown]],
+                    errors: [PARAMS, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown, Kind::Cancelled]],
                     run: sessions::create_session,
                 }
                 "open_session" {
                     summary: "Opens a session by its id or by the path of its file.",
                     section: "3.3", scope: registry,
                     params: OpenSessionParams, result: OpenSessionResult,
-                    errors: [SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    errors: [SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::SessionReplaced, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sessions::open_session,
                 }
                 "close_session" {
                     summary: "Closes a session; its file stays.",
                     section: "3.3", scope: registry,
                     params: CloseSessionParams, result: CloseSessionResult,
-                    errors: [SESSION, BUSY],
+                    errors: [SESSION, BUSY, &[Kind::DurabilityUnknown, Kind::Cancelled]],
                     run: sessions::close_session,
                 }
                 "list_sessions" {
@@ -250,7 +250,7 @@ macro_rules! with_methods {
                     summary: "Copies the path to an entry into a new session and opens that session.",
                     section: "3.10", scope: session(release),
                     params: ForkSessionParams, result: ForkSessionResult,
-                    errors: [SESSION, FILE, NOT_FOUND, BUSY, &[Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
+                    errors: [SESSION, FILE, NOT_FOUND, BUSY, &[Kind::VersionUnsupported, Kind::NotAUserMessage, Kind::UnansweredToolCalls, Kind::StorageFull, Kind::DurabilityUnknown]],
                     run: fork::fork_session,
                 }
                 "get_fork_messages" {
@@ -352,7 +352,7 @@ macro_rules! with_methods {
                     summary: "Lists the moves of the leaf, newest first.",
                     section: "3.7", scope: session(read),
                     params: GetNavigationLogParams, result: GetNavigationLogResult,
-                    errors: [SESSION],
+                    errors: [SESSION, FILE],
                     run: moves::get_navigation_log,
                 }
                 "pop" {
@@ -417,7 +417,7 @@ macro_rules! with_methods {
                     summary: "Returns the label of an entry.",
                     section: "3.8", scope: session(read),
                     params: GetLabelParams, result: GetLabelResult,
-                    errors: [SESSION, NOT_FOUND],
+                    errors: [SESSION, FILE, NOT_FOUND],
                     run: read::get_label,
                 }
                 "get_context" {
@@ -456,7 +456,7 @@ macro_rules! with_methods {
                     summary: "Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.",
                     section: "3.13", scope: session(append),
                     params: BeginTurnParams, result: BeginTurnResult,
-                    errors: [SESSION, BUSY],
+                    errors: [SESSION, FILE, BUSY],
                     run: turns::begin_turn,
                 }
                 "end_turn" {

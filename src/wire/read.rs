@@ -132,7 +132,7 @@ session_params! {
   ]
 }"#))]
 pub(crate) struct GetChildrenResult {
-    /// The children in file order.
+    /// The children by timestamp; those with the same timestamp in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
 }
@@ -234,7 +234,7 @@ pub(crate) struct Branch {
     pub tip_id: String,
     /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
-    /// The label nearest to the tip on this branch.
+    /// The label of the tip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The number of messages after the fork up to the tip.
@@ -243,7 +243,7 @@ pub(crate) struct Branch {
     pub preview: String,
     /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
-    /// True if the leaf is on this branch.
+    /// True if the leaf is at the tip of this branch.
     pub is_active: bool,
 }
 

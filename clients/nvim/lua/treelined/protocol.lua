@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:f33fed9a6e219f5ebbede35af585f4df0478f60b97732406477feae0512d95b7',
+  schema_hash = 'sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -104,8 +104,8 @@
 --- The entries from a fork, or from the root, to a tip.
 ---@class treelined.Branch
 ---@field forkId? string The id of the nearest ancestor with several children; null if there is none.
----@field isActive boolean True if the leaf is on this branch.
----@field label? string The label nearest to the tip on this branch.
+---@field isActive boolean True if the leaf is at the tip of this branch.
+---@field label? string The label of the tip.
 ---@field lastActivity string When the last entry was written, in ISO 8601.
 ---@field messageCount integer The number of messages after the fork up to the tip.
 ---@field preview string The last message, on one line.
@@ -483,7 +483,7 @@
 
 --- The result of `get_children`.
 ---@class treelined.GetChildrenResult
----@field entries treelined.Entry[] The children in file order.
+---@field entries treelined.Entry[] The children by timestamp; those with the same timestamp in file order.
 
 --- The params of `get_context`.
 ---@class treelined.GetContextParams

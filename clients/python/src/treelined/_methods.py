@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:f33fed9a6e219f5ebbede35af585f4df0478f60b97732406477feae0512d95b7"
+SCHEMA_HASH = "sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

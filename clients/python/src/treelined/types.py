@@ -159,7 +159,7 @@ ErrorKind = Literal[
 `sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
 `headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
 `versionUnsupported`: The daemon cannot write files of this version. Update the daemon, or migrate the file with `treelined migrate`.
-`readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+`readOnly`: The session was opened for reading only. Close the session, and open it again without `mode: "read"`.
 `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
 `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
 `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
@@ -183,7 +183,7 @@ ErrorKind = Literal[
 `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
 `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
-`overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, and try again after `retryAfterMs`.
+`overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, or end the turn; then send the request again.
 `cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
 """
 
@@ -508,14 +508,14 @@ class _Branch(TypedDict):
     lastActivity: str
     """When the last entry was written, in ISO 8601."""
     isActive: bool
-    """True if the leaf is on this branch."""
+    """True if the leaf is at the tip of this branch."""
 
 
 class Branch(_Branch, total=False):
     """The entries from a fork, or from the root, to a tip."""
 
     label: str
-    """The label nearest to the tip on this branch."""
+    """The label of the tip."""
 
 
 class _BranchParams(TypedDict):
@@ -1175,7 +1175,7 @@ class GetChildrenResult(TypedDict):
     """The result of `get_children`."""
 
     entries: list[Entry]
-    """The children in file order."""
+    """The children by timestamp; those with the same timestamp in file order."""
 
 
 class GetContextParams(TypedDict, total=False):

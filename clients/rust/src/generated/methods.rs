@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:f33fed9a6e219f5ebbede35af585f4df0478f60b97732406477feae0512d95b7";
+    "sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -32,7 +32,7 @@ impl Client {
     /// Creates a session and opens it. `create_session`
     ///
     /// Errors: `invalidParams`, `sessionLocked`, `sessionExists`, `storageFull`, `storageIo`,
-    /// `pathDenied`, `durabilityUnknown`.
+    /// `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn create_session(&self) -> Call<CreateSessionParams, CreateSessionResult> {
         let params = CreateSessionParams {
             cwd: None,
@@ -49,8 +49,8 @@ impl Client {
     /// Opens a session by its id or by the path of its file. Exactly one of `sessionId` and `path`
     /// is given. A session that is open already is returned as it is. `open_session`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionExists`, `storageIo`,
-    /// `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionReplaced`,
+    /// `sessionExists`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn open_session(&self) -> Call<OpenSessionParams, OpenSessionResult> {
         let params = OpenSessionParams {
             session_id: None,
@@ -63,7 +63,7 @@ impl Client {
 
     /// Closes a session; its file stays. A navigation that waits is aborted. `close_session`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `durabilityUnknown`, `cancelled`.
     pub fn close_session(&self) -> Call<CloseSessionParams, CloseSessionResult> {
         let params = CloseSessionParams {
             session_id: self.session_id(),
@@ -159,9 +159,10 @@ impl Client {
     /// Copies the path to an entry into a new session and opens that session. The source stays as
     /// it is. Ids of entries are kept in the copy. `fork_session`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionDeleted`,
-    /// `sessionReplaced`, `entryNotFound`, `notAUserMessage`, `unansweredToolCalls`, `storageFull`,
-    /// `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `versionUnsupported`,
+    /// `sessionDeleted`, `sessionReplaced`, `entryNotFound`, `notAUserMessage`,
+    /// `unansweredToolCalls`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
     pub fn fork_session(&self) -> Call<ForkSessionParams, ForkSessionResult> {
         let params = ForkSessionParams {
             session_id: self.session_id(),
@@ -439,7 +440,8 @@ impl Client {
 
     /// Lists the moves of the leaf, newest first. `get_navigation_log`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_navigation_log(&self) -> Call<GetNavigationLogParams, GetNavigationLogResult> {
         let params = GetNavigationLogParams {
             session_id: self.session_id(),
@@ -581,7 +583,8 @@ impl Client {
     ///
     /// - `entry_id`: The id of the entry.
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `entryNotFound`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_label(&self, entry_id: impl Into<String>) -> Call<GetLabelParams, GetLabelResult> {
         let params = GetLabelParams {
             session_id: self.session_id(),
@@ -654,7 +657,8 @@ impl Client {
     /// appending. Until `end_turn`, operations that move the leaf without appending fail with
     /// `sessionBusy`. `begin_turn`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionDeleted`,
+    /// `sessionReplaced`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn begin_turn(&self) -> Call<BeginTurnParams, BeginTurnResult> {
         let params = BeginTurnParams {
             session_id: self.session_id(),

@@ -197,7 +197,7 @@ pub struct ForkSessionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GetChildrenResult {
-    /// The children in file order.
+    /// The children by timestamp; those with the same timestamp in file order.
     pub entries: Vec<Entry>,
 }
 

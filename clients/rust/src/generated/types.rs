@@ -15,7 +15,7 @@ pub struct Branch {
     pub tip_id: String,
     /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
-    /// The label nearest to the tip on this branch.
+    /// The label of the tip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The number of messages after the fork up to the tip.
@@ -24,7 +24,7 @@ pub struct Branch {
     pub preview: String,
     /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
-    /// True if the leaf is on this branch.
+    /// True if the leaf is at the tip of this branch.
     pub is_active: bool,
 }
 

@@ -117,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:f33fed9a6e219f5ebbede35af585f4df0478f60b97732406477feae0512d95b7';
+export const SCHEMA_HASH = 'sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f';
 
 /** Params and result by method. */
 export interface Methods {

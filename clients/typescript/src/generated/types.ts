@@ -174,7 +174,7 @@ export type Origin = 'self' | 'other';
  * `sessionLocked`: Another process is writing to the session file. Try again after `retryAfterMs`.
  * `headerMissing`: The first line of the file is not the header of a session. Run `treelined doctor` on the file; it says whether the file can be repaired.
  * `versionUnsupported`: The daemon cannot write files of this version. Update the daemon, or migrate the file with `treelined migrate`.
- * `readOnly`: The session was opened for reading only. Open the session again with another `mode`.
+ * `readOnly`: The session was opened for reading only. Close the session, and open it again without `mode: "read"`.
  * `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
  * `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
  * `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
@@ -198,7 +198,7 @@ export type Origin = 'self' | 'other';
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
- * `overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, and try again after `retryAfterMs`.
+ * `overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, or end the turn; then send the request again.
  * `cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
  */
 export type ErrorKind =
@@ -1447,7 +1447,7 @@ export interface Branch {
    */
   forkId: string | null;
   /**
-   * The label nearest to the tip on this branch.
+   * The label of the tip.
    */
   label?: string;
   /**
@@ -1463,7 +1463,7 @@ export interface Branch {
    */
   lastActivity: string;
   /**
-   * True if the leaf is on this branch.
+   * True if the leaf is at the tip of this branch.
    */
   isActive: boolean;
 }
@@ -2663,7 +2663,7 @@ export interface GetChildrenParams {
  */
 export interface GetChildrenResult {
   /**
-   * The children in file order.
+   * The children by timestamp; those with the same timestamp in file order.
    */
   entries: Entry[];
 }
