@@ -164,6 +164,7 @@ mod tests {
         fn what_is_described_reads_back_and_has_no_controls(
             (name, text) in (any::<String>(), any::<String>()),
         ) {
+            prop_assume!(text != "s", "a key of the section occurs once");
             let mut lines = SettingLines::default();
             let of = format!("section.{}", key(&name));
             let array = toml::Value::Array(vec![text.as_str().into(), "x".into()]);
@@ -179,9 +180,7 @@ mod tests {
             })?;
             let section = &read["section"][&name];
             prop_assert_eq!(section["s"].as_str(), Some(name.as_str()));
-            if text != "s" {
-                prop_assert_eq!(section[&text][0].as_str(), Some(text.as_str()));
-            }
+            prop_assert_eq!(section[&text][0].as_str(), Some(text.as_str()));
         }
     }
 }

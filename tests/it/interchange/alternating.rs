@@ -182,6 +182,15 @@ impl Turns {
         self.one_of(&stored)
     }
 
+    /// A message of the context at the daemon's leaf: the daemon refuses edits of other entries.
+    fn message_of_the_context(&mut self) -> Option<String> {
+        let ids = self.both.ok("get_context", json!({}))["entryIds"].clone();
+        let ids = ids.as_array().unwrap().clone();
+        let mut stored = self.stored();
+        stored.retain(|e| e["type"] == "message" && ids.contains(&e["id"]));
+        (!stored.is_empty()).then(|| self.one_of(&stored))
+    }
+
     fn one_of(&mut self, entries: &[Json]) -> String {
         let at = self.dice.roll(entries.len());
         entries[at]["id"].as_str().unwrap().to_owned()
@@ -304,7 +313,10 @@ impl Turns {
                     0 => Json::Null,
                     _ => json!({"content": format!("edit {}", self.said)}),
                 };
-                json!({"type": "context_edit", "targetId": self.any(false), "replacement": replacement})
+                let Some(target) = self.message_of_the_context() else {
+                    return json!({"type": "custom", "customType": "ext", "data": self.said});
+                };
+                json!({"type": "context_edit", "targetId": target, "replacement": replacement})
             }
             _ => {
                 json!({"type": "usage", "kind": "warm", "provider": "prov", "model": "m", "usage": usage()})
