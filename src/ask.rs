@@ -51,7 +51,7 @@ impl Digest {
     }
 }
 
-/// Who can be waited for.
+/// A party that can answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Answerer {
     /// The client of the connection.
@@ -80,7 +80,7 @@ struct State<A> {
 
 struct Open<A> {
     asked: Instant,
-    /// Whoever asks may have been cancelled and not have noticed yet.
+    /// The asker may have been cancelled without having noticed it yet.
     cancel: Cancel,
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,

@@ -141,7 +141,7 @@ pub(crate) const BLOCKS: &[Record] = &[
     }},
 ];
 
-/// What a model used.
+/// The tokens that a model used.
 pub(crate) const USAGE: Record = record! { "" "Usage" "The tokens that a model used, and their cost." {
     input Shape::Number, optional, "Tokens sent, without those from the cache.";
     output Shape::Number, optional, "Tokens received.";
@@ -151,7 +151,7 @@ pub(crate) const USAGE: Record = record! { "" "Usage" "The tokens that a model u
     cost Shape::Object(&COST), optional, "The cost in dollars.";
 }};
 
-/// What that costs.
+/// The cost of these tokens.
 pub(crate) const COST: Record = record! { "" "Cost" "A cost in dollars." {
     input Shape::Number, optional, "The cost of the tokens sent.";
     output Shape::Number, optional, "The cost of the tokens received.";

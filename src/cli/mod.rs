@@ -80,10 +80,10 @@ pub(crate) struct Options {
     /// Where sessions are kept; the platform's data directory if not given
     #[arg(long, global = true, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
-    /// Who writes summaries when no client does [default: none]
+    /// The summarizer for summaries that no client writes [default: none]
     #[arg(long, global = true, value_enum)]
     pub summarizer: Option<SummarizerName>,
-    /// What an answered append survives [default: interval]
+    /// The failures that an answered append survives [default: interval]
     #[arg(long, global = true, value_enum)]
     pub durability: Option<DurabilityName>,
     /// Longest message that is read, in bytes [default: 67108864]

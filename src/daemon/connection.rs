@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct Connection {
     pub daemon: Arc<Daemon>,
     pub outbox: Arc<Outbox>,
-    /// What the client has said of itself in `initialize`.
+    /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
     in_flight: Mutex<HashMap<RequestId, InFlight>>,
 }

@@ -42,7 +42,7 @@ use tokio::runtime::Handle;
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);
 
-/// What all connections share.
+/// The state that all connections share.
 pub struct Daemon {
     pub config: Config,
     pub store: Store,

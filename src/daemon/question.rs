@@ -297,7 +297,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What an answer can bring besides an opinion.
+/// The content that an answer can have besides an opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Summary,

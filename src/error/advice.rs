@@ -6,16 +6,16 @@ use super::Kind;
 /// The explanation of a kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
-    /// What happened.
+    /// The event, as a sentence.
     pub happened: &'static str,
-    /// What to do.
+    /// The remedy, as a sentence.
     pub remedy: &'static str,
 }
 
 macro_rules! advice {
     ($($kind:ident $happened:literal $remedy:literal;)+) => {
         impl Kind {
-            /// What happened, and what to do.
+            /// The event and the remedy.
             pub const fn advice(self) -> Advice {
                 match self {
                     $(Kind::$kind => Advice { happened: $happened, remedy: $remedy },)+

@@ -258,7 +258,7 @@ impl Dispatcher {
         gathered.has_begun
     }
 
-    /// What is refused before it reaches a handler.
+    /// Refuses requests that must not reach a handler.
     fn admit(&self, id: Option<&RequestId>, method: &str) -> Result<()> {
         if id.is_some_and(|id| self.connection.in_flight().contains_key(id)) {
             return Err(Error::new(

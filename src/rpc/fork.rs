@@ -244,11 +244,11 @@ fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: Written) {
     }
 }
 
-/// What a fork takes from its source besides the lines.
+/// The facts that a fork takes from its source besides the lines.
 struct Source {
     entry_id: Option<String>,
     position: Position,
-    /// What goes back to the editor.
+    /// The text and images that go back to the editor.
     draft: Option<Draft>,
     open_calls: Vec<fork::OpenCall>,
     cwd: String,
@@ -314,7 +314,7 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Op
     Ok(decided.await?.refusal(wire::OnNoAnswer::Proceed))
 }
 
-/// What a fork has left to do once it is answered.
+/// The work of a fork that remains after its response.
 struct Written {
     /// The file's.
     folder: Arc<Folder>,

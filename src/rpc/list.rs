@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a byte can take in a JSON string, in bytes.
+/// The longest escape of one byte in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;
 /// How long a list waits for appends that were asked for before it.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);

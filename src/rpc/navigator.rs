@@ -32,7 +32,7 @@ use std::time::Duration;
 /// Entries larger than this together are named instead, where no summary is wanted, in bytes.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
-/// What the caller of a navigation wants.
+/// The options of the caller of a navigation.
 pub(super) struct Request {
     pub expected: ExpectedLeaf,
     pub navigation_id: String,

@@ -554,7 +554,7 @@ pub(super) fn size_of_steps(core: &SessionState, steps: &[Step]) -> u64 {
         .sum()
 }
 
-/// What reads much does not read where requests arrive.
+/// Large reads run on a blocking thread, not on the reader thread.
 pub(super) async fn inline_or_blocking<T: Send + 'static>(
     size: u64,
     work: impl FnOnce() -> Result<T> + Send + 'static,

@@ -12,7 +12,7 @@ pub(super) fn page_bytes(frame_bytes: usize) -> usize {
     frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2)
 }
 
-/// What a handler answers.
+/// The result of a handler.
 pub(super) enum Reply {
     /// JSON on one line, ready to be put into the response.
     Bytes(Vec<u8>),

@@ -26,7 +26,7 @@ pub(super) struct Writing<'a> {
     pub abort: &'a Cancel,
 }
 
-/// What the client hears while a summary is being written.
+/// The way in which a client receives a summary while it is written.
 pub(super) enum Listener<'a> {
     /// The text, piece by piece; how many characters there are, if the client does not want that.
     Deltas { navigation_id: &'a str },

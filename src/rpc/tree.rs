@@ -351,7 +351,7 @@ fn too_large(limit: usize) -> Error {
     )
 }
 
-/// What rows are written from.
+/// The sources from which rows are written.
 struct Rows<'a> {
     visible: &'a Visible,
     outline: &'a Outline,
@@ -449,7 +449,7 @@ impl Rows<'_> {
     }
 }
 
-/// What a row usually has, in bytes.
+/// The usual size of a row, in bytes.
 const ROW_BYTES: usize = 512;
 
 fn filter(filter: wire::TreeFilter) -> Filter {

@@ -23,7 +23,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// find it taken for long where many append.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// What is committed: one operation, or several that are planned in turn and written together.
+/// The work of a commit: one operation, or several that are planned in turn and written together.
 pub trait Work: Send + 'static {
     /// Whether writing it takes longer than the thread that reads requests may be held up.
     fn is_large(&self) -> bool {
@@ -80,13 +80,13 @@ pub(crate) fn still_waits(
     Err(error)
 }
 
-/// What a commit did.
+/// The outcome of a commit.
 #[derive(Debug)]
 pub struct CommitOutcome {
     pub entry_ids: Vec<EntryId>,
     /// Whether anything was written.
     pub wrote: bool,
-    /// What has still to be synced by the session's policy.
+    /// The file that remains to be synced by the session's policy.
     pub unsynced: Option<Arc<File>>,
     /// Lines that were planned.
     lines: usize,
@@ -96,7 +96,7 @@ pub struct CommitOutcome {
     pub failure: Option<Error>,
 }
 
-/// What an attempt to commit came to.
+/// The outcome of one attempt to commit.
 enum Attempt {
     Done(CommitOutcome),
     /// It has to be made where waiting is allowed.

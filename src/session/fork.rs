@@ -14,7 +14,7 @@ use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
-/// What a fork is made of.
+/// The parts of a fork.
 pub(crate) struct Copy {
     plan: Plan,
     bodies: Bodies,

@@ -67,7 +67,7 @@ pub struct Session {
     pub syncer: Syncer,
 }
 
-/// What keeps a session busy (protocol.md §4.1).
+/// The activity that keeps a session busy (protocol.md §4.1).
 #[derive(Debug, Clone)]
 pub enum Activity {
     Navigation { id: String, abort: Cancel },
@@ -109,7 +109,7 @@ impl<T> DerefMut for SessionGuard<T> {
     }
 }
 
-/// What an operation changed or found changed.
+/// The changes that an operation made or found.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Entries appended by this operation.
@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// What the session is busy with.
+    /// The activity of the session.
     pub fn activity(&self) -> Option<Activity> {
         self.activity_slot().clone()
     }

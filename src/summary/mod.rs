@@ -21,7 +21,7 @@ pub(crate) const PREAMBLE: &str =
 pub(crate) const MERGE_PREAMBLE: &str =
     "This is a summary of another branch of this conversation, merged here.";
 
-/// What a summarizer gets.
+/// The input of a summarizer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryRequest {
     pub subject: Subject,

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 /// Bytes of a stored line to read first.
 pub(crate) const FIRST_READ: usize = 4096;
 
-/// What is known of an entry before its body is read.
+/// The facts of an entry that are known before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub kind: Kind,

@@ -13,7 +13,7 @@ session_params! {
     /// The params of `prepare_compaction`. The method changes nothing and asks no client.
     #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
     PrepareCompactionParams {
-        /// What the summary shall focus on. Default: none.
+        /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
         /// The estimated number of tokens that stay in the context. Default: 20000.
         #[serde(default, deserialize_with = "count")]
@@ -80,7 +80,7 @@ mutation_params! {
     /// `leafMoved`.
     #[schemars(example = super::example(r#"{"keepRecentTokens": 1}"#))]
     CompactParams {
-        /// What the summary shall focus on. Default: none.
+        /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
         /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
         replace_instructions: Option<bool>,
@@ -93,7 +93,7 @@ mutation_params! {
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         answer_timeout_ms: Option<u64>,
-        /// What happens if a client does not answer in time. Default: `proceed`.
+        /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
     }
 }
@@ -162,7 +162,7 @@ pub(crate) struct CompactionPreparation {
     /// The model at the leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall focus on.
+    /// The focus of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary.

@@ -32,7 +32,7 @@ pub(crate) struct AnswerEventParams {
     pub extend_ms: Option<u64>,
 }
 
-/// What an `answer_event` asks for.
+/// The request that an `answer_event` makes.
 #[derive(Debug)]
 pub(crate) enum EventReply {
     Answer(Box<EventAnswer>),
@@ -260,7 +260,7 @@ pub(crate) struct TreePreparation {
     /// The model at the old leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall focus on.
+    /// The focus of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary.

@@ -73,7 +73,7 @@ pub(crate) struct LeafMovedDetails {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionBusyDetails {
-    /// What is running.
+    /// The activity that is running.
     pub by: BusyBy,
     /// The id of the navigation that is running.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ pub(crate) struct InitializeParams {
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub process_id: Option<u64>,
-    /// What the client can do and wants. Default: nothing.
+    /// The abilities and wishes of the client. Default: nothing.
     #[serde(default, deserialize_with = "lenient_object")]
     #[schemars(with = "Option<Lenient<ClientCapabilities>>")]
     pub capabilities: ClientCapabilities,
@@ -45,7 +45,7 @@ pub(crate) struct ClientInfo {
     pub version: Option<String>,
 }
 
-/// What the client can do and wants. Unknown members are ignored.
+/// The abilities and wishes of the client. Unknown members are ignored.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClientCapabilities {
@@ -105,7 +105,7 @@ pub(crate) struct InitializeResult {
     pub instance_id: String,
     /// `sha256:` and the hash of `treelined.v1.json`, in hexadecimal digits.
     pub schema_hash: String,
-    /// What the daemon can do.
+    /// The abilities of the daemon.
     pub capabilities: ServerCapabilities,
     /// The limits of the daemon.
     pub limits: Limits,
@@ -121,7 +121,7 @@ pub(crate) struct ServerInfo {
     pub version: String,
 }
 
-/// What the daemon can do.
+/// The abilities of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerCapabilities {

@@ -21,7 +21,7 @@ pub(crate) enum Scope {
     Session(Access),
 }
 
-/// What a method does with its session.
+/// The use that a method makes of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Changes nothing.
@@ -46,7 +46,7 @@ impl Scope {
 }
 
 impl Scope {
-    /// What the scope means, for `reference.md`.
+    /// Explains the scope in `reference.md`.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Immediate => "The request runs at once and waits for no other request.",

@@ -105,7 +105,7 @@ mutation_params! {
         target_id: String,
         /// Whether to summarize the branch that the leaf leaves. Default: false.
         summarize: Option<bool>,
-        /// What the summary shall focus on. Default: none.
+        /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
         /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
         replace_instructions: Option<bool>,
@@ -121,7 +121,7 @@ mutation_params! {
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         answer_timeout_ms: Option<u64>,
-        /// What happens if a client does not answer in time. Default: `proceed`.
+        /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
         /// Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
         rewind: Option<bool>,
@@ -130,7 +130,7 @@ mutation_params! {
     }
 }
 
-/// What happens if a client does not answer in time.
+/// The outcome if a client does not answer in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OnNoAnswer {
@@ -355,7 +355,7 @@ mutation_params! {
         entry_id: Option<String>,
         /// Whether to summarize the branch that the leaf leaves. Default: true.
         summarize: Option<bool>,
-        /// What the summary shall focus on. Default: none.
+        /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
         /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
         replace_instructions: Option<bool>,
@@ -371,7 +371,7 @@ mutation_params! {
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         answer_timeout_ms: Option<u64>,
-        /// What happens if a client does not answer in time. Default: `proceed`.
+        /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
         /// Whether to only return the preparation. Default: false.
         dry_run: Option<bool>,
@@ -398,7 +398,7 @@ mutation_params! {
     MergeBranchParams {
         /// The id of the last entry of the other branch.
         tip_id: String,
-        /// What the summary shall focus on. Default: none.
+        /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
     }
 }

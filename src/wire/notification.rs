@@ -291,7 +291,7 @@ pub(crate) struct EntriesAppended {
     pub session_id: String,
     /// The number of this notification in the session.
     pub seq: u64,
-    /// Who appended the entries.
+    /// The writer that appended the entries.
     pub origin: Origin,
     /// The ids of the entries, in file order.
     pub entry_ids: Vec<String>,
@@ -306,7 +306,7 @@ pub(crate) struct EntriesAppended {
     pub entries: Option<Vec<Raw>>,
 }
 
-/// Who appended entries.
+/// The writer of appended entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Origin {

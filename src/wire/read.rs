@@ -98,7 +98,7 @@ pub(crate) struct GetEntryResult {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,
-    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+    /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
 }

@@ -219,7 +219,7 @@ pub(crate) struct TreeNode<'a> {
     /// The lines to draw before the row, at most 64 columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Cow<'a, str>>,
-    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+    /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Cow<'a, str>>,
 }

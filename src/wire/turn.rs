@@ -61,7 +61,7 @@ mutation_params! {
   "disposition": "appended", "entryId": "de0a292b", "durability": "interval"
 }"#))]
 pub(crate) struct SendMessageResult {
-    /// What happened to the message.
+    /// The outcome for the message.
     pub disposition: Disposition,
     /// The id of the message's entry. Absent for a queued message without a chosen id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub(crate) struct SendMessageResult {
     pub durability: Durability,
 }
 
-/// What happened to a message.
+/// The outcome for a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Disposition {

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
 
-/// What the queues hold.
+/// The types that the queues hold.
 pub(crate) trait Sessions: Sized + Send + Sync + 'static {
     /// An open session.
     type Open: Send + Sync + 'static;
@@ -44,7 +44,7 @@ pub(crate) trait Sessions: Sized + Send + Sync + 'static {
     fn refuse(append: Self::Append, error: Error);
 }
 
-/// What a job does to the set of open sessions and of session files.
+/// The effect of a job on the set of open sessions and of session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Nothing: it works on an open session, and fails with `sessionNotFound` if the session is not open.

@@ -24,7 +24,7 @@ pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgo
     }
 }
 
-/// What the stream has said.
+/// The content of the stream so far.
 #[derive(Default)]
 pub(super) struct Reader {
     usage: Option<Usage>,

@@ -332,7 +332,7 @@ impl Llm {
         done.map_err(|_| Failure::Timeout("idle"))
     }
 
-    /// What a response other than 200 means.
+    /// The error for a response other than 200.
     async fn refusal(&self, response: Response) -> Failure {
         let status = response.status();
         let retry_after = retry_after(response.headers());
@@ -367,7 +367,7 @@ trait Reader {
     fn finish(self) -> Result<Option<Usage>, Failure>;
 }
 
-/// What an event brings.
+/// The content of an event.
 enum Piece {
     Text(String),
     Nothing,
@@ -386,7 +386,7 @@ pub(crate) enum Failure {
     Status {
         status: StatusCode,
         retry_after: Option<Duration>,
-        /// What the provider calls it.
+        /// The provider's code for the failure.
         code: Option<String>,
     },
     /// An error within the stream, as the provider calls it.

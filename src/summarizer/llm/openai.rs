@@ -26,7 +26,7 @@ pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     }
 }
 
-/// What the stream has said.
+/// The content of the stream so far.
 #[derive(Default)]
 pub(super) struct Reader {
     usage: Option<Usage>,

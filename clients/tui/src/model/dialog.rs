@@ -34,7 +34,7 @@ pub struct NavigationChoice {
     pub abandoned: Option<usize>,
     /// The selected choice, 0 to 2.
     pub selected: usize,
-    /// What the summary shall focus on, once that choice was made.
+    /// The focus of the summary, once that choice was made.
     pub focus: Option<Input>,
 }
 
