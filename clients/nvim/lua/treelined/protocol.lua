@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f',
+  schema_hash = 'sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -171,7 +171,7 @@
 ---@field entryIds string[] The ids of the copies, in order.
 ---@field leafId string The leaf after the append: the last copy.
 
---- What the client can do and wants. Unknown members are ignored.
+--- The abilities and wishes of the client. Unknown members are ignored.
 ---@class treelined.ClientCapabilities
 ---@field answers? treelined.Answers|any[] The events that the client answers; the daemon waits for its answers. Default: none.
 ---@field maxFrameBytes? integer The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
@@ -194,10 +194,10 @@
 --- The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
 ---@class treelined.CompactParams
 ---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
----@field customInstructions? string What the summary shall focus on. Default: none.
+---@field customInstructions? string The focus of the summary. Default: none.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field keepRecentTokens? integer The estimated number of tokens that stay in the context. Default: 20000.
----@field onNoAnswer? treelined.OnNoAnswer What happens if a client does not answer in time. Default: `proceed`.
+---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
 ---@field replaceInstructions? boolean Whether `customInstructions` replace the usual structure of a summary. Default: false.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
@@ -225,7 +225,7 @@
 
 --- The parts of the context that a compaction summarizes and keeps.
 ---@class treelined.CompactionPreparation
----@field customInstructions? string What the summary shall focus on.
+---@field customInstructions? string The focus of the summary.
 ---@field entriesToSummarize? treelined.Entry[] The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not among them.
 ---@field entryIds? string[] The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
 ---@field fileOps treelined.FileOps The files that the summarized part touched.
@@ -350,7 +350,7 @@
 --- An OpenRPC document.
 ---@alias treelined.DiscoverResult table
 
---- What happened to a message.
+--- The outcome for a sent message.
 ---@alias treelined.Disposition 'appended'|'queued'|'turnRequested'
 
 --- The preparation of a navigation that does not happen.
@@ -376,7 +376,7 @@
 ---@field entryIds string[] The ids of the entries, in file order.
 ---@field fileLeafId? string The leaf that opening the file now would have; null at the empty position.
 ---@field leafId? string The leaf of this daemon; null at the empty position.
----@field origin treelined.Origin Who appended the entries.
+---@field origin treelined.Origin The writer that appended the entries.
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
 
@@ -521,7 +521,7 @@
 --- The result of `get_entry`.
 ---@class treelined.GetEntryResult
 ---@field entry treelined.Entry The entry.
----@field flags? string[] What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
 
 --- The params of `get_fork_messages`.
 ---@class treelined.GetForkMessagesParams
@@ -633,14 +633,14 @@
 
 --- The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
 ---@class treelined.InitializeParams
----@field capabilities? treelined.ClientCapabilities|any[] What the client can do and wants. Default: nothing.
+---@field capabilities? treelined.ClientCapabilities|any[] The abilities and wishes of the client. Default: nothing.
 ---@field clientInfo? treelined.ClientInfo The name and version of the client. Default: none.
 ---@field processId? integer The id of a process; when it dies, the daemon ends. Default: none.
 ---@field protocolVersion integer The version of the protocol that the client speaks: 1. The daemon answers any other version with its own.
 
 --- The result of `initialize`.
 ---@class treelined.InitializeResult
----@field capabilities treelined.ServerCapabilities What the daemon can do.
+---@field capabilities treelined.ServerCapabilities The abilities of the daemon.
 ---@field instanceId string An id that differs for every start of the daemon.
 ---@field limits treelined.Limits The limits of the daemon.
 ---@field protocolVersion integer The version of the protocol that the daemon speaks.
@@ -717,7 +717,7 @@
 
 --- The params of `merge_branch`. The summary covers the entries of the other branch after the common ancestor.
 ---@class treelined.MergeBranchParams
----@field customInstructions? string What the summary shall focus on. Default: none.
+---@field customInstructions? string The focus of the summary. Default: none.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 ---@field tipId string The id of the last entry of the other branch.
@@ -763,12 +763,12 @@
 --- The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
 ---@class treelined.NavigateTreeParams
 ---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
----@field customInstructions? string What the summary shall focus on. Default: none.
+---@field customInstructions? string The focus of the summary. Default: none.
 ---@field dryRun? boolean Whether to only return the preparation. Default: false.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field label? string A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 ---@field navigationId? string The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
----@field onNoAnswer? treelined.OnNoAnswer What happens if a client does not answer in time. Default: `proceed`.
+---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
 ---@field replaceInstructions? boolean Whether `customInstructions` replace the usual structure of a summary. Default: false.
 ---@field rewind? boolean Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -922,7 +922,7 @@
 ---@field type 'usage' The type.
 ---@field usage treelined.Usage The tokens and their cost.
 
---- What happens if a client does not answer in time.
+--- The outcome if a client does not answer in time.
 ---@alias treelined.OnNoAnswer 'proceed'|'cancel'
 
 --- Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file.
@@ -940,7 +940,7 @@
 ---@field diagnostics treelined.Diagnostic[] The damage that was found in the file.
 ---@field session treelined.Session The session, which is open.
 
---- Who appended entries.
+--- The writer of appended entries.
 ---@alias treelined.Origin 'self'|'other'
 
 --- Any other type.
@@ -965,13 +965,13 @@
 --- The params of `pop`. It works as `navigate_tree` with `rewind`.
 ---@class treelined.PopParams
 ---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
----@field customInstructions? string What the summary shall focus on. Default: none.
+---@field customInstructions? string The focus of the summary. Default: none.
 ---@field dryRun? boolean Whether to only return the preparation. Default: false.
 ---@field entryId? string The id of the target: the leaf moves to before a user message or custom_message, and to any other entry itself. Default: the user message nearest to the leaf.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field label? string A label for the summary entry, or for the target if there is no summary. It is stored trimmed and on one line; a blank one is none. It is appended even if the leaf is at the target already. Default: none.
 ---@field navigationId? string The id of the navigation in `abort_navigation` and in notifications. Default: the daemon chooses one.
----@field onNoAnswer? treelined.OnNoAnswer What happens if a client does not answer in time. Default: `proceed`.
+---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
 ---@field replaceInstructions? boolean Whether `customInstructions` replace the usual structure of a summary. Default: false.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 ---@field summarize? boolean Whether to summarize the branch that the leaf leaves. Default: true.
@@ -981,7 +981,7 @@
 
 --- The params of `prepare_compaction`. The method changes nothing and asks no client.
 ---@class treelined.PrepareCompactionParams
----@field customInstructions? string What the summary shall focus on. Default: none.
+---@field customInstructions? string The focus of the summary. Default: none.
 ---@field keepRecentTokens? integer The estimated number of tokens that stay in the context. Default: 20000.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
@@ -1045,11 +1045,11 @@
 
 --- The result of `send_message`.
 ---@class treelined.SendMessageResult
----@field disposition treelined.Disposition What happened to the message.
+---@field disposition treelined.Disposition The outcome for the message.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` while the message is queued.
 ---@field entryId? string The id of the message's entry. Absent for a queued message without a chosen id.
 
---- What the daemon can do.
+--- The abilities of the daemon.
 ---@class treelined.ServerCapabilities
 ---@field summarizer? string The configured summarizer: `outline`, `llm` or `command`; null if there is none.
 
@@ -1104,7 +1104,7 @@
 
 --- The `details` of `sessionBusy`.
 ---@class treelined.SessionBusyDetails
----@field by treelined.BusyBy What is running.
+---@field by treelined.BusyBy The activity that is running.
 ---@field navigationId? string The id of the navigation that is running.
 
 --- The params of `session_closed`.
@@ -1301,7 +1301,7 @@
 ---@class treelined.TreeNode
 ---@field childCount integer The number of visible children, including those that are folded.
 ---@field depth integer The number of visible ancestors.
----@field flags? string[] What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
 ---@field id string The id of the entry.
 ---@field indent integer The column in a drawing of the tree, which grows only where the tree branches.
 ---@field isBranchPoint boolean True if the entry has several visible children.
@@ -1331,7 +1331,7 @@
 ---@class treelined.TreePreparation
 ---@field abandonedCount integer The number of entries that the leaf leaves behind, of every type: from the common ancestor, exclusive, to the old leaf; in a merge, to the tip of the other branch.
 ---@field commonAncestorId? string The id of the deepest entry on the paths of both the leaf and the target; null if there is none.
----@field customInstructions? string What the summary shall focus on.
+---@field customInstructions? string The focus of the summary.
 ---@field entriesToSummarize? treelined.Entry[] The entries to summarize, in file order: those after the common ancestor, or after the nearest compaction of the branch.
 ---@field entryIds? string[] The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
 ---@field keptEntries? treelined.Entry[] The entries of the branch that this compaction kept, in file order, without earlier compactions and system messages. Absent without a compaction.

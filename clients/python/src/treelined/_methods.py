@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f"
+SCHEMA_HASH = "sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -586,7 +586,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
@@ -786,7 +786,7 @@ class AsyncMethods(ABC):
 
         `summarize`: Whether to summarize the branch that the leaf leaves. Default: false.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
@@ -796,7 +796,7 @@ class AsyncMethods(ABC):
 
         `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
 
         `rewind`: Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 
@@ -982,7 +982,7 @@ class AsyncMethods(ABC):
 
         `summarize`: Whether to summarize the branch that the leaf leaves. Default: true.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
@@ -992,7 +992,7 @@ class AsyncMethods(ABC):
 
         `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
 
         `dry_run`: Whether to only return the preparation. Default: false.
 
@@ -1335,7 +1335,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
@@ -1367,7 +1367,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
@@ -1375,7 +1375,7 @@ class AsyncMethods(ABC):
 
         `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
 
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
@@ -1961,7 +1961,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
@@ -2161,7 +2161,7 @@ class Methods(ABC):
 
         `summarize`: Whether to summarize the branch that the leaf leaves. Default: false.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
@@ -2171,7 +2171,7 @@ class Methods(ABC):
 
         `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
 
         `rewind`: Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
 
@@ -2357,7 +2357,7 @@ class Methods(ABC):
 
         `summarize`: Whether to summarize the branch that the leaf leaves. Default: true.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
@@ -2367,7 +2367,7 @@ class Methods(ABC):
 
         `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
 
         `dry_run`: Whether to only return the preparation. Default: false.
 
@@ -2710,7 +2710,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
@@ -2742,7 +2742,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `custom_instructions`: What the summary shall focus on. Default: none.
+        `custom_instructions`: The focus of the summary. Default: none.
 
         `replace_instructions`: Whether `customInstructions` replace the usual structure of a summary. Default: false.
 
@@ -2750,7 +2750,7 @@ class Methods(ABC):
 
         `answer_timeout_ms`: How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 
-        `on_no_answer`: What happens if a client does not answer in time. Default: `proceed`.
+        `on_no_answer`: The outcome if a client does not answer in time. Default: `proceed`.
 
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 

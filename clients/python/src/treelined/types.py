@@ -81,7 +81,7 @@ DiscoverResult = dict[str, Any]
 """An OpenRPC document."""
 
 Disposition = Literal["appended", "queued", "turnRequested"]
-"""What happened to a message.
+"""The outcome for a sent message.
 
 `queued`: It waits for `end_turn`.
 `turnRequested`: It was appended, and `turn_requested` was sent.
@@ -235,13 +235,13 @@ NavigationReason = Literal[
 """
 
 OnNoAnswer = Literal["proceed", "cancel"]
-"""What happens if a client does not answer in time."""
+"""The outcome if a client does not answer in time."""
 
 OpenMode = Literal["write", "read"]
 """Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file."""
 
 Origin = Literal["self", "other"]
-"""Who appended entries.
+"""The writer of appended entries.
 
 `self`: This daemon.
 `other`: Another process.
@@ -629,7 +629,7 @@ class CherryPickResult(TypedDict):
 
 
 class ClientCapabilities(TypedDict, total=False):
-    """What the client can do and wants. Unknown members are ignored."""
+    """The abilities and wishes of the client. Unknown members are ignored."""
 
     answers: Answers | None
     """The events that the client answers; the daemon waits for its answers. Default: none."""
@@ -668,7 +668,7 @@ class CompactParams(TypedDict, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     customInstructions: str | None
-    """What the summary shall focus on. Default: none."""
+    """The focus of the summary. Default: none."""
     replaceInstructions: bool | None
     """Whether `customInstructions` replace the usual structure of a summary. Default: false."""
     keepRecentTokens: int | None
@@ -676,7 +676,7 @@ class CompactParams(TypedDict, total=False):
     answerTimeoutMs: int | None
     """How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000."""
     onNoAnswer: OnNoAnswer | None
-    """What happens if a client does not answer in time. Default: `proceed`."""
+    """The outcome if a client does not answer in time. Default: `proceed`."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
@@ -760,7 +760,7 @@ class CompactionPreparation(_CompactionPreparation, total=False):
     model: Model
     """The model at the leaf. Absent if nothing on the path names one."""
     customInstructions: str
-    """What the summary shall focus on."""
+    """The focus of the summary."""
     replaceInstructions: bool
     """Whether `customInstructions` replace the usual structure of a summary."""
 
@@ -963,7 +963,7 @@ class _EntriesAppended(TypedDict):
     seq: int
     """The number of this notification in the session."""
     origin: Origin
-    """Who appended the entries."""
+    """The writer that appended the entries."""
     entryIds: list[str]
     """The ids of the entries, in file order."""
     leafId: str | None
@@ -1257,7 +1257,7 @@ class GetEntryResult(_GetEntryResult, total=False):
     """The result of `get_entry`."""
 
     flags: list[str]
-    """What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others."""
+    """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
 
 
 class GetForkMessagesParams(TypedDict, total=False):
@@ -1461,7 +1461,7 @@ class InitializeParams(_InitializeParams, total=False):
     processId: int | None
     """The id of a process; when it dies, the daemon ends. Default: none."""
     capabilities: ClientCapabilities | None
-    """What the client can do and wants. Default: nothing."""
+    """The abilities and wishes of the client. Default: nothing."""
 
 
 class InitializeResult(TypedDict):
@@ -1476,7 +1476,7 @@ class InitializeResult(TypedDict):
     schemaHash: str
     """`sha256:` and the hash of `treelined.v1.json`, in hexadecimal digits."""
     capabilities: ServerCapabilities
-    """What the daemon can do."""
+    """The abilities of the daemon."""
     limits: Limits
     """The limits of the daemon."""
 
@@ -1625,7 +1625,7 @@ class MergeBranchParams(_MergeBranchParams, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     customInstructions: str | None
-    """What the summary shall focus on. Default: none."""
+    """The focus of the summary. Default: none."""
     expectedLeafId: str | None
     """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
 
@@ -1690,7 +1690,7 @@ class NavigateTreeParams(_NavigateTreeParams, total=False):
     summarize: bool | None
     """Whether to summarize the branch that the leaf leaves. Default: false."""
     customInstructions: str | None
-    """What the summary shall focus on. Default: none."""
+    """The focus of the summary. Default: none."""
     replaceInstructions: bool | None
     """Whether `customInstructions` replace the usual structure of a summary. Default: false."""
     label: str | None
@@ -1700,7 +1700,7 @@ class NavigateTreeParams(_NavigateTreeParams, total=False):
     answerTimeoutMs: int | None
     """How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000."""
     onNoAnswer: OnNoAnswer | None
-    """What happens if a client does not answer in time. Default: `proceed`."""
+    """The outcome if a client does not answer in time. Default: `proceed`."""
     rewind: bool | None
     """Whether to go back before a user message or custom_message even if it is the leaf. Default: false."""
     dryRun: bool | None
@@ -2105,7 +2105,7 @@ class PopParams(TypedDict, total=False):
     summarize: bool | None
     """Whether to summarize the branch that the leaf leaves. Default: true."""
     customInstructions: str | None
-    """What the summary shall focus on. Default: none."""
+    """The focus of the summary. Default: none."""
     replaceInstructions: bool | None
     """Whether `customInstructions` replace the usual structure of a summary. Default: false."""
     label: str | None
@@ -2115,7 +2115,7 @@ class PopParams(TypedDict, total=False):
     answerTimeoutMs: int | None
     """How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000."""
     onNoAnswer: OnNoAnswer | None
-    """What happens if a client does not answer in time. Default: `proceed`."""
+    """The outcome if a client does not answer in time. Default: `proceed`."""
     dryRun: bool | None
     """Whether to only return the preparation. Default: false."""
     expectedLeafId: str | None
@@ -2128,7 +2128,7 @@ class PrepareCompactionParams(TypedDict, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     customInstructions: str | None
-    """What the summary shall focus on. Default: none."""
+    """The focus of the summary. Default: none."""
     keepRecentTokens: int | None
     """The estimated number of tokens that stay in the context. Default: 20000."""
 
@@ -2239,7 +2239,7 @@ class SendMessageParams(_SendMessageParams, total=False):
 
 class _SendMessageResult(TypedDict):
     disposition: Disposition
-    """What happened to the message."""
+    """The outcome for the message."""
     durability: Durability
     """How safe the write is at the time of the response; `none` while the message is queued."""
 
@@ -2252,7 +2252,7 @@ class SendMessageResult(_SendMessageResult, total=False):
 
 
 class ServerCapabilities(TypedDict):
-    """What the daemon can do."""
+    """The abilities of the daemon."""
 
     summarizer: str | None
     """The configured summarizer: `outline`, `llm` or `command`; null if there is none."""
@@ -2359,7 +2359,7 @@ class SessionBeforeTree(TypedDict):
 
 class _SessionBusyDetails(TypedDict):
     by: BusyBy
-    """What is running."""
+    """The activity that is running."""
 
 
 class SessionBusyDetails(_SessionBusyDetails, total=False):
@@ -2772,7 +2772,7 @@ class TreeNode(_TreeNode, total=False):
     prefix: str
     """The lines to draw before the row, at most 64 columns. Present with `render`."""
     flags: list[str]
-    """What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others."""
+    """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
 
 
 class _TreePreparation(TypedDict):
@@ -2806,7 +2806,7 @@ class TreePreparation(_TreePreparation, total=False):
     model: Model
     """The model at the old leaf. Absent if nothing on the path names one."""
     customInstructions: str
-    """What the summary shall focus on."""
+    """The focus of the summary."""
     replaceInstructions: bool
     """Whether `customInstructions` replace the usual structure of a summary."""
     label: str

@@ -89,7 +89,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What happened to a message.
+    /// The outcome for a sent message.
     ///
     /// `queued`: It waits for `end_turn`.
     /// `turnRequested`: It was appended, and `turn_requested` was sent.
@@ -290,7 +290,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What happens if a client does not answer in time.
+    /// The outcome if a client does not answer in time.
     pub enum OnNoAnswer {
         Proceed = "proceed",
         Cancel = "cancel",
@@ -306,7 +306,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// Who appended entries.
+    /// The writer of appended entries.
     ///
     /// `self`: This daemon.
     /// `other`: Another process.

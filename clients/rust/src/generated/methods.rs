@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f";
+    "sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

@@ -142,7 +142,7 @@ pub struct CompactParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
@@ -154,7 +154,7 @@ pub struct CompactParams {
     /// How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_timeout_ms: Option<u64>,
-    /// What happens if a client does not answer in time. Default: `proceed`.
+    /// The outcome if a client does not answer in time. Default: `proceed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
@@ -460,7 +460,7 @@ pub struct MergeBranchParams {
     pub session_id: Option<String>,
     /// The id of the last entry of the other branch.
     pub tip_id: String,
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
@@ -480,7 +480,7 @@ pub struct NavigateTreeParams {
     /// Whether to summarize the branch that the leaf leaves. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarize: Option<bool>,
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
@@ -495,7 +495,7 @@ pub struct NavigateTreeParams {
     /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_timeout_ms: Option<u64>,
-    /// What happens if a client does not answer in time. Default: `proceed`.
+    /// The outcome if a client does not answer in time. Default: `proceed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
     /// Whether to go back before a user message or custom_message even if it is the leaf. Default: false.
@@ -540,7 +540,7 @@ pub struct PopParams {
     /// Whether to summarize the branch that the leaf leaves. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summarize: Option<bool>,
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary. Default: false.
@@ -555,7 +555,7 @@ pub struct PopParams {
     /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_timeout_ms: Option<u64>,
-    /// What happens if a client does not answer in time. Default: `proceed`.
+    /// The outcome if a client does not answer in time. Default: `proceed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_no_answer: Option<OnNoAnswer>,
     /// Whether to only return the preparation. Default: false.
@@ -573,7 +573,7 @@ pub struct PrepareCompactionParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// The estimated number of tokens that stay in the context. Default: 20000.

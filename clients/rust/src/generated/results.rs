@@ -243,7 +243,7 @@ pub struct GetEntriesResult {
 pub struct GetEntryResult {
     /// The entry.
     pub entry: Entry,
-    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+    /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
 }
@@ -332,7 +332,7 @@ pub struct InitializeResult {
     pub instance_id: String,
     /// `sha256:` and the hash of `treelined.v1.json`, in hexadecimal digits.
     pub schema_hash: String,
-    /// What the daemon can do.
+    /// The abilities of the daemon.
     pub capabilities: ServerCapabilities,
     /// The limits of the daemon.
     pub limits: Limits,
@@ -423,7 +423,7 @@ pub struct RestoreSessionResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageResult {
-    /// What happened to the message.
+    /// The outcome for the message.
     pub disposition: Disposition,
     /// The id of the message's entry. Absent for a queued message without a chosen id.
     #[serde(skip_serializing_if = "Option::is_none")]

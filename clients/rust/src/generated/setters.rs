@@ -296,7 +296,7 @@ impl<R> Call<MergeBranchParams, R> {
         self
     }
 
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
@@ -388,7 +388,7 @@ impl<R> Call<NavigateTreeParams, R> {
         self
     }
 
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
@@ -418,7 +418,7 @@ impl<R> Call<NavigateTreeParams, R> {
         self
     }
 
-    /// What happens if a client does not answer in time. Default: `proceed`.
+    /// The outcome if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
         self
@@ -512,7 +512,7 @@ impl<R> Call<PopParams, R> {
         self
     }
 
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
@@ -542,7 +542,7 @@ impl<R> Call<PopParams, R> {
         self
     }
 
-    /// What happens if a client does not answer in time. Default: `proceed`.
+    /// The outcome if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
         self
@@ -756,7 +756,7 @@ impl<R> Call<PrepareCompactionParams, R> {
         self
     }
 
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
@@ -776,7 +776,7 @@ impl<R> Call<CompactParams, R> {
         self
     }
 
-    /// What the summary shall focus on. Default: none.
+    /// The focus of the summary. Default: none.
     pub fn custom_instructions(mut self, custom_instructions: impl Into<String>) -> Self {
         self.params.custom_instructions = Some(custom_instructions.into());
         self
@@ -800,7 +800,7 @@ impl<R> Call<CompactParams, R> {
         self
     }
 
-    /// What happens if a client does not answer in time. Default: `proceed`.
+    /// The outcome if a client does not answer in time. Default: `proceed`.
     pub fn on_no_answer(mut self, on_no_answer: OnNoAnswer) -> Self {
         self.params.on_no_answer = Some(on_no_answer);
         self

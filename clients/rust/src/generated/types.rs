@@ -60,7 +60,7 @@ pub struct CompactionPreparation {
     /// The model at the leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall focus on.
+    /// The focus of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary.
@@ -109,7 +109,7 @@ pub struct EntriesAppended {
     pub session_id: String,
     /// The number of this notification in the session.
     pub seq: u64,
-    /// Who appended the entries.
+    /// The writer that appended the entries.
     pub origin: Origin,
     /// The ids of the entries, in file order.
     pub entry_ids: Vec<String>,
@@ -509,7 +509,7 @@ pub struct RowDiagnostic {
     pub message: String,
 }
 
-/// What the daemon can do.
+/// The abilities of the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
@@ -631,7 +631,7 @@ pub struct SessionBeforeTree {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBusyDetails {
-    /// What is running.
+    /// The activity that is running.
     pub by: BusyBy,
     /// The id of the navigation that is running.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -916,7 +916,7 @@ pub struct TreeNode {
     /// The lines to draw before the row, at most 64 columns. Present with `render`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+    /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
 }
@@ -957,7 +957,7 @@ pub struct TreePreparation {
     /// The model at the old leaf. Absent if nothing on the path names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// What the summary shall focus on.
+    /// The focus of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_instructions: Option<String>,
     /// Whether `customInstructions` replace the usual structure of a summary.

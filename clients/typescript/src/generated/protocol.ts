@@ -117,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:42f748b50c6bc93810f70e96feab5a49ce427264c5b4b6e491230e538090858f';
+export const SCHEMA_HASH = 'sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8';
 
 /** Params and result by method. */
 export interface Methods {

@@ -85,7 +85,7 @@ export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
  */
 export type RequestId = string | number;
 /**
- * What happens if a client does not answer in time.
+ * The outcome if a client does not answer in time.
  */
 export type OnNoAnswer = 'proceed' | 'cancel';
 /**
@@ -147,14 +147,14 @@ export type DiagnosticKind =
   | 'cycle'
   | 'durabilityUnknown';
 /**
- * What happened to a message.
+ * The outcome for a sent message.
  *
  * `queued`: It waits for `end_turn`.
  * `turnRequested`: It was appended, and `turn_requested` was sent.
  */
 export type Disposition = 'appended' | 'queued' | 'turnRequested';
 /**
- * Who appended entries.
+ * The writer of appended entries.
  *
  * `self`: This daemon.
  * `other`: Another process.
@@ -1969,7 +1969,7 @@ export interface CherryPickResult {
   durability: Durability;
 }
 /**
- * What the client can do and wants. Unknown members are ignored.
+ * The abilities and wishes of the client. Unknown members are ignored.
  */
 export interface ClientCapabilities {
   /**
@@ -2028,7 +2028,7 @@ export interface CompactParams {
    */
   sessionId?: string | null;
   /**
-   * What the summary shall focus on. Default: none.
+   * The focus of the summary. Default: none.
    */
   customInstructions?: string | null;
   /**
@@ -2044,7 +2044,7 @@ export interface CompactParams {
    */
   answerTimeoutMs?: number | null;
   /**
-   * What happens if a client does not answer in time. Default: `proceed`.
+   * The outcome if a client does not answer in time. Default: `proceed`.
    */
   onNoAnswer?: OnNoAnswer | null;
   /**
@@ -2122,7 +2122,7 @@ export interface CompactionPreparation {
    */
   model?: Model;
   /**
-   * What the summary shall focus on.
+   * The focus of the summary.
    */
   customInstructions?: string;
   /**
@@ -2395,7 +2395,7 @@ export interface TreePreparation {
    */
   model?: Model;
   /**
-   * What the summary shall focus on.
+   * The focus of the summary.
    */
   customInstructions?: string;
   /**
@@ -2433,7 +2433,7 @@ export interface EntriesAppended {
    */
   seq: number;
   /**
-   * Who appended the entries.
+   * The writer that appended the entries.
    */
   origin: Origin;
   /**
@@ -2773,7 +2773,7 @@ export interface GetEntryResult {
    */
   entry: Entry;
   /**
-   * What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+   * The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
 }
@@ -3160,7 +3160,7 @@ export interface TreeNode {
    */
   prefix?: string;
   /**
-   * What is unusual about the entry: `orphan`, `duplicateId`, `recovered` and others.
+   * The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
 }
@@ -3228,7 +3228,7 @@ export interface InitializeParams {
    */
   processId?: number | null;
   /**
-   * What the client can do and wants. Default: nothing.
+   * The abilities and wishes of the client. Default: nothing.
    */
   capabilities?: ClientCapabilities | null;
 }
@@ -3253,7 +3253,7 @@ export interface InitializeResult {
    */
   schemaHash: string;
   /**
-   * What the daemon can do.
+   * The abilities of the daemon.
    */
   capabilities: ServerCapabilities;
   /**
@@ -3275,7 +3275,7 @@ export interface ServerInfo {
   version: string;
 }
 /**
- * What the daemon can do.
+ * The abilities of the daemon.
  */
 export interface ServerCapabilities {
   /**
@@ -3553,7 +3553,7 @@ export interface MergeBranchParams {
    */
   tipId: string;
   /**
-   * What the summary shall focus on. Default: none.
+   * The focus of the summary. Default: none.
    */
   customInstructions?: string | null;
   /**
@@ -3627,7 +3627,7 @@ export interface NavigateTreeParams {
    */
   summarize?: boolean | null;
   /**
-   * What the summary shall focus on. Default: none.
+   * The focus of the summary. Default: none.
    */
   customInstructions?: string | null;
   /**
@@ -3647,7 +3647,7 @@ export interface NavigateTreeParams {
    */
   answerTimeoutMs?: number | null;
   /**
-   * What happens if a client does not answer in time. Default: `proceed`.
+   * The outcome if a client does not answer in time. Default: `proceed`.
    */
   onNoAnswer?: OnNoAnswer | null;
   /**
@@ -3723,7 +3723,7 @@ export interface PopParams {
    */
   summarize?: boolean | null;
   /**
-   * What the summary shall focus on. Default: none.
+   * The focus of the summary. Default: none.
    */
   customInstructions?: string | null;
   /**
@@ -3743,7 +3743,7 @@ export interface PopParams {
    */
   answerTimeoutMs?: number | null;
   /**
-   * What happens if a client does not answer in time. Default: `proceed`.
+   * The outcome if a client does not answer in time. Default: `proceed`.
    */
   onNoAnswer?: OnNoAnswer | null;
   /**
@@ -3764,7 +3764,7 @@ export interface PrepareCompactionParams {
    */
   sessionId?: string | null;
   /**
-   * What the summary shall focus on. Default: none.
+   * The focus of the summary. Default: none.
    */
   customInstructions?: string | null;
   /**
@@ -3902,7 +3902,7 @@ export interface SendMessageParams {
  */
 export interface SendMessageResult {
   /**
-   * What happened to the message.
+   * The outcome for the message.
    */
   disposition: Disposition;
   /**
@@ -4010,7 +4010,7 @@ export interface SessionBeforeTree {
  */
 export interface SessionBusyDetails {
   /**
-   * What is running.
+   * The activity that is running.
    */
   by: BusyBy;
   /**
