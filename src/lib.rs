@@ -36,6 +36,7 @@
 //! - `search`: finds words and patterns in the text of entries
 //!
 //! Operations:
+//! - `import`: the conversations of other tools as nodes and entries
 //! - `flow`: plans the lines that each operation writes
 //! - `summary`: requests for summaries, prompts, the embedded outline, and the frame of a summary
 //! - `summarizer`: runs the configured summarizer: outline, program or model
@@ -73,6 +74,8 @@ mod error;
 mod flow;
 mod hooks;
 mod id;
+#[allow(dead_code, reason = "read by the importer")]
+mod import;
 mod json;
 mod lock;
 mod log;
