@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8',
+  schema_hash = 'sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

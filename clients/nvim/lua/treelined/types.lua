@@ -494,7 +494,7 @@
 --- The result of `get_context`.
 ---@class treelined.GetContextResult
 ---@field entries? treelined.Entry[] The entries in order. Present with `format: "entries"`.
----@field entryIds string[] The id of each message's entry, or of each entry, in the same order.
+---@field entryIds (string|nil)[] The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one.
 ---@field messages? treelined.Message[] The messages in order. Absent with `format: "entries"`.
 ---@field model? treelined.Model The model; null if nothing on the path names one.
 ---@field thinkingLevel string The thinking level; `off` if nothing on the path sets one.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8"
+SCHEMA_HASH = "sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

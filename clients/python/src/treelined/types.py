@@ -1194,8 +1194,8 @@ class _GetContextResult(TypedDict):
     """The thinking level; `off` if nothing on the path sets one."""
     model: Model | None
     """The model; null if nothing on the path names one."""
-    entryIds: list[str]
-    """The id of each message's entry, or of each entry, in the same order."""
+    entryIds: list[str | None]
+    """The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one."""
 
 
 class GetContextResult(_GetContextResult, total=False):

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8";
+    "sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

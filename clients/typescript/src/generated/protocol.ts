@@ -117,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8';
+export const SCHEMA_HASH = 'sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62';
 
 /** Params and result by method. */
 export interface Methods {

@@ -2705,9 +2705,9 @@ export interface GetContextResult {
    */
   model: Model | null;
   /**
-   * The id of each message's entry, or of each entry, in the same order.
+   * The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one.
    */
-  entryIds: string[];
+  entryIds: (string | null)[];
 }
 /**
  * The params of `get_entries`.
