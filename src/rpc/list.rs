@@ -6,6 +6,7 @@ use super::reply::{Reply, page_bytes};
 use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::daemon::convert;
+use crate::entry::SpawnedBy;
 use crate::error::{Error, Result};
 use crate::store::catalogue::Row;
 use crate::store::listing::Listing;
@@ -190,8 +191,15 @@ fn cut(text: &mut String, bytes: usize) {
 /// The texts of a row that may be cut.
 fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
     let named = [row.name.as_mut(), row.parent_session.as_mut()];
-    let named = named.into_iter().flatten();
-    let mut texts: Vec<&mut String> = named.collect();
+    let mut texts: Vec<&mut String> = named.into_iter().flatten().collect();
+    if let Some(spawner) = &mut row.spawned_by {
+        texts.push(&mut spawner.session_id);
+        texts.extend(
+            [&mut spawner.entry_id, &mut spawner.tool_call_id]
+                .into_iter()
+                .flatten(),
+        );
+    }
     texts.extend([&mut row.first_message, &mut row.cwd]);
     texts.sort_by_key(|text| Reverse(text.len()));
     texts
@@ -216,6 +224,9 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         let named = params
             .named
             .is_none_or(|wanted| wanted == row.name.is_some());
+        let spawner = header.and_then(|header| header.spawned_by.as_ref());
+        let spawner = spawner.map(|spawner| spawner.session_id.as_str());
+        let spawned = params.spawned_by.is_none() || params.spawned_by.as_deref() == spawner;
         let text = || {
             let name = row.name.as_deref().unwrap_or_default();
             let id = header.map(|header| header.id.as_str()).unwrap_or_default();
@@ -223,6 +234,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         };
         is_of(row, wanted.as_deref())
             && named
+            && spawned
             && (words.is_empty() || {
                 let text = text();
                 words.iter().all(|word| text.contains(word.as_str()))
@@ -355,10 +367,21 @@ fn session_row(row: &Listing) -> wire::SessionRow {
         message_count: row.message_count,
         first_message: row.first_message.clone(),
         parent_session: header.and_then(|header| header.parent_session.clone()),
+        spawned_by: header
+            .and_then(|header| header.spawned_by.clone())
+            .map(spawner),
         diagnostic: row.problem.map(|kind| wire::RowDiagnostic {
             kind: kind.name().to_owned(),
             message: "the file does not begin with a session header".to_owned(),
         }),
+    }
+}
+
+fn spawner(spawner: SpawnedBy) -> wire::SpawnedBy {
+    wire::SpawnedBy {
+        session_id: spawner.session_id,
+        entry_id: spawner.entry_id,
+        tool_call_id: spawner.tool_call_id,
     }
 }
 

@@ -291,6 +291,7 @@ fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
                 timestamp: header.timestamp.map(owned),
                 cwd: header.cwd.map(owned).unwrap_or_default(),
                 parent_session: header.parent_session.map(owned),
+                spawned_by: header.spawned_by,
                 place,
             };
             Some((header, title.filter(|title| !title.is_empty())))

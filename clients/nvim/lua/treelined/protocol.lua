@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62',
+  schema_hash = 'sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62";
+    "sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -78,6 +78,7 @@ impl Client {
         let params = ListSessionsParams {
             cwd: None,
             named: None,
+            spawned_by: None,
             query: None,
             sort: None,
             limit: None,

@@ -117,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:326b2ee56ceb67c13ae7f36ac038b4bef0d58ec939e430f60716013253425e62';
+export const SCHEMA_HASH = 'sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267';
 
 /** Params and result by method. */
 export interface Methods {
