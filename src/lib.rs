@@ -41,6 +41,7 @@
 //! - `summary`: requests for summaries, prompts, the embedded outline, and the frame of a summary
 //! - `summarizer`: runs the configured summarizer: outline, program or model
 //! - `session`: log and tree together; the only code that changes both
+//! - `session_search`: searches the sessions of the session directory
 //!
 //! Clients:
 //! - `wire`: every type that crosses the pipe
@@ -86,6 +87,7 @@ mod rpc;
 mod schema;
 mod search;
 mod session;
+mod session_search;
 mod shape;
 mod stats;
 mod stdio;

@@ -21,6 +21,7 @@ pub(super) async fn initialize(call: Arc<Call>, params: wire::InitializeParams) 
         opt_out: capabilities.opt_out.unwrap_or_default(),
         summary_deltas: capabilities.summary_deltas,
         progress: capabilities.progress,
+        search_hits: capabilities.search_hits,
         max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
     };
     if !call.connection.introduce(client) {

@@ -9,7 +9,7 @@ use crate::daemon::convert;
 use crate::entry::SpawnedBy;
 use crate::error::{Error, Result};
 use crate::store::catalogue::Row;
-use crate::store::listing::Listing;
+use crate::store::listing::{Listing, normalized_directory as normalized};
 use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
 use crate::wire;
@@ -27,18 +27,18 @@ pub(super) async fn list_sessions(
     call: Arc<Call>,
     params: wire::ListSessionsParams,
 ) -> Result<Reply> {
-    // What was appended before is in the list, unless another process's lock or a slow opening keeps
-    // it waiting.
-    let earlier = async {
-        call.daemon.queues.earlier_ended().await;
-    };
-    let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
-    call.cancel
-        .guard(call.daemon.queues.changes_ended())
-        .await?;
+    after_earlier_changes(&call).await?;
     let daemon = Arc::clone(&call.daemon);
     let fits = page_bytes(call.connection.client_frame_bytes());
     blocking(move || page(daemon.store.list()?, &params, fits)).await
+}
+
+/// Waits until earlier changes are in the files: appends that were asked for before, unless another process's lock or a
+/// slow opening keeps them waiting, and changes of the session directory.
+pub(super) async fn after_earlier_changes(call: &Call) -> Result<()> {
+    let queues = &call.daemon.queues;
+    let _waiting = tokio::time::timeout(EARLIER_APPENDS, queues.earlier_ended()).await;
+    call.cancel.guard(queues.changes_ended()).await
 }
 
 /// A page of the trash.
@@ -77,19 +77,6 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     let last = last
         .ok_or_else(|| Error::invalid_params("cursor", "names no session of this list any more"))?;
     Ok(last + 1)
-}
-
-/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
-/// stay.
-fn normalized(cwd: &str) -> String {
-    let parts = cwd
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    let parts = parts.collect::<Vec<_>>().join("/");
-    match cwd.starts_with('/') {
-        true => format!("/{parts}"),
-        false => parts,
-    }
 }
 
 /// Whether a session is of this directory, normalized.

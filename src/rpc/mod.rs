@@ -19,6 +19,7 @@ mod pick;
 mod read;
 mod reply;
 mod request;
+mod search;
 mod sessions;
 mod summaries;
 mod table;
