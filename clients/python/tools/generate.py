@@ -132,10 +132,7 @@ def typed_dict(name: str, schema: Schema) -> str:
     required = [member for member in properties if member in schema.get("required", [])]
     optional = [member for member in properties if member not in required]
     if any(keyword.iskeyword(member) for member in properties):
-        members = ", ".join(f'"{m}": {python_type(properties[m])!r}' for m in required)
-        if optional:
-            raise ValueError(f"{name}: optional members beside keywords")
-        return f'{name} = TypedDict("{name}", {{{members}}})\n{documented(schema)}'
+        return functional_dict(name, schema, required, optional)
     lines = [
         f"    {m}: {python_type(properties[m])}\n{documented(properties[m], 4)}" for m in optional
     ]
@@ -149,6 +146,21 @@ def typed_dict(name: str, schema: Schema) -> str:
         return f"class {name}(TypedDict):\n" + "\n".join([documented(schema, 4), *lines])
     base = f"class _{name}(TypedDict):\n" + "\n".join(lines)
     return f"{base}\n\n\nclass {name}(_{name}, total=False):\n{own}"
+
+
+def functional_dict(name: str, schema: Schema, required: list[str], optional: list[str]) -> str:
+    """Give the class of an object with a member that is a keyword, which no class can spell."""
+    properties: dict[str, Schema] = schema["properties"]
+
+    def part(name: str, members: list[str], total: str = "") -> str:
+        typed = ", ".join(f'"{m}": {python_type(properties[m])!r}' for m in members)
+        return f'{name} = TypedDict("{name}", {{{typed}}}{total})\n'
+
+    if not optional:
+        return part(name, required) + documented(schema)
+    bases = [f"_{name}", f"_{name}Options"]
+    parts = part(bases[0], required) + part(bases[1], optional, ", total=False")
+    return f"{parts}\n\nclass {name}({', '.join(bases)}):\n{documented(schema, 4)}"
 
 
 def python_type(schema: Schema, *, quoted: bool = True) -> str:
@@ -355,7 +367,8 @@ def ref(schema: Schema) -> str:
 
 def snake(name: str) -> str:
     """Spell a member as Python does."""
-    return re.sub(r"[A-Z]", lambda m: f"_{m[0].lower()}", name)
+    snake = re.sub(r"[A-Z]", lambda m: f"_{m[0].lower()}", name)
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267',
+  schema_hash = 'sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -12,6 +12,7 @@ return {
     open_session = 'open_session',
     close_session = 'close_session',
     list_sessions = 'list_sessions',
+    search = 'search',
     delete_session = 'delete_session',
     list_trash = 'list_trash',
     restore_session = 'restore_session',

@@ -177,6 +177,7 @@
 ---@field maxFrameBytes? integer The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
 ---@field optOut? string[] The names of notifications that the client does not want. Default: none.
 ---@field progress? table|any[] Given as an empty object: the daemon sends `progress`. Default: absent.
+---@field searchHits? table|any[] Given as an empty object: the daemon sends `search_hit`. Default: absent.
 ---@field summaryDeltas? table|any[] Given as an empty object: the daemon sends `summary_delta`. Default: absent.
 
 --- The name and version of a client.
@@ -476,6 +477,11 @@
 ---@field reason? treelined.CancelReason Why no session was created. Present if `cancelled`.
 ---@field session? treelined.Session The new session, which is open. Absent if `cancelled`.
 
+--- The params of `search_hit`. It has neither `sessionId` nor `seq`.
+---@class treelined.FoundHit
+---@field hit treelined.SearchHit A hit that is among the best so far.
+---@field token treelined.RequestId The id of the request.
+
 --- The params of `get_children`.
 ---@class treelined.GetChildrenParams
 ---@field entryId? string The id of the parent; null means the roots.
@@ -624,6 +630,12 @@
 ---@field details? table Any JSON; its bytes are stored unchanged. Default: none.
 ---@field summary string The text of the summary.
 ---@field usage? treelined.Usage The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
+
+--- The branch of an entry.
+---@class treelined.HitBranch
+---@field leftAt? string The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
+---@field onActivePath boolean Whether the entry is on the path to the leaf.
+---@field tipId string The tip of the branch: on the active path the leaf, else the last tip below the entry.
 
 --- An image.
 ---@class treelined.ImageBlock
@@ -1030,8 +1042,54 @@
 ---@field kind string The kind of the error that opening would answer, such as `headerMissing`.
 ---@field message string A sentence for people.
 
+--- The branches that a search takes.
+---@alias treelined.SearchBranches 'all'|'active'|'abandoned'
+
+--- The kind of a field of an entry.
+---@alias treelined.SearchField 'text'|'thinking'|'toolCalls'|'toolResults'|'labels'|'summaries'
+
+--- An entry that matches.
+---@class treelined.SearchHit
+---@field at string The time of the entry; that of its session if it has none.
+---@field branch treelined.HitBranch The branch of the entry.
+---@field entryId string The id of the entry.
+---@field field treelined.SearchField The kind of the field that `snippet` is of.
+---@field ranges integer[][] The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
+---@field score number The weight of the field: the higher, the earlier the hit comes.
+---@field sessionId string The id of the session.
+---@field sessionName string The name of the session, else its first message, at most 200 characters; empty if it has neither.
+---@field snippet string A part of the field on one line, at most 200 characters.
+
 --- How to understand a query.
 ---@alias treelined.SearchMode 'words'|'literal'|'regex'
+
+--- The params of `search`.
+---@class treelined.SearchParams
+---@field branches? treelined.SearchBranches The branches that are searched. Default: `all`.
+---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
+---@field cwd? string Only sessions of this working directory and of those below it. Default: all sessions.
+---@field in? treelined.SearchField[] The fields that are searched. Default: all.
+---@field limit? integer The most hits of the page, at most 1,000. Default: 50.
+---@field mode? treelined.SearchMode How `query` is understood. Default: `words`.
+---@field query string The text that the entries must hold; not empty.
+---@field role? string Only messages of this role. Default: all entries.
+---@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+---@field source? string Only entries imported from this program. Default: all entries.
+---@field tool? string Only entries that call this tool, and its results. Default: all entries.
+---@field until? string Only entries before this time, as `since`. Default: no limit.
+
+--- The result of `search`.
+---@class treelined.SearchResult
+---@field hits treelined.SearchHit[] The hits of the page: by score, the newest first among equals.
+---@field nextCursor? string The `cursor` of the next page. Absent on the last page.
+---@field partial? treelined.UnsearchedFile[] Files that could not be searched. Absent if there are none.
+---@field totals treelined.SearchTotals Sums over all pages.
+
+--- Sums over all pages of a search.
+---@class treelined.SearchTotals
+---@field entries integer The number of hits.
+---@field scannedBytes integer The number of bytes of session files that were searched.
+---@field sessions integer The number of sessions with a hit.
 
 --- The params of `send_message`. It appends a custom_message entry.
 ---@class treelined.SendMessageParams
@@ -1374,6 +1432,11 @@
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 
+--- A file that could not be searched.
+---@class treelined.UnsearchedFile
+---@field kind string The kind of the error.
+---@field path string The path of the file.
+
 --- The tokens that a model used, and their cost.
 ---@class treelined.Usage
 ---@field cacheRead? number Tokens read from the cache.
@@ -1409,6 +1472,7 @@
 ---@field open_session fun(self: treelined.Client, params?: treelined.OpenSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.OpenSessionResult|nil), options?: treelined.CallOptions): integer Opens a session by its id or by the path of its file.
 ---@field close_session fun(self: treelined.Client, params?: treelined.CloseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CloseSessionResult|nil), options?: treelined.CallOptions): integer Closes a session; its file stays.
 ---@field list_sessions fun(self: treelined.Client, params?: treelined.ListSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListSessionsResult|nil), options?: treelined.CallOptions): integer Lists the sessions of the session directory, page by page.
+---@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267"
+SCHEMA_HASH = "sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -35,6 +35,7 @@ NotificationName: TypeAlias = Literal[
     "turn_requested",
     "summary_delta",
     "progress",
+    "search_hit",
     "diagnostics",
     "events_lost",
 ]
@@ -153,6 +154,10 @@ class AsyncMethods(ABC):
     @overload
     def on(
         self, name: Literal["progress"], handler: Callable[[types.Progress], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["search_hit"], handler: Callable[[types.FoundHit], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
@@ -315,6 +320,70 @@ class AsyncMethods(ABC):
                 "spawnedBy": spawned_by,
                 "query": query,
                 "sort": sort,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def search(
+        self,
+        *,
+        query: str,
+        mode: types.SearchMode | None | Omitted = OMITTED,
+        in_: list[types.SearchField] | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        tool: str | None | Omitted = OMITTED,
+        source: str | None | Omitted = OMITTED,
+        role: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        until: str | None | Omitted = OMITTED,
+        branches: types.SearchBranches | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.SearchResult:
+        """Finds the entries of all sessions that hold words, a text or a pattern.
+
+        `query`: The text that the entries must hold; not empty.
+
+        `mode`: How `query` is understood. Default: `words`.
+
+        `in_`: The fields that are searched. Default: all.
+
+        `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
+
+        `tool`: Only entries that call this tool, and its results. Default: all entries.
+
+        `source`: Only entries imported from this program. Default: all entries.
+
+        `role`: Only messages of this role. Default: all entries.
+
+        `since`: Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+
+        `until`: Only entries before this time, as `since`. Default: no limit.
+
+        `branches`: The branches that are searched. Default: `all`.
+
+        `limit`: The most hits of the page, at most 1,000. Default: 50.
+
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
+
+        """
+        answered: types.SearchResult = await self.call(
+            "search",
+            {
+                "query": query,
+                "mode": mode,
+                "in": in_,
+                "cwd": cwd,
+                "tool": tool,
+                "source": source,
+                "role": role,
+                "since": since,
+                "until": until,
+                "branches": branches,
                 "limit": limit,
                 "cursor": cursor,
             },
@@ -1535,6 +1604,10 @@ class Methods(ABC):
     ) -> Callable[[], None]: ...
     @overload
     def on(
+        self, name: Literal["search_hit"], handler: Callable[[types.FoundHit], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
         self, name: Literal["diagnostics"], handler: Callable[[types.Diagnostics], object]
     ) -> Callable[[], None]: ...
     @overload
@@ -1694,6 +1767,70 @@ class Methods(ABC):
                 "spawnedBy": spawned_by,
                 "query": query,
                 "sort": sort,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def search(
+        self,
+        *,
+        query: str,
+        mode: types.SearchMode | None | Omitted = OMITTED,
+        in_: list[types.SearchField] | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        tool: str | None | Omitted = OMITTED,
+        source: str | None | Omitted = OMITTED,
+        role: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        until: str | None | Omitted = OMITTED,
+        branches: types.SearchBranches | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        cursor: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.SearchResult:
+        """Finds the entries of all sessions that hold words, a text or a pattern.
+
+        `query`: The text that the entries must hold; not empty.
+
+        `mode`: How `query` is understood. Default: `words`.
+
+        `in_`: The fields that are searched. Default: all.
+
+        `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
+
+        `tool`: Only entries that call this tool, and its results. Default: all entries.
+
+        `source`: Only entries imported from this program. Default: all entries.
+
+        `role`: Only messages of this role. Default: all entries.
+
+        `since`: Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+
+        `until`: Only entries before this time, as `since`. Default: no limit.
+
+        `branches`: The branches that are searched. Default: `all`.
+
+        `limit`: The most hits of the page, at most 1,000. Default: 50.
+
+        `cursor`: The `nextCursor` of the previous page. Default: the first page.
+
+        """
+        answered: types.SearchResult = self.call(
+            "search",
+            {
+                "query": query,
+                "mode": mode,
+                "in": in_,
+                "cwd": cwd,
+                "tool": tool,
+                "source": source,
+                "role": role,
+                "since": since,
+                "until": until,
+                "branches": branches,
                 "limit": limit,
                 "cursor": cursor,
             },

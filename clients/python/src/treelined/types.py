@@ -250,6 +250,25 @@ Origin = Literal["self", "other"]
 RequestId = str | int
 """The id of a request."""
 
+SearchBranches = Literal["all", "active", "abandoned"]
+"""The branches that a search takes.
+
+`all`: All entries.
+`active`: Entries on the path to the leaf.
+`abandoned`: Entries that are not on the path to the leaf.
+"""
+
+SearchField = Literal["text", "thinking", "toolCalls", "toolResults", "labels", "summaries"]
+"""The kind of a field of an entry.
+
+`text`: The text of messages, and every field of no other kind.
+`thinking`: The thinking of a model.
+`toolCalls`: The names and arguments of called tools, and commands.
+`toolResults`: The results of tools, and the output of commands.
+`labels`: The current labels of entries, and the names of sessions.
+`summaries`: The summaries of branches, and compactions.
+"""
+
 SearchMode = Literal["words", "literal", "regex"]
 """How to understand a query.
 
@@ -639,6 +658,8 @@ class ClientCapabilities(TypedDict, total=False):
     """Given as an empty object: the daemon sends `summary_delta`. Default: absent."""
     progress: dict[str, Any] | None
     """Given as an empty object: the daemon sends `progress`. Default: absent."""
+    searchHits: dict[str, Any] | None
+    """Given as an empty object: the daemon sends `search_hit`. Default: absent."""
     maxFrameBytes: int | None
     """The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`."""
 
@@ -1159,6 +1180,15 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     """The name of the hook that failed. Present if `reason` is `hookFailed`."""
 
 
+class FoundHit(TypedDict):
+    """The params of `search_hit`. It has neither `sessionId` nor `seq`."""
+
+    token: RequestId
+    """The id of the request."""
+    hit: SearchHit
+    """A hit that is among the best so far."""
+
+
 class _GetChildrenParams(TypedDict):
     entryId: str | None
     """The id of the parent; null means the roots."""
@@ -1435,6 +1465,20 @@ class GivenSummary(_GivenSummary, total=False):
     """Any JSON; its bytes are stored unchanged. Default: none."""
     usage: Usage | None
     """The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none."""
+
+
+class _HitBranch(TypedDict):
+    tipId: str
+    """The tip of the branch: on the active path the leaf, else the last tip below the entry."""
+    onActivePath: bool
+    """Whether the entry is on the path to the leaf."""
+
+
+class HitBranch(_HitBranch, total=False):
+    """The branch of an entry."""
+
+    leftAt: str
+    """The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none."""
 
 
 class ImageBlock(TypedDict):
@@ -2215,6 +2259,80 @@ class RowDiagnostic(TypedDict):
     """A sentence for people."""
 
 
+class SearchHit(TypedDict):
+    """An entry that matches."""
+
+    sessionId: str
+    """The id of the session."""
+    sessionName: str
+    """The name of the session, else its first message, at most 200 characters; empty if it has neither."""
+    entryId: str
+    """The id of the entry."""
+    field: SearchField
+    """The kind of the field that `snippet` is of."""
+    at: str
+    """The time of the entry; that of its session if it has none."""
+    snippet: str
+    """A part of the field on one line, at most 200 characters."""
+    ranges: list[list[int]]
+    """The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16."""
+    score: float
+    """The weight of the field: the higher, the earlier the hit comes."""
+    branch: HitBranch
+    """The branch of the entry."""
+
+
+_SearchParams = TypedDict("_SearchParams", {"query": "str"})
+_SearchParamsOptions = TypedDict(
+    "_SearchParamsOptions",
+    {
+        "mode": "SearchMode | None",
+        "in": "list[SearchField] | None",
+        "cwd": "str | None",
+        "tool": "str | None",
+        "source": "str | None",
+        "role": "str | None",
+        "since": "str | None",
+        "until": "str | None",
+        "branches": "SearchBranches | None",
+        "limit": "int | None",
+        "cursor": "str | None",
+    },
+    total=False,
+)
+
+
+class SearchParams(_SearchParams, _SearchParamsOptions):
+    """The params of `search`."""
+
+
+class _SearchResult(TypedDict):
+    hits: list[SearchHit]
+    """The hits of the page: by score, the newest first among equals."""
+    totals: SearchTotals
+    """Sums over all pages."""
+
+
+class SearchResult(_SearchResult, total=False):
+    """The result of `search`."""
+
+    nextCursor: str
+    """The `cursor` of the next page. Absent on the last page."""
+    partial: list[UnsearchedFile]
+    """Files that could not be searched. Absent if there are none."""
+
+
+class SearchTotals(TypedDict):
+    """Sums over all pages of a search."""
+
+    sessions: int
+    """The number of sessions with a hit."""
+    entries: int
+    """The number of hits."""
+    scannedBytes: int
+    """The number of bytes of session files that were searched."""
+
+
 class _SendMessageParams(TypedDict):
     customType: str
     """The type of the message, in the plugin's own terms."""
@@ -2862,6 +2980,15 @@ class UndoNavigationResult(TypedDict):
     """The leaf after; null at the empty position."""
     durability: Durability
     """How safe the write is at the time of the response."""
+
+
+class UnsearchedFile(TypedDict):
+    """A file that could not be searched."""
+
+    path: str
+    """The path of the file."""
+    kind: str
+    """The kind of the error."""
 
 
 class Usage(TypedDict, total=False):

@@ -317,6 +317,38 @@ string_enum! {
 }
 
 string_enum! {
+    /// The branches that a search takes.
+    ///
+    /// `all`: All entries.
+    /// `active`: Entries on the path to the leaf.
+    /// `abandoned`: Entries that are not on the path to the leaf.
+    pub enum SearchBranches {
+        All = "all",
+        Active = "active",
+        Abandoned = "abandoned",
+    }
+}
+
+string_enum! {
+    /// The kind of a field of an entry.
+    ///
+    /// `text`: The text of messages, and every field of no other kind.
+    /// `thinking`: The thinking of a model.
+    /// `toolCalls`: The names and arguments of called tools, and commands.
+    /// `toolResults`: The results of tools, and the output of commands.
+    /// `labels`: The current labels of entries, and the names of sessions.
+    /// `summaries`: The summaries of branches, and compactions.
+    pub enum SearchField {
+        Text = "text",
+        Thinking = "thinking",
+        ToolCalls = "toolCalls",
+        ToolResults = "toolResults",
+        Labels = "labels",
+        Summaries = "summaries",
+    }
+}
+
+string_enum! {
     /// How to understand a query.
     ///
     /// `words`: All words occur in the entry, whatever their case; `"…"` is one word.

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267";
+    "sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -85,6 +85,29 @@ impl Client {
             cursor: None,
         };
         self.call("list_sessions", params)
+    }
+
+    /// Finds the entries of all sessions that hold words, a text or a pattern. `search`
+    ///
+    /// - `query`: The text that the entries must hold; not empty.
+    ///
+    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn search(&self, query: impl Into<String>) -> Call<SearchParams, SearchResult> {
+        let params = SearchParams {
+            query: query.into(),
+            mode: None,
+            r#in: None,
+            cwd: None,
+            tool: None,
+            source: None,
+            role: None,
+            since: None,
+            until: None,
+            branches: None,
+            limit: None,
+            cursor: None,
+        };
+        self.call("search", params)
     }
 
     /// Moves the file of a session to the trash folder of the session directory. The originals that

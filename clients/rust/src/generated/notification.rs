@@ -39,6 +39,8 @@ pub enum Notification {
     SummaryDelta(SummaryDelta),
     /// Reports how far a long operation has come. `progress`
     Progress(Progress),
+    /// Carries a hit of a search while the search goes on. `search_hit`
+    SearchHit(FoundHit),
     /// Reports damage that was found in the file of an open session. `diagnostics`
     Diagnostics(Diagnostics),
     /// Says that notifications were dropped because the client did not read them. `events_lost`
@@ -85,6 +87,7 @@ impl Notification {
             "turn_requested" => params.parse().map(Notification::TurnRequested),
             "summary_delta" => params.parse().map(Notification::SummaryDelta),
             "progress" => params.parse().map(Notification::Progress),
+            "search_hit" => params.parse().map(Notification::SearchHit),
             "diagnostics" => params.parse().map(Notification::Diagnostics),
             "events_lost" => params.parse().map(Notification::EventsLost),
             _ => return Notification::unknown(method, params),
@@ -110,6 +113,7 @@ impl Notification {
             Notification::TurnRequested(_) => "turn_requested",
             Notification::SummaryDelta(_) => "summary_delta",
             Notification::Progress(_) => "progress",
+            Notification::SearchHit(_) => "search_hit",
             Notification::Diagnostics(_) => "diagnostics",
             Notification::EventsLost(_) => "events_lost",
             Notification::Unknown { method, .. } => method,

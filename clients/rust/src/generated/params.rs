@@ -607,6 +607,47 @@ pub struct RestoreSessionParams {
     pub trashed_path: Option<String>,
 }
 
+/// The params of `search`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchParams {
+    /// The text that the entries must hold; not empty.
+    pub query: String,
+    /// How `query` is understood. Default: `words`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SearchMode>,
+    /// The fields that are searched. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r#in: Option<Vec<SearchField>>,
+    /// Only sessions of this working directory and of those below it. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Only entries that call this tool, and its results. Default: all entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Only entries imported from this program. Default: all entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Only messages of this role. Default: all entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Only entries before this time, as `since`. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// The branches that are searched. Default: `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branches: Option<SearchBranches>,
+    /// The most hits of the page, at most 1,000. Default: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The `nextCursor` of the previous page. Default: the first page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
 /// The params of `send_message`. It appends a custom_message entry.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -418,6 +418,23 @@ pub struct RestoreSessionResult {
     pub path: String,
 }
 
+/// The result of `search`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SearchResult {
+    /// The hits of the page: by score, the newest first among equals.
+    pub hits: Vec<SearchHit>,
+    /// Sums over all pages.
+    pub totals: SearchTotals,
+    /// The `cursor` of the next page. Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Files that could not be searched. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Vec<UnsearchedFile>>,
+}
+
 /// The result of `send_message`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -127,6 +127,74 @@ impl<R> Call<ListSessionsParams, R> {
     }
 }
 
+impl<R> Call<SearchParams, R> {
+    /// How `query` is understood. Default: `words`.
+    pub fn mode(mut self, mode: SearchMode) -> Self {
+        self.params.mode = Some(mode);
+        self
+    }
+
+    /// The fields that are searched. Default: all.
+    pub fn r#in(mut self, r#in: Vec<SearchField>) -> Self {
+        self.params.r#in = Some(r#in);
+        self
+    }
+
+    /// Only sessions of this working directory and of those below it. Default: all sessions.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Only entries that call this tool, and its results. Default: all entries.
+    pub fn tool(mut self, tool: impl Into<String>) -> Self {
+        self.params.tool = Some(tool.into());
+        self
+    }
+
+    /// Only entries imported from this program. Default: all entries.
+    pub fn source(mut self, source: impl Into<String>) -> Self {
+        self.params.source = Some(source.into());
+        self
+    }
+
+    /// Only messages of this role. Default: all entries.
+    pub fn role(mut self, role: impl Into<String>) -> Self {
+        self.params.role = Some(role.into());
+        self
+    }
+
+    /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+    pub fn since(mut self, since: impl Into<String>) -> Self {
+        self.params.since = Some(since.into());
+        self
+    }
+
+    /// Only entries before this time, as `since`. Default: no limit.
+    pub fn until(mut self, until: impl Into<String>) -> Self {
+        self.params.until = Some(until.into());
+        self
+    }
+
+    /// The branches that are searched. Default: `all`.
+    pub fn branches(mut self, branches: SearchBranches) -> Self {
+        self.params.branches = Some(branches);
+        self
+    }
+
+    /// The most hits of the page, at most 1,000. Default: 50.
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.params.limit = Some(limit);
+        self
+    }
+
+    /// The `nextCursor` of the previous page. Default: the first page.
+    pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.params.cursor = Some(cursor.into());
+        self
+    }
+}
+
 impl<R> Call<ListTrashParams, R> {
     /// Only sessions of this working directory. Default: all sessions.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {

@@ -285,6 +285,17 @@ pub struct ForkMessage {
     pub on_active_path: bool,
 }
 
+/// The params of `search_hit`. It has neither `sessionId` nor `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct FoundHit {
+    /// The id of the request.
+    pub token: RequestId,
+    /// A hit that is among the best so far.
+    pub hit: SearchHit,
+}
+
 /// A compaction that a client made itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -317,6 +328,20 @@ pub struct GivenSummary {
     /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are stored unchanged, and `get_stats` counts them. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Json>,
+}
+
+/// The branch of an entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct HitBranch {
+    /// The tip of the branch: on the active path the leaf, else the last tip below the entry.
+    pub tip_id: String,
+    /// Whether the entry is on the path to the leaf.
+    pub on_active_path: bool,
+    /// The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_at: Option<String>,
 }
 
 /// The `details` of `invalidParams`.
@@ -507,6 +532,44 @@ pub struct RowDiagnostic {
     pub kind: String,
     /// A sentence for people.
     pub message: String,
+}
+
+/// An entry that matches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SearchHit {
+    /// The id of the session.
+    pub session_id: String,
+    /// The name of the session, else its first message, at most 200 characters; empty if it has neither.
+    pub session_name: String,
+    /// The id of the entry.
+    pub entry_id: String,
+    /// The kind of the field that `snippet` is of.
+    pub field: SearchField,
+    /// The time of the entry; that of its session if it has none.
+    pub at: String,
+    /// A part of the field on one line, at most 200 characters.
+    pub snippet: String,
+    /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
+    pub ranges: Vec<Vec<u64>>,
+    /// The weight of the field: the higher, the earlier the hit comes.
+    pub score: f64,
+    /// The branch of the entry.
+    pub branch: HitBranch,
+}
+
+/// Sums over all pages of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SearchTotals {
+    /// The number of sessions with a hit.
+    pub sessions: u64,
+    /// The number of hits.
+    pub entries: u64,
+    /// The number of bytes of session files that were searched.
+    pub scanned_bytes: u64,
 }
 
 /// The abilities of the daemon.
@@ -1000,4 +1063,15 @@ pub struct TurnRequested {
     pub seq: u64,
     /// The id of the message's entry.
     pub entry_id: String,
+}
+
+/// A file that could not be searched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct UnsearchedFile {
+    /// The path of the file.
+    pub path: String,
+    /// The kind of the error.
+    pub kind: String,
 }

@@ -39,6 +39,7 @@ import type {
   EventsLost,
   ForkSessionParams,
   ForkSessionResult,
+  FoundHit,
   GetChildrenParams,
   GetChildrenResult,
   GetContextParams,
@@ -86,6 +87,8 @@ import type {
   RedoNavigationResult,
   RestoreSessionParams,
   RestoreSessionResult,
+  SearchParams,
+  SearchResult,
   SendMessageParams,
   SendMessageResult,
   SessionBeforeCompact,
@@ -117,7 +120,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267';
+export const SCHEMA_HASH = 'sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac';
 
 /** Params and result by method. */
 export interface Methods {
@@ -127,6 +130,7 @@ export interface Methods {
   'open_session': { params: OpenSessionParams; result: OpenSessionResult };
   'close_session': { params: CloseSessionParams; result: CloseSessionResult };
   'list_sessions': { params: ListSessionsParams; result: ListSessionsResult };
+  'search': { params: SearchParams; result: SearchResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
@@ -181,6 +185,7 @@ export interface Notifications {
   turn_requested: TurnRequested;
   summary_delta: SummaryDelta;
   progress: Progress;
+  search_hit: FoundHit;
   diagnostics: Diagnostics;
   events_lost: EventsLost;
 }
@@ -249,6 +254,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<ListSessionsResult> {
     return this.call('list_sessions', params, options);
+  }
+
+  /** Finds the entries of all sessions that hold words, a text or a pattern. `search` */
+  search(
+    params: SearchParams,
+    options?: CallOptions,
+  ): Promise<SearchResult> {
+    return this.call('search', params, options);
   }
 
   /** Moves the file of a session to the trash folder of the session directory. `delete_session` */

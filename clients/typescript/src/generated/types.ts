@@ -264,6 +264,18 @@ export type ForkPosition = 'before' | 'at';
  */
 export type ForkScope = 'branch' | 'tree';
 /**
+ * The kind of a field of an entry.
+ *
+ * `text`: The text of messages, and every field of no other kind.
+ * `thinking`: The thinking of a model.
+ * `toolCalls`: The names and arguments of called tools, and commands.
+ * `toolResults`: The results of tools, and the output of commands.
+ * `labels`: The current labels of entries, and the names of sessions.
+ * `summaries`: The summaries of branches, and compactions.
+ */
+export type SearchField =
+  'text' | 'thinking' | 'toolCalls' | 'toolResults' | 'labels' | 'summaries';
+/**
  * The operation that moved the leaf.
  */
 export type MoveCause = 'set_leaf' | 'branch' | 'navigate_tree' | 'undo' | 'redo';
@@ -349,6 +361,14 @@ export type OpenMode = 'write' | 'read';
  * The result of `pop`, as that of `navigate_tree`.
  */
 export type PopResult = NavigateTreeResult;
+/**
+ * The branches that a search takes.
+ *
+ * `all`: All entries.
+ * `active`: Entries on the path to the leaf.
+ * `abandoned`: Entries that are not on the path to the leaf.
+ */
+export type SearchBranches = 'all' | 'active' | 'abandoned';
 
 /**
  * The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
@@ -1989,6 +2009,10 @@ export interface ClientCapabilities {
    */
   progress?: {} | null;
   /**
+   * Given as an empty object: the daemon sends `search_hit`. Default: absent.
+   */
+  searchHits?: {} | null;
+  /**
    * The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
    */
   maxFrameBytes?: number | null;
@@ -2644,6 +2668,77 @@ export interface ForkSessionResult {
    * How safe the write is at the time of the response; `none` if nothing was written.
    */
   durability: Durability;
+}
+/**
+ * The params of `search_hit`. It has neither `sessionId` nor `seq`.
+ */
+export interface FoundHit {
+  /**
+   * The id of the request.
+   */
+  token: RequestId;
+  /**
+   * A hit that is among the best so far.
+   */
+  hit: SearchHit;
+}
+/**
+ * An entry that matches.
+ */
+export interface SearchHit {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The name of the session, else its first message, at most 200 characters; empty if it has neither.
+   */
+  sessionName: string;
+  /**
+   * The id of the entry.
+   */
+  entryId: string;
+  /**
+   * The kind of the field that `snippet` is of.
+   */
+  field: SearchField;
+  /**
+   * The time of the entry; that of its session if it has none.
+   */
+  at: string;
+  /**
+   * A part of the field on one line, at most 200 characters.
+   */
+  snippet: string;
+  /**
+   * The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
+   */
+  ranges: [number, number][];
+  /**
+   * The weight of the field: the higher, the earlier the hit comes.
+   */
+  score: number;
+  /**
+   * The branch of the entry.
+   */
+  branch: HitBranch;
+}
+/**
+ * The branch of an entry.
+ */
+export interface HitBranch {
+  /**
+   * The tip of the branch: on the active path the leaf, else the last tip below the entry.
+   */
+  tipId: string;
+  /**
+   * Whether the entry is on the path to the leaf.
+   */
+  onActivePath: boolean;
+  /**
+   * The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
+   */
+  leftAt?: string;
 }
 /**
  * The params of `get_children`.
@@ -3886,6 +3981,110 @@ export interface RestoreSessionResult {
    * The path of its file.
    */
   path: string;
+}
+/**
+ * The params of `search`.
+ */
+export interface SearchParams {
+  /**
+   * The text that the entries must hold; not empty.
+   */
+  query: string;
+  /**
+   * How `query` is understood. Default: `words`.
+   */
+  mode?: SearchMode | null;
+  /**
+   * The fields that are searched. Default: all.
+   */
+  in?: SearchField[] | null;
+  /**
+   * Only sessions of this working directory and of those below it. Default: all sessions.
+   */
+  cwd?: string | null;
+  /**
+   * Only entries that call this tool, and its results. Default: all entries.
+   */
+  tool?: string | null;
+  /**
+   * Only entries imported from this program. Default: all entries.
+   */
+  source?: string | null;
+  /**
+   * Only messages of this role. Default: all entries.
+   */
+  role?: string | null;
+  /**
+   * Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+   */
+  since?: string | null;
+  /**
+   * Only entries before this time, as `since`. Default: no limit.
+   */
+  until?: string | null;
+  /**
+   * The branches that are searched. Default: `all`.
+   */
+  branches?: SearchBranches | null;
+  /**
+   * The most hits of the page, at most 1,000. Default: 50.
+   */
+  limit?: number | null;
+  /**
+   * The `nextCursor` of the previous page. Default: the first page.
+   */
+  cursor?: string | null;
+}
+/**
+ * The result of `search`.
+ */
+export interface SearchResult {
+  /**
+   * The hits of the page: by score, the newest first among equals.
+   */
+  hits: SearchHit[];
+  /**
+   * Sums over all pages.
+   */
+  totals: SearchTotals;
+  /**
+   * The `cursor` of the next page. Absent on the last page.
+   */
+  nextCursor?: string;
+  /**
+   * Files that could not be searched. Absent if there are none.
+   */
+  partial?: UnsearchedFile[];
+}
+/**
+ * Sums over all pages of a search.
+ */
+export interface SearchTotals {
+  /**
+   * The number of sessions with a hit.
+   */
+  sessions: number;
+  /**
+   * The number of hits.
+   */
+  entries: number;
+  /**
+   * The number of bytes of session files that were searched.
+   */
+  scannedBytes: number;
+}
+/**
+ * A file that could not be searched.
+ */
+export interface UnsearchedFile {
+  /**
+   * The path of the file.
+   */
+  path: string;
+  /**
+   * The kind of the error.
+   */
+  kind: string;
 }
 /**
  * The params of `send_message`. It appends a custom_message entry.

@@ -5,6 +5,9 @@ use crate::schema::{last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
+/// Notifications about a request of any session, or of none.
+const ABOUT_A_REQUEST: [&str; 2] = ["progress", "search_hit"];
+
 pub fn notification(table: &Value) -> String {
     let all: Vec<(&str, String, &str, &str)> = table["notifications"]
         .as_array()
@@ -46,7 +49,7 @@ pub fn notification(table: &Value) -> String {
     text += "            Notification::Unknown { method, .. } => method,\n            Notification::Missed { .. } => return None,\n        })\n    }\n\n";
     text += "    /// Returns the id of the session that the notification is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
     for (name, variant, _, _) in &all {
-        if *name != "progress" {
+        if !ABOUT_A_REQUEST.contains(name) {
             writeln!(
                 text,
                 "            Notification::{variant}(params) => &params.session_id,"
