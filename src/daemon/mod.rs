@@ -8,6 +8,7 @@
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
+pub(crate) mod call;
 pub(crate) mod commit;
 pub(crate) mod connection;
 pub(crate) mod convert;
@@ -34,8 +35,10 @@ use crate::lock::lock;
 use crate::store::Store;
 use crate::store::watch::Watcher;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
@@ -153,5 +156,14 @@ impl Daemon {
 
     pub fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
+    }
+}
+
+/// Runs work on this thread until it has to wait, then on the runtime.
+pub(crate) fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
+    let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
+    let mut context = Context::from_waker(Waker::noop());
+    if work.as_mut().poll(&mut context).is_pending() {
+        tokio::spawn(work);
     }
 }

@@ -1,14 +1,14 @@
 //! `prepare_compaction` and `compact` (semantics.md §4): the question, the summary and the write, in
 //! their order. Where the cut is and what is summarized is [`crate::flow::compact`]'s.
 
-use super::call::Call;
 use super::read::{self, INLINE_BYTES};
 use super::reply::Reply;
 use super::summaries::{self, Listener, Writing};
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
 use crate::context;
-use crate::daemon::commit::commit;
+use crate::daemon::call::Call;
+use crate::daemon::commit::Change;
 use crate::daemon::convert;
 use crate::daemon::open_session::{OpenSession, SessionGuard};
 use crate::daemon::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
@@ -389,15 +389,8 @@ impl Compactor {
             }
             Ok(entry)
         };
-        let (entry, _) = commit(
-            &self.call.daemon,
-            &self.call.cancel,
-            &self.open,
-            turn,
-            plan,
-            then,
-        )
-        .await?;
+        let change = Change::new(&self.call, Arc::clone(&self.open), turn);
+        let entry = change.commit(plan, then).await?.seen;
         Reply::of(&wire::CompactResult {
             cancelled: false,
             reason: None,

@@ -1,8 +1,8 @@
 //! `answer_event`: answers to before events (protocol.md §5). Waits for nothing.
 
-use super::call::Call;
 use super::reply::Reply;
 use crate::ask::{Answerer, Digest};
+use crate::daemon::call::Call;
 use crate::daemon::question::{self, Given};
 use crate::error::Result;
 use crate::wire::{self, EventReply};

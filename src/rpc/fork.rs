@@ -1,10 +1,10 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3, session-file.md §5).
 
-use super::call::Call;
 use super::reply::Reply;
 use crate::blocking::blocking;
 use crate::clock;
 use crate::daemon::Daemon;
+use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::daemon::open_session::{OpenSession, guard};
 use crate::daemon::question::{self, ANSWER_TIMEOUT, Asking, Refusal};

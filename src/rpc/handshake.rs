@@ -1,8 +1,8 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
-use super::call::Call;
 use super::reply::Reply;
 use crate::daemon::MAX_ANSWER;
+use crate::daemon::call::Call;
 use crate::daemon::connection::Client;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};

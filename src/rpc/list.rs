@@ -1,10 +1,10 @@
 //! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
 //! are the catalogue's.
 
-use super::call::Call;
 use super::reply::{Reply, page_bytes};
 use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
+use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::error::{Error, Result};
 use crate::store::catalogue::Row;

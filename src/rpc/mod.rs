@@ -5,7 +5,6 @@
 //! ids, works on the session that its request means, and ends in a plain function over domain types.
 
 mod append;
-mod call;
 mod compact;
 pub(crate) mod dispatch;
 mod events;
@@ -19,6 +18,7 @@ mod pick;
 mod read;
 mod reply;
 mod request;
+mod response;
 mod sessions;
 mod summaries;
 mod table;

@@ -1,10 +1,10 @@
 //! Moves of the leaf without a question: `set_leaf`, `branch`, undo and redo, and the log of all moves
 //! (protocol.md §3, session-file.md §4).
 
-use super::call::Call;
 use super::reply::Reply;
 use super::summaries;
-use crate::daemon::commit::commit;
+use crate::daemon::call::Call;
+use crate::daemon::commit::Change;
 use crate::daemon::convert;
 use crate::daemon::notify::SessionTree;
 use crate::daemon::open_session::{OpenSession, SessionGuard};
@@ -212,6 +212,7 @@ async fn go(
         }
         Ok(moved)
     };
-    let (moved, _) = commit(&call.daemon, &call.cancel, open, turn, plan, then).await?;
+    let change = Change::new(call, Arc::clone(open), turn);
+    let moved = change.commit(plan, then).await?.seen;
     moved.map_err(|error| Error::new(error::Kind::StorageIo, error.message))
 }

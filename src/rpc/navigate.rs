@@ -1,10 +1,10 @@
 //! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): what each asks for,
 //! and how all of them begin. The steps from there on are [`super::navigator`]'s.
 
-use super::call::Call;
 use super::navigator::{NavigationKind, Navigator, Request, unmoved};
 use super::reply::Reply;
 use crate::cancel::Cancel;
+use crate::daemon::call::Call;
 use crate::daemon::connection::AskedNavigation;
 use crate::daemon::question::ANSWER_TIMEOUT;
 use crate::error::{Kind, Result};

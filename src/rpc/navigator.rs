@@ -1,13 +1,13 @@
 //! A navigation's way through its nine steps (protocol.md §4), with the waiting between them. What the
 //! steps mean is [`crate::flow::navigate`]'s, and who asks for one [`super::navigate`]'s.
 
-use super::call::Call;
 use super::read;
 use super::reply::Reply;
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::cancel::Cancel;
 use crate::context::Edits;
-use crate::daemon::commit::commit;
+use crate::daemon::call::Call;
+use crate::daemon::commit::Change;
 use crate::daemon::convert;
 use crate::daemon::notify::SessionTree;
 use crate::daemon::open_session::{OpenSession, SessionGuard};
@@ -252,17 +252,9 @@ impl Navigator {
                 ..nowhere(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
-        match commit(
-            &self.call.daemon,
-            &self.call.cancel,
-            &self.open,
-            turn,
-            write,
-            then,
-        )
-        .await
-        {
-            Ok((navigation, _)) => Reply::of(&navigation?),
+        let change = Change::new(&self.call, Arc::clone(&self.open), turn);
+        match change.commit(write, then).await {
+            Ok(changed) => Reply::of(&changed.seen?),
             Err(error) if error.kind == Kind::Cancelled => {
                 unmoved(NavigationReason::Aborted, true, &leaf_id, &leaf_id)
             }
@@ -529,15 +521,8 @@ impl Navigator {
                 durability: self.open.durability(wrote),
             })
         };
-        let (navigation, _) = commit(
-            &self.call.daemon,
-            &self.call.cancel,
-            &self.open,
-            turn,
-            write,
-            then,
-        )
-        .await?;
+        let change = Change::new(&self.call, Arc::clone(&self.open), turn);
+        let navigation = change.commit(write, then).await?.seen;
         Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation?)))
     }
 }

@@ -1,8 +1,8 @@
 //! `cherry_pick` (semantics.md §5). What may be copied, and how, is [`crate::flow::pick`]'s.
 
-use super::call::Call;
 use super::reply::Reply;
-use crate::daemon::commit::commit;
+use crate::daemon::call::Call;
+use crate::daemon::commit::Change;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::flow::pick::{self, Picked};
@@ -25,7 +25,8 @@ pub(super) async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams)
         let picked = params.entry_ids.into_iter().map(read);
         pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
     };
-    let (_, entry_ids) = commit(&call.daemon, &call.cancel, &open, turn, plan, |_, _| {}).await?;
+    let change = Change::new(&call, Arc::clone(&open), turn);
+    let entry_ids = change.commit(plan, |_, _| {}).await?.entry_ids;
     let last = entry_ids.last().cloned();
     Reply::of(&wire::CherryPickResult {
         leaf_id: last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?,

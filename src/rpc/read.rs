@@ -3,10 +3,10 @@
 //! A turn is held to find out what to read; bodies are read without it, and on a thread of their own
 //! where there are many.
 
-use super::call::Call;
 use super::reply::{Reply, page_bytes};
 use crate::blocking::blocking;
 use crate::context::{self, Context, Kept, Step};
+use crate::daemon::call::Call;
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::open_session::SessionGuard;
 use crate::daemon::rows::RowReader;

@@ -1,10 +1,10 @@
 //! Sessions as a whole: create, open, close, delete (protocol.md §3).
 
-use super::call::Call;
 use super::list;
 use super::reply::Reply;
 use crate::blocking::blocking;
 use crate::daemon::Daemon;
+use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, SessionGuard, guard};
 use crate::daemon::queue::{Scope, Unnamed};

@@ -1,9 +1,9 @@
 //! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
 
-use super::call::Call;
 use super::read::{INLINE_BYTES, INLINE_ENTRIES};
 use super::reply::Reply;
 use crate::blocking::blocking;
+use crate::daemon::call::Call;
 use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::find;
 use crate::daemon::open_session::{OpenSession, SessionGuard};

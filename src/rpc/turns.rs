@@ -1,9 +1,10 @@
 //! The client's agent turns, and messages from plugins: `begin_turn`, `end_turn`, `send_message`
 //! (semantics.md §5).
 
-use super::call::Call;
 use super::reply::Reply;
 use crate::daemon::agent_turn::{end, flush, request_turn};
+use crate::daemon::call::Call;
+use crate::daemon::commit::Change;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::session::Activity;
@@ -20,7 +21,7 @@ pub(super) async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -
 pub(super) async fn end_turn(call: Arc<Call>, params: wire::EndTurnParams) -> Result<Reply> {
     let id = params.session_id.as_deref();
     let (open, turn) = call.turn(id).await?;
-    end(&call.daemon, &call.cancel, &open, turn).await?;
+    end(Change::new(&call, open, turn)).await?;
     Reply::of(&wire::EndTurnResult {})
 }
 
@@ -55,16 +56,8 @@ pub(super) async fn send_message(
         false => open.client_turn().take(&turn),
     };
     let expected = params.expected_leaf().clone();
-    let appended = flush(
-        &call.daemon,
-        &call.cancel,
-        &open,
-        turn,
-        before,
-        Some(entry),
-        expected,
-    )
-    .await?;
+    let change = Change::new(&call, Arc::clone(&open), turn);
+    let appended = flush(change, before, Some(entry), expected).await?;
     let entry_id = appended.entry_ids.last().cloned();
     let entry_id =
         entry_id.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;

@@ -1,10 +1,10 @@
-//! One request on its way to its answer.
+//! One request on its way to its response.
 
+use super::Daemon;
+use super::connection::{AskedNavigation, Connection};
+use super::open_session::{Lease, OpenSession, Place, SessionGuard, guard};
+use super::queue::Scope;
 use crate::cancel::Cancel;
-use crate::daemon::Daemon;
-use crate::daemon::connection::{AskedNavigation, Connection, InFlight};
-use crate::daemon::open_session::{Lease, OpenSession, Place, SessionGuard, guard};
-use crate::daemon::queue::Scope;
 use crate::error::Result;
 use crate::lock::lock;
 use crate::wire;
@@ -16,43 +16,34 @@ pub(crate) struct Call {
     pub(crate) connection: Arc<Connection>,
     pub(crate) id: Option<wire::RequestId>,
     pub(crate) cancel: Cancel,
-    /// An append waits for the appends behind it that have arrived already.
-    pub(crate) holds: bool,
-    /// What is to be said after the response.
-    pub(crate) after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
-    navigation: Arc<OnceLock<AskedNavigation>>,
+    /// What happens once the response is queued.
+    after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    /// The navigation that it asks for, if it is one: an abort may name it before it has begun.
+    navigation: OnceLock<AskedNavigation>,
     /// The place in the session's queue that was taken when the request arrived.
     place: Mutex<Option<Place>>,
 }
 
 impl Call {
-    pub(crate) fn new(
-        connection: &Arc<Connection>,
-        id: Option<wire::RequestId>,
-        holds: bool,
-    ) -> Arc<Self> {
+    pub(crate) fn new(connection: &Arc<Connection>, id: Option<wire::RequestId>) -> Arc<Self> {
         Arc::new(Self {
             daemon: Arc::clone(&connection.daemon),
             connection: Arc::clone(connection),
             id,
             cancel: Cancel::new(),
-            holds,
             after: Mutex::default(),
-            navigation: Arc::default(),
+            navigation: OnceLock::new(),
             place: Mutex::default(),
         })
-    }
-
-    pub(crate) fn in_flight(&self) -> InFlight {
-        InFlight {
-            cancel: self.cancel.clone(),
-            navigation: Arc::clone(&self.navigation),
-        }
     }
 
     /// Makes an abort find it while it waits.
     pub(crate) fn names_navigation(&self, asked: AskedNavigation) {
         let _named_before = self.navigation.set(asked);
+    }
+
+    pub(crate) fn navigation(&self) -> Option<&AskedNavigation> {
+        self.navigation.get()
     }
 
     /// Takes a place in the queue of the session that is meant.
@@ -121,9 +112,16 @@ impl Call {
         });
     }
 
-    /// Says something once the response is on its way.
-    pub(crate) fn after(&self, say: impl FnOnce() + Send + 'static) {
-        let mut after = lock(&self.after);
-        after.push(Box::new(say));
+    /// Does something once the response is queued.
+    pub(crate) fn after(&self, act: impl FnOnce() + Send + 'static) {
+        lock(&self.after).push(Box::new(act));
+    }
+
+    /// Does what waits for the response, which has just been queued.
+    pub(crate) fn answered(&self) {
+        let after = std::mem::take(&mut *lock(&self.after));
+        for act in after {
+            act();
+        }
     }
 }
