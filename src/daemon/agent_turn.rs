@@ -152,7 +152,7 @@ pub(crate) async fn flush(
 }
 
 pub(crate) fn request_turn(daemon: &Daemon, open: &OpenSession, entry_id: &str) {
-    daemon.notify(open, "turn_requested", |seq| notification::TurnRequested {
+    daemon.notify(open, |seq| notification::TurnRequested {
         session_id: open.id.to_string(),
         seq,
         entry_id: entry_id.to_owned(),

@@ -2,10 +2,9 @@
 
 use super::Daemon;
 use super::connection::{AskedNavigation, Connection};
-use super::open_session::{Lease, OpenSession, Place, SessionGuard, guard};
+use super::open_session::{Lease, OpenSession, Place};
 use super::queue::Scope;
 use crate::cancel::Cancel;
-use crate::error::Result;
 use crate::lock::lock;
 use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,8 +19,6 @@ pub(crate) struct Call {
     after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// The navigation that it asks for, if it is one: an abort may name it before it has begun.
     navigation: OnceLock<AskedNavigation>,
-    /// The place in the session's queue that was taken when the request arrived.
-    place: Mutex<Option<Place>>,
 }
 
 impl Call {
@@ -33,7 +30,6 @@ impl Call {
             cancel: Cancel::new(),
             after: Mutex::default(),
             navigation: OnceLock::new(),
-            place: Mutex::default(),
         })
     }
 
@@ -46,53 +42,9 @@ impl Call {
         self.navigation.get()
     }
 
-    /// Takes a place in the queue of the session that is meant.
-    pub(crate) fn take_place(&self, session_id: Option<&str>) {
-        let queues = &self.daemon.queues;
-        let place = queues.lease(session_id, Scope::Session, &self.cancel);
-        *lock(&self.place) = Some(place);
-    }
-
-    /// Gives up the place, for a handler that takes another one.
-    pub(crate) fn drop_place(&self) {
-        let place = lock(&self.place).take();
-        drop(place);
-    }
-
-    /// The session that is meant, in the place taken when the request arrived; in a new one, if this is not the
-    /// first time.
-    pub(crate) async fn turn(
-        &self,
-        session_id: Option<&str>,
-    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
-        let place = lock(&self.place).take();
-        let place = place.unwrap_or_else(|| {
-            let queues = &self.daemon.queues;
-            queues.lease(session_id, Scope::Session, &self.cancel)
-        });
-        let asked = place.asked;
-        guard(place.await?, asked)
-    }
-
-    /// The session the params mean, with what others have appended taken in.
-    pub(crate) async fn fresh(
-        &self,
-        params: &impl wire::OnSession,
-    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
-        let (open, turn) = self.turn(params.session_id()).await?;
-        let turn = self.daemon.caught_up(&open, turn).await?;
-        Ok((open, turn))
-    }
-
-    /// The session a mutation means. A commit takes in what others have appended itself, so that is not done
-    /// here.
-    pub(crate) async fn mutable(
-        &self,
-        params: &impl wire::Mutation,
-    ) -> Result<(Arc<OpenSession>, SessionGuard)> {
-        let (open, turn) = self.turn(params.session_id()).await?;
-        open.session.check_writable()?;
-        Ok((open, turn))
+    /// Takes a place in the queue of a session; without an id in that of the only open one.
+    pub(crate) fn place(&self, session_id: Option<&str>, scope: Scope) -> Place {
+        self.daemon.queues.lease(session_id, scope, &self.cancel)
     }
 
     /// Opens a session once the response is queued: nothing of it may go out, and no other request may reach
@@ -101,11 +53,9 @@ impl Call {
         let (daemon, open) = (Arc::clone(&self.daemon), Arc::clone(open));
         self.after(move || {
             lease.set_open(Some(Arc::clone(&open)));
-            daemon.notify(&open, "session_opened", |seq| {
-                wire::notification::SessionOpened {
-                    session_id: open.id.to_string(),
-                    seq,
-                }
+            daemon.notify(&open, |seq| wire::notification::SessionOpened {
+                session_id: open.id.to_string(),
+                seq,
             });
             daemon.watch(&open);
             drop(lease);

@@ -4,7 +4,8 @@ use super::Daemon;
 use super::call::Call;
 use super::convert;
 use super::notify::Publication;
-use super::open_session::{OpenSession, SessionGuard};
+use super::open_session::{OpenSession, Place, SessionGuard, guard};
+use super::queue::Scope;
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
@@ -91,12 +92,42 @@ pub(crate) fn late_failure(
     move || daemon.durability_lost(&open)
 }
 
+/// The place of a request that changes its session, taken when the request arrived.
+#[must_use]
+pub(crate) struct ChangePlace {
+    call: Arc<Call>,
+    place: Place,
+}
+
+impl ChangePlace {
+    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>) -> Self {
+        Self {
+            call: Arc::clone(call),
+            place: call.place(session_id, Scope::Session),
+        }
+    }
+
+    /// The session, once all earlier requests are done. What others have appended is taken in by the commit.
+    pub(crate) async fn reached(self) -> Result<Change> {
+        let asked = self.place.asked;
+        let (open, turn) = guard(self.place.await?, asked)?;
+        Ok(Change::new(&self.call, open, turn))
+    }
+
+    /// As [`Self::reached`], if the session may be written.
+    pub(crate) async fn writable(self) -> Result<Change> {
+        let change = self.reached().await?;
+        change.open.session.check_writable()?;
+        Ok(change)
+    }
+}
+
 /// The right to change a session once, with the session's guard.
 pub(crate) struct Change {
     pub(crate) daemon: Arc<Daemon>,
     pub(crate) open: Arc<OpenSession>,
     pub(crate) turn: SessionGuard,
-    cancel: Cancel,
+    pub(crate) cancel: Cancel,
     /// The request that asked for it, if one did.
     call: Option<Arc<Call>>,
 }
@@ -147,6 +178,12 @@ impl Change {
             cancel: Cancel::new(),
             call: None,
         }
+    }
+
+    /// The same with what others have appended taken in.
+    pub(crate) async fn caught_up(self) -> Result<Self> {
+        let turn = self.daemon.caught_up(&self.open, self.turn).await?;
+        Ok(Self { turn, ..self })
     }
 
     /// Writes what `plan` plans, announces it, lets `then` look at the session and at whether anything was written
@@ -230,7 +267,7 @@ impl Daemon {
             tracing::error!("entries of a session that has been closed may not be on disk");
             return;
         }
-        self.notify(open, "diagnostics", |seq| notification::Diagnostics {
+        self.notify(open, |seq| notification::Diagnostics {
             session_id: open.id.to_string(),
             seq,
             diagnostics: vec![wire::Diagnostic {

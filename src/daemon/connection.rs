@@ -5,6 +5,7 @@ use super::{Daemon, convert};
 use crate::cancel::Cancel;
 use crate::lock::lock;
 use crate::stdio::{Class, Outbox};
+use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, RequestId, notification};
 use hashbrown::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -106,7 +107,7 @@ impl Connection {
         delta: &str,
     ) -> bool {
         let declared = self.client().is_some_and(|client| client.summary_deltas);
-        let wanted = declared && self.wants("summary_delta");
+        let wanted = declared && self.wants(notification::SummaryDelta::NAME);
         if wanted {
             self.outbox
                 .push_delta(session_id, navigation_id, index, delta);
@@ -117,7 +118,7 @@ impl Connection {
     /// Tells how far long work has come, to clients that want it.
     pub(crate) fn progress(&self, token: &RequestId, progress: u64) {
         let wanted = self.client().is_some_and(|client| client.progress);
-        if !(wanted && self.wants("progress")) {
+        if !(wanted && self.wants(notification::Progress::NAME)) {
             return;
         }
         let told = notification::Progress {
@@ -126,7 +127,7 @@ impl Connection {
             total: None,
             message: None,
         };
-        if let Some(message) = super::notify::message("progress", &told) {
+        if let Some(message) = super::notify::message(&told) {
             self.send(message, Class::Progress);
         }
     }

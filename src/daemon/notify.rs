@@ -11,6 +11,7 @@ use crate::session::{Changes, SessionState};
 use crate::stdio::Class;
 use crate::tree::Node;
 use crate::wire::BeforeEvent;
+use crate::wire::methods::Notification;
 use crate::wire::notification::{self, Origin};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -191,13 +192,14 @@ impl Drop for Publication {
 }
 
 /// The JSON of a notification.
-pub(crate) fn message(method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
+pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
     #[derive(Serialize)]
-    struct Message<'a, P> {
+    struct Message<'a, N> {
         jsonrpc: &'static str,
-        method: &'a str,
-        params: &'a P,
+        method: &'static str,
+        params: &'a N,
     }
+    let method = N::NAME;
     let message = Message {
         jsonrpc: "2.0",
         method,
@@ -221,14 +223,13 @@ impl Daemon {
     }
 
     /// Sends a notification about a session to each connection that has it open; `params` get its number there.
-    pub(crate) fn notify<P: Serialize>(
+    pub(crate) fn notify<N: Notification>(
         &self,
         open: &OpenSession,
-        method: &str,
-        params: impl Fn(u64) -> P,
+        notification: impl Fn(u64) -> N,
     ) {
-        let message = |seq, _: &Connection| message(method, &params(seq));
-        self.notify_as(open, method, |_| Class::Keep, message);
+        let message = |seq, _: &Connection| message(&notification(seq));
+        self.notify_as(open, N::NAME, |_| Class::Keep, message);
     }
 
     fn notify_as(
@@ -302,7 +303,7 @@ impl Daemon {
             }
         }
         if !changes.diagnostics.is_empty() {
-            self.notify(open, "diagnostics", |seq| notification::Diagnostics {
+            self.notify(open, |seq| notification::Diagnostics {
                 session_id: open.id.to_string(),
                 seq,
                 diagnostics: diagnostics(&changes.diagnostics),
@@ -310,12 +311,10 @@ impl Daemon {
         }
         let name = core.tree.name();
         if name != name_before {
-            self.notify(open, "session_info_changed", |seq| {
-                notification::SessionInfoChanged {
-                    session_id: open.id.to_string(),
-                    seq,
-                    name: name.map(str::to_owned),
-                }
+            self.notify(open, |seq| notification::SessionInfoChanged {
+                session_id: open.id.to_string(),
+                seq,
+                name: name.map(str::to_owned),
             });
         }
     }
@@ -340,7 +339,7 @@ impl Daemon {
         let ids = nodes.iter().map(|node| core.tree.id(*node));
         self.notify_as(
             open,
-            "entries_appended",
+            notification::EntriesAppended::NAME,
             class,
             |seq, connection| match origin {
                 Origin::This => Some(own_appended(
@@ -360,7 +359,7 @@ impl Daemon {
                         file_leaf_id: file_leaf_id.map(str::to_owned),
                         entries: bodies(core, nodes, connection.client_frame_bytes()),
                     };
-                    message("entries_appended", &told)
+                    message(&told)
                 }
             },
         );
@@ -368,7 +367,7 @@ impl Daemon {
 
     /// Announces a move of the leaf.
     pub(crate) fn session_tree(&self, open: &OpenSession, moved: SessionTree<'_>) {
-        self.notify(open, "session_tree", |seq| notification::SessionTree {
+        self.notify(open, |seq| notification::SessionTree {
             session_id: open.id.to_string(),
             seq,
             new_leaf_id: moved.new_leaf_id.map(str::to_owned),
@@ -457,7 +456,7 @@ mod tests {
                     file_leaf_id: Some("x".to_owned()),
                     entries: None,
                 };
-                let general = message("entries_appended", &told).unwrap();
+                let general = message(&told).unwrap();
                 let own = own_appended(
                     &told.session_id,
                     told.seq,

@@ -7,7 +7,9 @@
 //! The tables are macros that pass their rows to another macro, since `rpc` and `schema` each need another
 //! part of a row and this module imports neither of them.
 
+use super::notification;
 use crate::error::Kind;
+use serde::Serialize;
 
 /// Where the daemon runs the requests of a method, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,7 +232,7 @@ macro_rules! with_methods {
                     section: "3.4", scope: registry,
                     params: ListTrashParams, result: ListTrashResult,
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
-                    run: sessions::list_trash,
+                    run: list::list_trash,
                 }
                 "restore_session" {
                     summary: "Moves a deleted session from the trash folder back to the session directory.",
@@ -555,3 +557,22 @@ macro_rules! with_notifications {
     };
 }
 pub(crate) use with_notifications;
+
+/// The params of a notification.
+pub(crate) trait Notification: Serialize {
+    /// The method that the notification names.
+    const NAME: &'static str;
+}
+
+macro_rules! name_notifications {
+    ($($name:literal {
+        summary: $summary:literal,
+        section: $section:literal,
+        params: $params:ident,
+    })+) => {
+        $(impl Notification for notification::$params {
+            const NAME: &'static str = $name;
+        })+
+    };
+}
+with_notifications!(name_notifications);
