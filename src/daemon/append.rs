@@ -32,11 +32,11 @@ pub(crate) struct Append {
     expected: ExpectedLeaf,
     cancel: Cancel,
     asked: Instant,
-    answer: Answer,
+    answer: OnAppended,
 }
 
 /// Queues the response of an append.
-pub(crate) type Answer = Box<dyn FnOnce(Result<Appended>) + Send>;
+pub(crate) type OnAppended = Box<dyn FnOnce(Result<Appended>) + Send>;
 
 /// Writes adjacent appends, on this thread unless the file's lock or a sync has to be waited for.
 pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
@@ -164,7 +164,7 @@ impl Append {
         call: &Call,
         expected: ExpectedLeaf,
         entries: Vec<NewEntry>,
-        answer: Answer,
+        answer: OnAppended,
     ) -> Self {
         Self {
             daemon: Arc::clone(&call.daemon),

@@ -133,7 +133,7 @@ pub(crate) struct Change {
 }
 
 /// A change that has been carried out.
-pub(crate) struct Changed<R> {
+pub(crate) struct ChangeOutcome<R> {
     /// The result of the look at the session right behind the commit.
     pub(crate) seen: R,
     pub(crate) entry_ids: Vec<String>,
@@ -188,7 +188,7 @@ impl Change {
 
     /// Writes what `plan` plans, announces it, lets `then` look at the session and at whether anything was written
     /// before anything else can happen, and makes it as durable as is promised. The guard is given up before that.
-    pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<Changed<R>>
+    pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<ChangeOutcome<R>>
     where
         P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
         T: FnOnce(&SessionState, bool) -> R,
@@ -214,7 +214,7 @@ impl Change {
         let (seen, entry_ids) = outcome?;
         synced?;
         let entry_ids = entry_ids.iter().map(|id| id.as_str().to_owned());
-        Ok(Changed {
+        Ok(ChangeOutcome {
             seen,
             entry_ids: entry_ids.collect(),
             durability,

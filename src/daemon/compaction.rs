@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::convert;
 use super::question::{self, Refusal};
 use super::reading;
-use super::release::{Planning, Release, SessionRequest};
+use super::release::{PlannedOperation, Release, SessionRequest};
 use super::summaries::{self, Listener, Writing};
 use crate::context;
 use crate::error::{Error, Kind, Result};
@@ -152,12 +152,13 @@ impl Compactor {
         compacted
     }
 
-    async fn compact(mut self, planning: Planning) -> Result<wire::CompactResult> {
+    async fn compact(mut self, planning: PlannedOperation) -> Result<wire::CompactResult> {
         let (bytes, keep) = (bytes_to_prepare(&planning.turn), self.keep);
         let read = move |core: &SessionState| prepare(core, keep, u64::MAX);
         let (planning, prepared) = planning.read(bytes, read).await?;
-        let daemon = &planning.request.call.daemon;
-        daemon.check_summarizable(&planning.request.open, BeforeEvent::SessionBeforeCompact)?;
+        planning
+            .request
+            .check_summarizable(BeforeEvent::SessionBeforeCompact)?;
         let waiting = planning.release();
         let compaction = match self.ask(&waiting.request, &prepared).await? {
             Asked::Given(given) => *given,

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The options of the caller of a fork.
-pub(crate) struct Options {
+pub(crate) struct ForkOptions {
     /// The whole tree, not one branch.
     pub is_whole: bool,
     /// The entry at which to fork. Default: the leaf.
@@ -40,7 +40,7 @@ pub(crate) struct Options {
 /// A fork that has been asked for.
 pub(crate) struct Forker {
     call: Arc<Call>,
-    options: Options,
+    options: ForkOptions,
     place: Place,
     /// Whether later requests wait for the fork, so that a close behind it finds it done. They do not wait for a
     /// question, unless the client is a script.
@@ -49,7 +49,7 @@ pub(crate) struct Forker {
 
 impl Forker {
     /// A fork in its place in the queue of the session, taken by this call.
-    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>, options: Options) -> Self {
+    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>, options: ForkOptions) -> Self {
         let daemon = &call.daemon;
         let is_asked = daemon.queues.find_now(session_id).is_ok_and(|open| {
             let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
@@ -86,7 +86,7 @@ impl Forker {
         };
         let (open, turn) = guard(lease, Instant::now())?;
         // Again, since the tree may have been read anew meanwhile.
-        let options = Options {
+        let options = ForkOptions {
             entry_id: source.entry_id,
             position: Some(source.position),
             ..options
@@ -111,7 +111,7 @@ async fn copy(
     let id = clock::new_session_id();
     // A request that names the fork as soon as it is announced waits until it can be found.
     let lease = call.place(Some(id.as_str()), Scope::CreateFresh).await?;
-    let target = Target {
+    let target = NewSession {
         daemon: Arc::clone(daemon),
         id,
         writes_at_once: call.connection.writes_files_at_once(),
@@ -122,7 +122,7 @@ async fn copy(
         true => target.copy_whole(turn, &source),
         false => target.copy_branch(turn, &source, end),
     });
-    let Made {
+    let SessionCopy {
         opened,
         written,
         tenure,
@@ -196,7 +196,7 @@ struct Source {
 
 impl Source {
     /// The end of the fork, and what it takes from its source.
-    fn find(core: &SessionState, options: &Options) -> Result<(End, Self)> {
+    fn find(core: &SessionState, options: &ForkOptions) -> Result<(End, Self)> {
         let entry = match &options.entry_id {
             Some(id) => Some(core.find(id)?),
             None => core.leaf(),
@@ -269,7 +269,7 @@ struct Written {
 }
 
 /// The new session.
-struct Target {
+struct NewSession {
     daemon: Arc<Daemon>,
     id: SessionId,
     writes_at_once: bool,
@@ -278,14 +278,14 @@ struct Target {
 }
 
 /// A fork that has been made, and what its source's guard came with.
-struct Made {
+struct SessionCopy {
     opened: OpenedLog,
     /// `None` if nothing was written to a file.
     written: Option<Written>,
     tenure: Tenure,
 }
 
-impl Target {
+impl NewSession {
     fn header(&self, source: &Source) -> log::header::Header {
         let now = self.daemon.source.now_ms();
         let id = self.id.as_str();
@@ -293,7 +293,7 @@ impl Target {
     }
 
     /// Copies all lines of the session, synced. Without any the new session has no file yet.
-    fn copy_whole(&self, turn: SessionGuard, source: &Source) -> Result<Made> {
+    fn copy_whole(&self, turn: SessionGuard, source: &Source) -> Result<SessionCopy> {
         let (from, to) = (turn.tree.file_leaf(), turn.leaf());
         let record = (from != to).then(|| {
             let mut allocator = IdAllocator::new(&turn.tree, &*self.daemon.source);
@@ -315,7 +315,7 @@ impl Target {
                 (opened, Some(Written { folder, unsynced }))
             }
         };
-        Ok(Made {
+        Ok(SessionCopy {
             opened,
             written,
             tenure: turn.into_with(),
@@ -323,7 +323,7 @@ impl Target {
     }
 
     /// Copies the branch up to `end`, synced if so promised. An empty fork is written as a new session is.
-    fn copy_branch(&self, turn: SessionGuard, source: &Source, end: End) -> Result<Made> {
+    fn copy_branch(&self, turn: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
         let copy = Copy::prepare(&turn, end, &source.open_calls, &*self.daemon.source)?;
         let tenure = turn.into_with();
         let header = self.header(source);
@@ -343,7 +343,7 @@ impl Target {
                 (made.opened, Some(Written { folder, unsynced }))
             }
         };
-        Ok(Made {
+        Ok(SessionCopy {
             opened,
             written,
             tenure,

@@ -1,10 +1,15 @@
 //! What the daemon shares between its connections: the open sessions, and the order of the requests about them.
 //!
-//! [`queue`] orders requests, one queue per session. [`open_session`] is an open session, [`connection`] a client
-//! with its output. [`append`] writes the appends that are together in a queue, [`commit`] any other operation; [`notify`] says what is sent
-//! unasked, [`follow`] finds out what others write, [`question`] asks clients and hooks, and [`convert`] makes
-//! what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was last asked for,
-//! [`find`] and [`rows`] read what it shows.
+//! [`call`] is a request on its way, [`queue`] orders requests, one queue per session. [`open_session`] is an open
+//! session, [`connection`] a client with its output.
+//!
+//! [`append`] writes the appends that are together in a queue, [`commit`] is the way of any other change, and the end of
+//! both; [`notify`] says what is sent unasked, in the order of the commits; [`follow`] finds out what others write.
+//! [`release`] is the way of an operation that asks first: [`navigation`] and [`compaction`] go it, [`fork`] one of its
+//! own. [`question`] asks clients and hooks, and [`summaries`] has summaries written.
+//!
+//! [`convert`] makes what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was
+//! last asked for, [`find`] and [`rows`] read what it shows, and [`reading`] says where large reads run.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;

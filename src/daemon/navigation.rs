@@ -6,7 +6,7 @@ use super::convert;
 use super::notify::SessionTree;
 use super::question;
 use super::reading;
-use super::release::{Planning, Release, SessionRequest, Waiting};
+use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
 use super::summaries::{self, Listener, Writing, id_text};
 use crate::context::Edits;
 use crate::entry::Kind as EntryKind;
@@ -158,7 +158,7 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
 }
 
 /// Where a navigation goes.
-enum Target {
+enum Destination {
     /// To another place: the plan.
     Move(Plan),
     /// To where the leaf is already.
@@ -166,7 +166,7 @@ enum Target {
 }
 
 impl Navigator {
-    /// Navigates to where `find` finds on the tree, as the caller asked.
+    /// Navigates to the entry that `find` finds.
     pub(crate) async fn run(
         mut self,
         release: Release,
@@ -174,12 +174,11 @@ impl Navigator {
     ) -> Result<wire::Navigation> {
         let (planning, target) = self.begin(release, find).await?;
         let plan = match target {
-            Target::Move(plan) => plan,
-            Target::Leaf(id) => return self.stay(planning, id).await,
+            Destination::Move(plan) => plan,
+            Destination::Leaf(id) => return self.stay(planning, id).await,
         };
         if self.wants_summary {
-            let daemon = &planning.request.call.daemon;
-            daemon.check_summarizable(&planning.request.open, BeforeEvent::SessionBeforeTree)?;
+            planning.request.check_summarizable(BeforeEvent::SessionBeforeTree)?;
         }
         let (planning, preparation) = self.prepare(planning, plan).await?;
         self.go(planning.release(), preparation).await
@@ -193,8 +192,8 @@ impl Navigator {
     ) -> Result<wire::NavigateTreeResult> {
         let (planning, target) = self.begin(release, find).await?;
         let plan = match target {
-            Target::Move(plan) => plan,
-            Target::Leaf(_) => {
+            Destination::Move(plan) => plan,
+            Destination::Leaf(_) => {
                 let leaf_id = planning.turn.leaf_id().map(EntryId::new);
                 let stays = unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
                 return Ok(wire::NavigateTreeResult::Navigation(Box::new(stays)));
@@ -219,7 +218,7 @@ impl Navigator {
         &self,
         release: Release,
         find: impl FnOnce(&SessionState) -> Result<Node>,
-    ) -> Result<(Planning, Target)> {
+    ) -> Result<(PlannedOperation, Destination)> {
         let activity = Activity::Navigation {
             id: self.navigation_id.clone(),
             abort: release.call.cancel.clone(),
@@ -232,14 +231,14 @@ impl Navigator {
             NavigationKind::Merge => navigate::plan_merge(tree, node),
         };
         let target = match planned {
-            navigate::Navigation::Move(plan) => Target::Move(plan),
-            navigate::Navigation::AlreadyThere => Target::Leaf(EntryId::new(tree.id(node))),
+            navigate::Navigation::Move(plan) => Destination::Move(plan),
+            navigate::Navigation::AlreadyThere => Destination::Leaf(EntryId::new(tree.id(node))),
         };
         Ok((planning, target))
     }
 
     /// Step 2, at the target: appends the label, if one is wanted.
-    async fn stay(&self, planning: Planning, target_id: EntryId) -> Result<wire::Navigation> {
+    async fn stay(&self, planning: PlannedOperation, target_id: EntryId) -> Result<wire::Navigation> {
         let leaf_id = planning.turn.leaf_id().map(EntryId::new);
         let Some(label) = self.label.clone() else {
             return Ok(unmoved(
@@ -249,11 +248,9 @@ impl Navigator {
                 &leaf_id,
             ));
         };
-        let (source, abort) = (
-            Arc::clone(&planning.request.call.daemon.source),
-            planning.request.call.cancel.clone(),
-        );
-        let (expected, open) = (self.expected.clone(), Arc::clone(&planning.request.open));
+        let change = planning.into_change();
+        let (source, abort) = (Arc::clone(&change.daemon.source), change.cancel.clone());
+        let (expected, open) = (self.expected.clone(), Arc::clone(&change.open));
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
             // From here on it cannot be aborted any more.
@@ -272,7 +269,7 @@ impl Navigator {
                 ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
-        match planning.into_change().commit(write, then).await {
+        match change.commit(write, then).await {
             Ok(changed) => changed.seen,
             Err(error) if error.kind == Kind::Cancelled => Ok(aborted(&leaf_id)),
             Err(error) => Err(error),
@@ -280,7 +277,7 @@ impl Navigator {
     }
 
     /// Steps 6 to 9.
-    async fn go(&mut self, waiting: Waiting, preparation: Preparation) -> Result<wire::Navigation> {
+    async fn go(&mut self, waiting: WaitingOperation, preparation: Preparation) -> Result<wire::Navigation> {
         let old = &preparation.plan.old_leaf_id;
         let given = match self.ask(&waiting.request, &preparation).await {
             Ok(given) => given,
@@ -322,7 +319,7 @@ impl Navigator {
 
     /// Step 5: reads what the clients and the summarizer are given. Large branches are read on a blocking thread,
     /// with the guard, since bodies may need the tree.
-    async fn prepare(&self, planning: Planning, plan: Plan) -> Result<(Planning, Preparation)> {
+    async fn prepare(&self, planning: PlannedOperation, plan: Plan) -> Result<(PlannedOperation, Preparation)> {
         let limit = self.bodies_limit(&planning);
         let wants_summary = self.wants_summary && plan.worth_summarizing;
         let summarizes = wants_summary
@@ -339,7 +336,7 @@ impl Navigator {
     }
 
     /// The most that the entries of a before event, or of a dry run, may have together, in bytes.
-    fn bodies_limit(&self, planning: &Planning) -> u64 {
+    fn bodies_limit(&self, planning: &PlannedOperation) -> u64 {
         let frame = planning.request.call.connection.client_frame_bytes();
         let frame = frame.saturating_sub(8192) as u64;
         if self.wants_summary || self.dry_run {
@@ -350,7 +347,6 @@ impl Navigator {
     }
 
     fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
-        let options = &*self;
         let material = &prepared.material;
         let raw = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
             entries.iter().map(|entry| convert::raw(entry)).collect()
@@ -368,11 +364,11 @@ impl Navigator {
             entries_to_summarize: fits.then(|| raw(&material.entries)),
             entry_ids: ids.map(|ids| ids.entries.clone()),
             truncated: (!fits).then_some(true),
-            user_wants_summary: options.wants_summary,
+            user_wants_summary: self.wants_summary,
             model: prepared.model.as_ref().map(summaries::wire_model),
-            custom_instructions: options.wishes.custom_instructions.clone(),
-            replace_instructions: Some(options.wishes.replace_instructions),
-            label: options.label.clone(),
+            custom_instructions: self.wishes.custom_instructions.clone(),
+            replace_instructions: Some(self.wishes.replace_instructions),
+            label: self.label.clone(),
         }
     }
 
@@ -383,22 +379,21 @@ impl Navigator {
         request: &SessionRequest,
         prepared: &Preparation,
     ) -> std::result::Result<Option<BranchSummary>, Refusal> {
-        let options = &*self;
         let asking = question::Asking {
-            navigation_id: Some(&options.navigation_id),
-            takes_summary: options.wants_summary,
-            ..request.asking(BeforeEvent::SessionBeforeTree, options.answer_timeout)
+            navigation_id: Some(&self.navigation_id),
+            takes_summary: self.wants_summary,
+            ..request.asking(BeforeEvent::SessionBeforeTree, self.answer_timeout)
         };
         let decided = question::put(asking, |put| notification::SessionBeforeTree {
             session_id: put.session_id,
             seq: put.seq,
             event_id: put.event_id,
-            navigation_id: options.navigation_id.clone(),
+            navigation_id: self.navigation_id.clone(),
             timeout_ms: put.timeout_ms,
             preparation: self.preparation(prepared),
         });
         let mut decision = decided.await.map_err(|_| Refusal::Aborted)?;
-        if let Some(refusal) = decision.refusal(options.on_no_answer) {
+        if let Some(refusal) = decision.refusal(self.on_no_answer) {
             return Err(Refusal::Answered(refusal));
         }
         summaries::override_options(&mut self.wishes, &mut decision);

@@ -44,11 +44,11 @@ struct PendingCommit {
     /// Told when all earlier ones are answered.
     waits: Option<oneshot::Sender<()>>,
     /// The notifications made since this commit and before the next, in the order of their numbers.
-    messages: Vec<Message>,
+    messages: Vec<HeldNotification>,
 }
 
 /// A notification that waits.
-struct Message {
+struct HeldNotification {
     connection: Arc<Connection>,
     json: Vec<u8>,
     class: Class,
@@ -71,7 +71,7 @@ impl Notices {
     fn publish_first(&mut self) {
         if let Some(first) = self.commits.front_mut() {
             first.is_public = true;
-            first.messages.drain(..).for_each(Message::send);
+            first.messages.drain(..).for_each(HeldNotification::send);
         }
     }
 
@@ -94,7 +94,7 @@ impl Notices {
             .and_then(|place| self.commits.get_mut(place));
         match earlier {
             Some(earlier) if !earlier.is_public => earlier.messages.append(&mut messages),
-            _ => messages.into_iter().for_each(Message::send),
+            _ => messages.into_iter().for_each(HeldNotification::send),
         }
         if place == 0
             && let Some(waits) = self
@@ -107,7 +107,7 @@ impl Notices {
     }
 }
 
-impl Message {
+impl HeldNotification {
     fn send(self) {
         self.connection.send(self.json, self.class);
     }
@@ -264,7 +264,7 @@ impl Daemon {
                 .back_mut()
                 .filter(|commit| !commit.is_public)
             {
-                Some(commit) => commit.messages.push(Message {
+                Some(commit) => commit.messages.push(HeldNotification {
                     connection: Arc::clone(&listener.connection),
                     json,
                     class,

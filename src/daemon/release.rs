@@ -31,7 +31,7 @@ pub(crate) struct SessionRequest {
 
 /// An operation that plans, with the session's guard.
 #[must_use]
-pub(crate) struct Planning {
+pub(crate) struct PlannedOperation {
     pub(crate) request: SessionRequest,
     /// Ends before the guard, so that the next request does not find the session busy.
     busy: Busy,
@@ -40,7 +40,7 @@ pub(crate) struct Planning {
 
 /// An operation that waits for clients or a summarizer, while other requests run.
 #[must_use]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingOperation {
     pub(crate) request: SessionRequest,
     busy: Busy,
     /// The guard, on a connection without `initialize`: later requests wait, so that a script means what it says.
@@ -61,7 +61,7 @@ impl Release {
         self,
         expected: &ExpectedLeaf,
         activity: Activity,
-    ) -> Result<Planning> {
+    ) -> Result<PlannedOperation> {
         let (call, asked) = (self.call, self.place.asked);
         let (open, turn) = guard(self.place.await?, asked)?;
         let turn = call.daemon.caught_up(&open, turn).await?;
@@ -69,7 +69,7 @@ impl Release {
         open.session.check_idle()?;
         turn.check_expected_leaf(expected)?;
         let busy = open.session.begin(activity)?;
-        Ok(Planning {
+        Ok(PlannedOperation {
             request: SessionRequest { call, open },
             busy,
             turn,
@@ -77,7 +77,7 @@ impl Release {
     }
 }
 
-impl Planning {
+impl PlannedOperation {
     /// Reads `bytes` from the session, with its guard.
     pub(crate) async fn read<T: Send + 'static>(
         self,
@@ -92,9 +92,9 @@ impl Planning {
     }
 
     /// Lets later requests run.
-    pub(crate) fn release(self) -> Waiting {
+    pub(crate) fn release(self) -> WaitingOperation {
         let keeps = self.request.call.connection.client().is_none();
-        Waiting {
+        WaitingOperation {
             request: self.request,
             busy: self.busy,
             kept: keeps.then_some(self.turn),
@@ -110,6 +110,15 @@ impl Planning {
 }
 
 impl SessionRequest {
+    /// `summarizerUnavailable` if neither a client, a hook nor a summarizer can give a summary.
+    pub(crate) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
+        let daemon = &self.call.daemon;
+        if daemon.answerers(&self.open, event).is_empty() {
+            daemon.summarizer()?;
+        }
+        Ok(())
+    }
+
     /// A question about the session for this request.
     pub(crate) fn asking(&self, event: BeforeEvent, timeout: Duration) -> Asking<'_> {
         Asking {
@@ -124,7 +133,7 @@ impl SessionRequest {
     }
 }
 
-impl Waiting {
+impl WaitingOperation {
     /// The right to commit, behind the requests that came meanwhile. Fails with `cancelled` if the operation is
     /// aborted before.
     pub(crate) async fn reached(self) -> Result<Change> {

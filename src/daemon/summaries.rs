@@ -14,7 +14,7 @@ use crate::session::SessionState;
 use crate::summarizer::Summarizer;
 use crate::summary::request::SummaryOptions;
 use crate::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
-use crate::wire::{self, BeforeEvent, RequestId};
+use crate::wire::{self, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -40,21 +40,13 @@ pub(crate) enum Listener<'a> {
 }
 
 impl Daemon {
-    pub(crate) fn summarizer(&self) -> Result<&Summarizer> {
+    pub(super) fn summarizer(&self) -> Result<&Summarizer> {
         self.config.summarizer.as_ref().ok_or_else(|| {
             Error::new(
                 Kind::SummarizerUnavailable,
                 "no summarizer is configured and nobody answers the event with a summary",
             )
         })
-    }
-
-    /// `summarizerUnavailable` where nobody could give a summary.
-    pub(crate) fn check_summarizable(&self, open: &OpenSession, event: BeforeEvent) -> Result<()> {
-        if self.answerers(open, event).is_empty() {
-            self.summarizer()?;
-        }
-        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! requests is fixed before a handler waits. A handler runs here until it has to wait, then on the runtime.
 
 use super::request::{Request, parse};
-use super::response::{Responder, Unanswered, Unfinished, error_response};
+use super::response::{Responder, OpenRequest, OpenRequests, error_response};
 use super::table;
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
@@ -29,7 +29,7 @@ const ALWAYS: [&str; 4] = [
 const MAX_HELD: usize = 256;
 const MAX_HELD_BYTES: usize = 256 << 10;
 /// Requests that may wait for something at a time; further ones are not read.
-const MAX_UNANSWERED: usize = 4096;
+const MAX_OPEN_REQUESTS: usize = 4096;
 /// Longest name of a method that an error repeats, in characters.
 const MAX_ECHO: usize = 100;
 /// How often a reader that waits looks whether it may go on.
@@ -39,13 +39,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 pub struct Dispatcher {
     connection: Arc<Connection>,
     runtime: Handle,
-    unfinished: Arc<Unfinished>,
-    held: Mutex<Held>,
+    open_requests: Arc<OpenRequests>,
+    held: Mutex<HeldAppends>,
 }
 
 /// The appends that wait for more input, so that they are written together (session-file.md §3).
 #[derive(Default)]
-struct Held {
+struct HeldAppends {
     count: usize,
     /// Of their params.
     bytes: usize,
@@ -56,7 +56,7 @@ impl Dispatcher {
         Ok(Self {
             connection,
             runtime,
-            unfinished: Arc::default(),
+            open_requests: Arc::default(),
             held: Mutex::default(),
         })
     }
@@ -104,8 +104,8 @@ impl Dispatcher {
     }
 
     fn is_full(&self) -> bool {
-        self.unfinished.count() >= MAX_UNANSWERED
-            || self.unfinished.bytes() > self.daemon().config.max_frame_bytes
+        self.open_requests.count() >= MAX_OPEN_REQUESTS
+            || self.open_requests.bytes() > self.daemon().config.max_frame_bytes
     }
 
     /// Writes the appends that wait for more input. To be called before the thread that reads waits for anything.
@@ -120,7 +120,7 @@ impl Dispatcher {
     /// Waits until every request has been answered.
     pub async fn drained(&self) {
         self.settle();
-        self.unfinished.ended().await;
+        self.open_requests.ended().await;
     }
 
     fn request(&self, request: Request<'_>, more: bool) {
@@ -154,8 +154,8 @@ impl Dispatcher {
         };
         let bytes = params.map_or(0, str::len);
         let call = Call::new(&self.connection, id.map(|(id, _)| id));
-        let unanswered = Unanswered::new(&self.unfinished, bytes);
-        let responder = Responder::new(call, raw_id, unanswered);
+        let open_request = OpenRequest::new(&self.open_requests, bytes);
+        let responder = Responder::new(call, raw_id, open_request);
         let entered = self.runtime.enter();
         known.begin(params, responder, holds);
         drop(entered);

@@ -130,7 +130,7 @@ impl Read<'_> {
 
 /// The answer of a read of many entries. Such a read is tried again if the file turns out not to hold what was read
 /// from it before: by then it has been read anew, so that one entry edited in place does not fail it.
-pub(super) enum Answer<O> {
+pub(super) enum ReadAnswer<O> {
     Ready(O),
     /// The rest of the work needs the session no more, and reads so many bytes.
     Later(u64, Box<dyn FnOnce() -> Result<O> + Send>),
@@ -138,27 +138,27 @@ pub(super) enum Answer<O> {
     OnBlockingThread,
 }
 
-impl<O> Answer<O> {
+impl<O> ReadAnswer<O> {
     pub(super) fn later(bytes: u64, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
         Self::Later(bytes, Box::new(work))
     }
 }
 
-impl<O> Answer<O> {
-    fn reply<R>(self) -> Result<Answer<Reply>>
+impl<O> ReadAnswer<O> {
+    fn reply<R>(self) -> Result<ReadAnswer<Reply>>
     where
         O: ResultOf<R> + 'static,
     {
         Ok(match self {
-            Self::Ready(result) => Answer::Ready(result.reply()?),
-            Self::Later(bytes, work) => Answer::later(bytes, || work()?.reply()),
-            Self::OnBlockingThread => Answer::OnBlockingThread,
+            Self::Ready(result) => ReadAnswer::Ready(result.reply()?),
+            Self::Later(bytes, work) => ReadAnswer::later(bytes, || work()?.reply()),
+            Self::OnBlockingThread => ReadAnswer::OnBlockingThread,
         })
     }
 }
 
 /// A read with its params.
-type ReadWork = Arc<dyn Fn(&Read<'_>) -> Result<Answer<Reply>> + Send + Sync>;
+type ReadWork = Arc<dyn Fn(&Read<'_>) -> Result<ReadAnswer<Reply>> + Send + Sync>;
 
 /// A handler of scope `session(read)`, in one of its forms.
 pub(super) trait ReadHandler<P, R, Form> {
@@ -166,16 +166,16 @@ pub(super) trait ReadHandler<P, R, Form> {
 }
 
 /// The form `fn(&Read<'_>, &P) -> Result<O>`, for at most one entry.
-pub(super) struct OfOne<O>(PhantomData<O>);
+pub(super) struct OneEntryForm<O>(PhantomData<O>);
 
-/// The form `fn(&Read<'_>, &P) -> Result<Answer<O>>`.
-pub(super) struct OfMany<O>(PhantomData<O>);
+/// The form `fn(&Read<'_>, &P) -> Result<ReadAnswer<O>>`.
+pub(super) struct ManyEntriesForm<O>(PhantomData<O>);
 
-/// The form `fn(P) -> Result<impl Fn(&Read<'_>) -> Result<Answer<O>>>`, for params that are checked before the
+/// The form `fn(P) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<O>>>`, for params that are checked before the
 /// session.
-pub(super) struct Checked<O, W>(PhantomData<(O, W)>);
+pub(super) struct CheckedForm<O, W>(PhantomData<(O, W)>);
 
-impl<P, R, O, H> ReadHandler<P, R, OfOne<O>> for H
+impl<P, R, O, H> ReadHandler<P, R, OneEntryForm<O>> for H
 where
     P: OnSession + DeserializeOwned + Send + Sync + 'static,
     O: ResultOf<R>,
@@ -183,18 +183,18 @@ where
 {
     fn begin(self, params: Option<&str>, responder: Responder) {
         let work = move |params: P| -> Result<ReadWork> {
-            let answer = move |read: &Read<'_>| self(read, &params)?.reply().map(Answer::Ready);
+            let answer = move |read: &Read<'_>| self(read, &params)?.reply().map(ReadAnswer::Ready);
             Ok(Arc::new(answer))
         };
         in_order(params, responder, work, false);
     }
 }
 
-impl<P, R, O, H> ReadHandler<P, R, OfMany<O>> for H
+impl<P, R, O, H> ReadHandler<P, R, ManyEntriesForm<O>> for H
 where
     P: OnSession + DeserializeOwned + Send + Sync + 'static,
     O: ResultOf<R> + 'static,
-    H: Fn(&Read<'_>, &P) -> Result<Answer<O>> + Send + Sync + 'static,
+    H: Fn(&Read<'_>, &P) -> Result<ReadAnswer<O>> + Send + Sync + 'static,
 {
     fn begin(self, params: Option<&str>, responder: Responder) {
         let work = move |params: P| -> Result<ReadWork> {
@@ -205,11 +205,11 @@ where
     }
 }
 
-impl<P, R, O, W, H> ReadHandler<P, R, Checked<O, W>> for H
+impl<P, R, O, W, H> ReadHandler<P, R, CheckedForm<O, W>> for H
 where
     P: OnSession + DeserializeOwned,
     O: ResultOf<R> + 'static,
-    W: Fn(&Read<'_>) -> Result<Answer<O>> + Send + Sync + 'static,
+    W: Fn(&Read<'_>) -> Result<ReadAnswer<O>> + Send + Sync + 'static,
     H: FnOnce(P) -> Result<W>,
 {
     fn begin(self, params: Option<&str>, responder: Responder) {
@@ -281,12 +281,12 @@ async fn answer_of(
         })
     };
     match run(call, &open, &turn, false)? {
-        Answer::Ready(reply) => return Ok(reply),
-        Answer::Later(bytes, rest) => {
+        ReadAnswer::Ready(reply) => return Ok(reply),
+        ReadAnswer::Later(bytes, rest) => {
             drop(turn);
             return inline_or_blocking(bytes, rest).await;
         }
-        Answer::OnBlockingThread => {}
+        ReadAnswer::OnBlockingThread => {}
     }
     let (call, work) = (Arc::clone(call), Arc::clone(work));
     blocking(move || {
@@ -297,12 +297,12 @@ async fn answer_of(
             may_block: true,
         };
         match (*work)(&read)? {
-            Answer::Ready(reply) => Ok(reply),
-            Answer::Later(_, rest) => {
+            ReadAnswer::Ready(reply) => Ok(reply),
+            ReadAnswer::Later(_, rest) => {
                 drop(turn);
                 rest()
             }
-            Answer::OnBlockingThread => {
+            ReadAnswer::OnBlockingThread => {
                 let why = "a read went to a blocking thread twice";
                 Err(Error::new(Kind::InternalError, why))
             }
@@ -327,12 +327,12 @@ pub(super) trait AppendHandler<P, R, Form> {
 }
 
 /// The form `fn(&P) -> Result<NewAppend<R>>`.
-pub(super) struct InGroup;
+pub(super) struct GroupForm;
 
 /// The form `async fn(ChangePlace, P) -> Result<O>`.
-pub(super) struct Alone<O, F>(PhantomData<(O, F)>);
+pub(super) struct AloneForm<O, F>(PhantomData<(O, F)>);
 
-impl<P, R, H> AppendHandler<P, R, InGroup> for H
+impl<P, R, H> AppendHandler<P, R, GroupForm> for H
 where
     P: Mutation + DeserializeOwned,
     R: Serialize + 'static,
@@ -357,7 +357,7 @@ where
     }
 }
 
-impl<P, R, O, F, H> AppendHandler<P, R, Alone<O, F>> for H
+impl<P, R, O, F, H> AppendHandler<P, R, AloneForm<O, F>> for H
 where
     P: OnSession + DeserializeOwned,
     O: ResultOf<R>,
@@ -387,12 +387,12 @@ pub(super) trait ReleaseHandler<P, R, Form> {
 }
 
 /// The form `async fn(Release, P) -> Result<O>`.
-pub(super) struct Asking<O, F>(PhantomData<(O, F)>);
+pub(super) struct ReleaseForm<O, F>(PhantomData<(O, F)>);
 
 /// The form of the registry methods.
-pub(super) struct AsRegistry<O>(PhantomData<O>);
+pub(super) struct RegistryForm<O>(PhantomData<O>);
 
-impl<P, R, O, F, H> ReleaseHandler<P, R, Asking<O, F>> for H
+impl<P, R, O, F, H> ReleaseHandler<P, R, ReleaseForm<O, F>> for H
 where
     P: OnSession + DeserializeOwned,
     O: ResultOf<R>,
@@ -409,7 +409,7 @@ where
     }
 }
 
-impl<P, R, O, H> ReleaseHandler<P, R, AsRegistry<O>> for H
+impl<P, R, O, H> ReleaseHandler<P, R, RegistryForm<O>> for H
 where
     P: DeserializeOwned,
     O: ResultOf<R> + 'static,

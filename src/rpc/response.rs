@@ -23,17 +23,17 @@ pub(super) struct Responder {
     raw_id: Option<Box<[u8]>>,
     is_answered: bool,
     /// Ends once the response is queued.
-    _unanswered: Unanswered,
+    _open_request: OpenRequest,
 }
 
 impl Responder {
-    pub(super) fn new(call: Arc<Call>, raw_id: Option<&[u8]>, unanswered: Unanswered) -> Self {
+    pub(super) fn new(call: Arc<Call>, raw_id: Option<&[u8]>, open_request: OpenRequest) -> Self {
         call.connection.begin(&call);
         Self {
             call,
             raw_id: raw_id.map(Box::from),
             is_answered: false,
-            _unanswered: unanswered,
+            _open_request: open_request,
         }
     }
 
@@ -71,14 +71,14 @@ impl Drop for Responder {
 
 /// The requests that have not been answered yet.
 #[derive(Default)]
-pub(super) struct Unfinished {
+pub(super) struct OpenRequests {
     count: AtomicUsize,
     /// Of their frames.
     bytes: AtomicUsize,
     idle: Notify,
 }
 
-impl Unfinished {
+impl OpenRequests {
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
@@ -100,14 +100,14 @@ impl Unfinished {
 }
 
 /// One of the requests that have not been answered, until dropped.
-pub(super) struct Unanswered {
-    all: Arc<Unfinished>,
+pub(super) struct OpenRequest {
+    all: Arc<OpenRequests>,
     bytes: usize,
 }
 
-impl Unanswered {
+impl OpenRequest {
     /// A request whose params have so many bytes.
-    pub(super) fn new(all: &Arc<Unfinished>, bytes: usize) -> Self {
+    pub(super) fn new(all: &Arc<OpenRequests>, bytes: usize) -> Self {
         all.bytes.fetch_add(bytes, Ordering::AcqRel);
         all.count.fetch_add(1, Ordering::AcqRel);
         Self {
@@ -117,7 +117,7 @@ impl Unanswered {
     }
 }
 
-impl Drop for Unanswered {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.all.bytes.fetch_sub(self.bytes, Ordering::AcqRel);
         if self.all.count.fetch_sub(1, Ordering::AcqRel) == 1 {

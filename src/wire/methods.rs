@@ -2,7 +2,7 @@
 //!
 //! `rpc` makes the dispatch of requests from it; `schema` makes the documents, from which the clients'
 //! types are generated. To add a method: declare its params and its result in this module, with an example
-//! each, write its handler in `rpc`, and add a row here.
+//! each, write its handler in `rpc::methods` in the form of its scope (`rpc::handler`), and add a row here.
 //!
 //! The tables are macros that pass their rows to another macro, since `rpc` and `schema` each need another
 //! part of a row and this module imports neither of them.
@@ -150,7 +150,7 @@ pub(crate) const BUSY: &[Kind] = &[Kind::SessionBusy];
 /// Passes every method to the macro `$callback`, group by group.
 ///
 /// `section` is the section of protocol.md that describes the method; `errors` are lists of the failures
-/// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc`.
+/// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc::methods`.
 macro_rules! with_methods {
     ($callback:ident) => {
         $callback! {

@@ -7,7 +7,7 @@ use crate::daemon::reading::INLINE_BYTES;
 use crate::daemon::release::Release;
 use crate::error::Result;
 use crate::flow::compact::KEEP_RECENT_TOKENS;
-use crate::rpc::handler::{Answer, Read};
+use crate::rpc::handler::{ReadAnswer, Read};
 use crate::summary::request::SummaryOptions;
 use crate::wire;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use std::time::Duration;
 pub(in crate::rpc) fn prepare_compaction(
     read: &Read<'_>,
     params: &wire::PrepareCompactionParams,
-) -> Result<Answer<wire::PrepareCompactionResult>> {
+) -> Result<ReadAnswer<wire::PrepareCompactionResult>> {
     if !read.may_block() && compaction::bytes_to_prepare(read) > INLINE_BYTES {
-        return Ok(Answer::OnBlockingThread);
+        return Ok(ReadAnswer::OnBlockingThread);
     }
     let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
     let max_bytes = preparation_bytes(&read.call.connection);
@@ -26,7 +26,7 @@ pub(in crate::rpc) fn prepare_compaction(
         custom_instructions: params.custom_instructions.clone(),
         replace_instructions: false,
     };
-    Ok(Answer::Ready(wire::PrepareCompactionResult {
+    Ok(ReadAnswer::Ready(wire::PrepareCompactionResult {
         preparation: prepared.preparation(&wishes, max_bytes),
     }))
 }

@@ -1,13 +1,13 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3.10). The way of a fork is [`crate::daemon::fork`]'s.
 
 use crate::daemon::call::Call;
-use crate::daemon::fork::{Forker, Options};
+use crate::daemon::fork::{Forker, ForkOptions};
 use crate::daemon::reading::size_of;
 use crate::entry::draft::draft;
 use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::Position;
-use crate::rpc::handler::{Answer, Read, Remainder};
+use crate::rpc::handler::{ReadAnswer, Read, Remainder};
 use crate::tree::Node;
 use crate::wire;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(in crate::rpc) fn get_fork_messages(
     read: &Read<'_>,
     _: &wire::GetForkMessagesParams,
-) -> Result<Answer<wire::GetForkMessagesResult>> {
+) -> Result<ReadAnswer<wire::GetForkMessagesResult>> {
     let limit = read.frame_bytes();
     let active: HashSet<Node> = read.tree.ancestors(read.leaf()).collect();
     let is_user = |node: &Node| {
@@ -27,7 +27,7 @@ pub(in crate::rpc) fn get_fork_messages(
     let id = |node: &Node| (read.tree.id(*node).to_owned(), active.contains(node));
     let ids: Vec<(String, bool)> = nodes.iter().map(id).collect();
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
-    Ok(Answer::later(size, move || {
+    Ok(ReadAnswer::later(size, move || {
         let mut reader = bodies.reader();
         let mut messages = Vec::new();
         // No more is held than can be answered.
@@ -67,7 +67,7 @@ pub(in crate::rpc) fn fork_session(
     check_scope(&params, scope)?;
     // A copy of the whole tree goes on where the source stands, open calls and all.
     let is_whole = scope == wire::ForkScope::Tree;
-    let options = Options {
+    let options = ForkOptions {
         is_whole,
         entry_id: params.entry_id,
         position: match params.position {

@@ -13,7 +13,7 @@ use crate::json;
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
-use crate::rpc::handler::{Answer, Read};
+use crate::rpc::handler::{ReadAnswer, Read};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session::SessionState;
 use crate::stats::Stats;
@@ -70,7 +70,7 @@ pub(in crate::rpc) fn get_label(
 pub(in crate::rpc) fn get_children(
     read: &Read<'_>,
     params: &wire::GetChildrenParams,
-) -> Result<Answer<Prepared<wire::GetChildrenResult>>> {
+) -> Result<ReadAnswer<Prepared<wire::GetChildrenResult>>> {
     let parent = read.find_position(params.entry_id.as_deref())?;
     entries_of(read, read.tree.children(parent))
 }
@@ -78,7 +78,7 @@ pub(in crate::rpc) fn get_children(
 pub(in crate::rpc) fn get_path(
     read: &Read<'_>,
     params: &wire::GetPathParams,
-) -> Result<Answer<Prepared<wire::GetPathResult>>> {
+) -> Result<ReadAnswer<Prepared<wire::GetPathResult>>> {
     let end = match &params.entry_id {
         Some(id) => Some(read.find(id)?),
         None => read.leaf(),
@@ -116,7 +116,7 @@ fn too_large(size: u64, limit: usize) -> Error {
 }
 
 /// `{"entries":[…]}`.
-fn entries_of<R: 'static>(read: &Read<'_>, nodes: Vec<Node>) -> Result<Answer<Prepared<R>>> {
+fn entries_of<R: 'static>(read: &Read<'_>, nodes: Vec<Node>) -> Result<ReadAnswer<Prepared<R>>> {
     check_fits(read, &nodes, read.frame_bytes())?;
     let size = size_of(read, nodes.iter().copied());
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
@@ -149,13 +149,13 @@ fn entries_of<R: 'static>(read: &Read<'_>, nodes: Vec<Node>) -> Result<Answer<Pr
             _ => Prepared::pieces(pieces),
         })
     };
-    Ok(Answer::later(size, write))
+    Ok(ReadAnswer::later(size, write))
 }
 
 pub(in crate::rpc) fn get_entries(
     read: &Read<'_>,
     params: &wire::GetEntriesParams,
-) -> Result<Answer<Prepared<wire::GetEntriesResult>>> {
+) -> Result<ReadAnswer<Prepared<wire::GetEntriesResult>>> {
     let since = params
         .since
         .as_deref()
@@ -189,7 +189,7 @@ pub(in crate::rpc) fn get_entries(
         out.push(b'}');
         Ok(Prepared::bytes(out))
     };
-    Ok(Answer::later(size, write))
+    Ok(ReadAnswer::later(size, write))
 }
 
 /// The entries of a page, one at least if there are any, and whether others follow. A page holds no
@@ -250,7 +250,7 @@ fn push_entries(
 pub(in crate::rpc) fn get_context(
     read: &Read<'_>,
     params: &wire::GetContextParams,
-) -> Result<Answer<Prepared<wire::GetContextResult>>> {
+) -> Result<ReadAnswer<Prepared<wire::GetContextResult>>> {
     let max_bytes = read.frame_bytes();
     let leaf = match &params.leaf_id {
         wire::GivenPosition::Leaf => read.leaf(),
@@ -273,7 +273,7 @@ pub(in crate::rpc) fn get_context(
         let context = context::build_within(&path, kept, format, max_bytes, &mut body)?;
         Ok(Prepared::bytes(context_json(context)))
     };
-    Ok(Answer::later(size, build))
+    Ok(ReadAnswer::later(size, build))
 }
 
 /// The entries that the context is made of, as stored (`format:"entries"`).
@@ -282,7 +282,7 @@ fn context_entries(
     path: &[Step],
     kept: Kept,
     max_bytes: usize,
-) -> Result<Answer<Prepared<wire::GetContextResult>>> {
+) -> Result<ReadAnswer<Prepared<wire::GetContextResult>>> {
     let settings = context::settings(path, kept, &mut |node| read.entry(node))?;
     let nodes: Vec<Node> = context::entries(path, kept).map(|step| step.node).collect();
     check_fits(read, &nodes, max_bytes)?;
@@ -301,7 +301,7 @@ fn context_entries(
         out.push(b'}');
         Ok(Prepared::bytes(out))
     };
-    Ok(Answer::later(size, write))
+    Ok(ReadAnswer::later(size, write))
 }
 
 /// What a context may need, to be read without the session's turn.
@@ -367,7 +367,7 @@ fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String
 pub(in crate::rpc) fn get_stats(
     read: &Read<'_>,
     _: &wire::GetStatsParams,
-) -> Result<Answer<wire::GetStatsResult>> {
+) -> Result<ReadAnswer<wire::GetStatsResult>> {
     let open = Arc::clone(read.open);
     let mut counted = lock(&open.last_count).for_tree(read.tree.origin());
     let nodes: Vec<Node> = read.tree.entries().skip(counted.count).collect();
@@ -410,15 +410,15 @@ pub(in crate::rpc) fn get_stats(
             context_tokens,
         })
     };
-    Ok(Answer::later(size, count))
+    Ok(ReadAnswer::later(size, count))
 }
 
 pub(in crate::rpc) fn list_branches(
     read: &Read<'_>,
     _: &wire::ListBranchesParams,
-) -> Result<Answer<wire::ListBranchesResult>> {
+) -> Result<ReadAnswer<wire::ListBranchesResult>> {
     if !read.may_block() && read.tree.node_count() > INLINE_ENTRIES {
-        return Ok(Answer::OnBlockingThread);
+        return Ok(ReadAnswer::OnBlockingThread);
     }
     let (tree, bodies) = (&read.tree, read.bodies());
     let found = branches::list(tree);
@@ -431,7 +431,7 @@ pub(in crate::rpc) fn list_branches(
     let some_are_results = rows.iter().any(BranchRow::is_result);
     let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
     // The entries of each tip are read without the session.
-    Ok(Answer::later(0, move || {
+    Ok(ReadAnswer::later(0, move || {
         let items = outline
             .iter()
             .flat_map(|outline| outline.items().iter().enumerate());

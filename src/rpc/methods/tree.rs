@@ -9,7 +9,7 @@ use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
-use crate::rpc::handler::{Answer, Read};
+use crate::rpc::handler::{ReadAnswer, Read};
 use crate::rpc::reply::Prepared;
 use crate::search::{Mode, Query};
 use crate::session::SessionState;
@@ -34,11 +34,11 @@ struct TreeRequest {
     query: Option<Query>,
 }
 
-type Reply = Prepared<wire::GetTreeResult<'static>>;
+type TreeReply = Prepared<wire::GetTreeResult<'static>>;
 
 pub(in crate::rpc) fn get_tree(
     params: wire::GetTreeParams,
-) -> Result<impl Fn(&Read<'_>) -> Result<Answer<Reply>> + Send + Sync> {
+) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<TreeReply>> + Send + Sync> {
     let text = params.query.as_deref().unwrap_or_default();
     let mode = mode(params.mode.unwrap_or_default());
     let query = Query::parse(text, mode);
@@ -48,14 +48,14 @@ pub(in crate::rpc) fn get_tree(
 }
 
 impl TreeRequest {
-    fn read(self: &Arc<Self>, read: &Read<'_>) -> Result<Answer<Reply>> {
+    fn read(self: &Arc<Self>, read: &Read<'_>) -> Result<ReadAnswer<TreeReply>> {
         let asked = asked(read, &self.params)?;
         let last = &read.open.last_view;
         let view = last
             .get(&asked)
             .or_else(|| last.extended(&read.tree, &asked));
         if !read.may_block() && !self.is_quick(read, view.as_deref()) {
-            return Ok(Answer::OnBlockingThread);
+            return Ok(ReadAnswer::OnBlockingThread);
         }
         let frame_bytes = read.frame_bytes();
         let revision = format!("{:x}-{:x}", read.open.session.nonce, asked.revision);
@@ -125,10 +125,10 @@ fn read_for_row(core: &SessionState, node: crate::tree::Node) -> u64 {
 }
 
 impl View {
-    fn page(&self, start: &From, limit: Option<usize>) -> Range<usize> {
+    fn page(&self, start: &PageStart, limit: Option<usize>) -> Range<usize> {
         let start = match *start {
-            From::Offset(offset) => Start::Offset(offset),
-            From::Around(node) => {
+            PageStart::Offset(offset) => Start::Offset(offset),
+            PageStart::Around(node) => {
                 let item = self.outline.find(node).unwrap_or_default();
                 Start::Around(self.visible.row_near(item).unwrap_or_default())
             }
@@ -159,13 +159,13 @@ fn asked(core: &SessionState, params: &wire::GetTreeParams) -> Result<Asked> {
 struct Page {
     request: Arc<TreeRequest>,
     head: Head,
-    start: From,
+    start: PageStart,
     /// The most bytes of its rows.
     fits: usize,
 }
 
 /// The rows of a page, to be read without the session.
-struct Shown {
+struct PageRows {
     view: Arc<View>,
     range: Range<usize>,
     snapshot: Snapshot,
@@ -176,7 +176,7 @@ struct Shown {
 
 impl Page {
     /// The rows of a view that is there. The session is held until it is known what to read.
-    fn of_view(self, read: &Read<'_>, view: Arc<View>) -> Result<Answer<Reply>> {
+    fn of_view(self, read: &Read<'_>, view: Arc<View>) -> Result<ReadAnswer<TreeReply>> {
         let range = self.range(&view)?;
         let items = view.visible.items_of(range.clone());
         let snapshot = Snapshot::take(&read.tree, &view.outline, items);
@@ -186,14 +186,14 @@ impl Page {
             fetches = Some(nested_fetches(read, &view.outline, rows_of(&view))?);
         }
         let missing = ToExtract::before(range.len(), read, &read.call.daemon.store);
-        let shown = Shown {
+        let shown = PageRows {
             view,
             range,
             snapshot,
             fetches,
             bodies: read.bodies(),
         };
-        Ok(Answer::later(0, move || {
+        Ok(ReadAnswer::later(0, move || {
             if let Some(missing) = missing {
                 missing.make(&shown.bodies);
             }
@@ -202,7 +202,7 @@ impl Page {
     }
 
     /// The rows that the query finds. The entries are searched without the session.
-    fn of_matches(self, read: &Read<'_>, asked: Asked) -> Result<Answer<Reply>> {
+    fn of_matches(self, read: &Read<'_>, asked: Asked) -> Result<ReadAnswer<TreeReply>> {
         let outline = Outline::new(&read.tree, asked.scope);
         let snapshot = Snapshot::take(&read.tree, &outline, outline.kept());
         let is_nested = self.request.is_nested();
@@ -210,7 +210,7 @@ impl Page {
         let (fetches, bodies) = (fetches.transpose()?, read.bodies());
         let (call, open) = (Arc::clone(read.call), Arc::clone(read.open));
         let origin = read.tree.origin();
-        Ok(Answer::later(0, move || {
+        Ok(ReadAnswer::later(0, move || {
             let room = ViewRoom {
                 daemon: &call.daemon,
                 origin,
@@ -225,7 +225,7 @@ impl Page {
             if is_nested {
                 self.check_fits(&snapshot, &view)?;
             }
-            self.write(&Shown {
+            self.write(&PageRows {
                 view,
                 range,
                 snapshot,
@@ -257,7 +257,7 @@ impl Page {
         }
     }
 
-    fn write(&self, shown: &Shown) -> Result<Reply> {
+    fn write(&self, shown: &PageRows) -> Result<TreeReply> {
         let params = &self.request.params;
         let visible = &shown.view.visible;
         let max_bytes = params.max_bytes.map_or(self.fits, |max| max as usize);
@@ -286,7 +286,7 @@ impl Page {
     fn push_nested(
         &self,
         out: &mut Vec<u8>,
-        shown: &Shown,
+        shown: &PageRows,
         fetches: &HashMap<usize, Fetch>,
     ) -> Result<()> {
         let mut reader = shown.bodies.reader();
@@ -331,7 +331,7 @@ fn push_rest(
 }
 
 /// Where a page begins, before the rows are known.
-enum From {
+enum PageStart {
     Offset(u64),
     Around(crate::tree::Node),
 }
@@ -341,7 +341,7 @@ fn start(
     core: &SessionState,
     params: &wire::GetTreeParams,
     revision: Option<&str>,
-) -> Result<From> {
+) -> Result<PageStart> {
     if let Some(cursor) = &params.cursor {
         let (of, offset) = cursor.rsplit_once(':').unwrap_or_default();
         let offset: Option<u64> = offset.parse().ok();
@@ -356,11 +356,11 @@ fn start(
                     .with_details(json!({ "revision": revision })),
             );
         }
-        return Ok(From::Offset(offset));
+        return Ok(PageStart::Offset(offset));
     }
     match &params.around {
-        Some(id) => Ok(From::Around(core.find(id)?)),
-        None => Ok(From::Offset(params.offset.unwrap_or_default())),
+        Some(id) => Ok(PageStart::Around(core.find(id)?)),
+        None => Ok(PageStart::Offset(params.offset.unwrap_or_default())),
     }
 }
 
