@@ -36,10 +36,12 @@
 //! - `search`: finds words and patterns in the text of entries
 //!
 //! Operations:
+//! - `import`: the conversations of other tools as nodes and entries
 //! - `flow`: plans the lines that each operation writes
 //! - `summary`: requests for summaries, prompts, the embedded outline, and the frame of a summary
 //! - `summarizer`: runs the configured summarizer: outline, program or model
 //! - `session`: log and tree together; the only code that changes both
+//! - `session_search`: searches the sessions of the session directory
 //!
 //! Clients:
 //! - `wire`: every type that crosses the pipe
@@ -73,6 +75,8 @@ mod error;
 mod flow;
 mod hooks;
 mod id;
+#[allow(dead_code, reason = "read by the importer")]
+mod import;
 mod json;
 mod lock;
 mod log;
@@ -83,6 +87,7 @@ mod rpc;
 mod schema;
 mod search;
 mod session;
+mod session_search;
 mod shape;
 mod stats;
 mod stdio;

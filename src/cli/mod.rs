@@ -2,7 +2,7 @@
 //!
 //! Owns arguments, the environment, logging and exit codes. In reading order: [`serve`] is the daemon
 //! itself; [`daemon`] runs one as a child and speaks to it as any client does, for [`call`], [`tree`],
-//! [`restore`] and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
+//! [`search`], [`restore`] and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
 //! program says of itself; [`screen`], [`drawing`] and [`pretty`] are how things look.
 
 mod call;
@@ -17,6 +17,7 @@ mod migrate;
 mod pretty;
 mod restore;
 mod screen;
+mod search;
 mod serve;
 mod story;
 mod tree;
@@ -52,12 +53,14 @@ Examples:
   treelined call list_sessions --pretty      one call
   treelined call get_context --open FILE     one call on a session
   treelined tree FILE --filter user-only     draw a session
+  treelined search build cache               find words in all sessions
   treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
 
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
-  NO_COLOR, COLUMNS      no colours; width of what is drawn";
+  NO_COLOR, COLUMNS      no colours; width of what is drawn
+  PAGER                  what shows the hits of a search at a terminal [default: less]";
 
 /// Keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and stdout
 #[derive(Debug, Parser)]
@@ -104,6 +107,8 @@ pub(crate) enum Command {
     Call(call::CallArgs),
     /// Draw a session
     Tree(tree::TreeArgs),
+    /// Find words in the entries of all sessions; exit code 1 if nothing is found
+    Search(search::SearchArgs),
     /// Check session files and report what they contain; exit code 1 if anything is wrong
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
@@ -128,12 +133,17 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         if is_unread(&error) {
             return ExitCode::SUCCESS;
         }
-        let message = format!("{error:#}");
-        let mut stderr = io::stderr().lock();
-        // There is nowhere else to say it.
-        let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
+        report(&error);
         ExitCode::FAILURE
     })
+}
+
+/// Writes an error to stderr.
+fn report(error: &anyhow::Error) {
+    let message = format!("{error:#}");
+    let mut stderr = io::stderr().lock();
+    // There is nowhere else to say it.
+    let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
 }
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -149,6 +159,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None | Some(Command::Serve) => serve::run(options),
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
+        Some(Command::Search(search)) => search::run(options, search),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Restore(restore)) => restore::run(options, restore),

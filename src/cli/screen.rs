@@ -27,6 +27,8 @@ pub(super) enum Style {
     Yellow,
     Cyan,
     Red,
+    /// A match of a query.
+    Mark,
 }
 
 impl Screen {
@@ -53,6 +55,7 @@ impl Screen {
             Style::Green => 32,
             Style::Yellow => 33,
             Style::Cyan => 36,
+            Style::Mark => return format!("\x1b[1;33m{text}\x1b[0m"),
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
@@ -72,6 +75,39 @@ fn columns(is_terminal: bool) -> usize {
     let said = said.and_then(|columns| columns.trim().parse().ok());
     let known = said.or_else(|| is_terminal.then(columns_of_terminal).flatten());
     known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
+}
+
+/// A program through which text is shown page by page.
+pub(super) struct Pager;
+
+impl Pager {
+    /// Shows the text in the user's pager if stdout is a terminal, else writes it there.
+    pub(super) fn show(mut screen: Screen, text: &str) -> io::Result<()> {
+        let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+        let is_wanted = io::stdout().is_terminal() && !matches!(chosen.trim(), "" | "cat");
+        if !is_wanted {
+            screen.write_all(text.as_bytes())?;
+            return screen.flush();
+        }
+        // The pager writes to the same terminal.
+        drop(screen);
+        let mut pager = Command::new("sh");
+        pager.args(["-c", &chosen]).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            // Ends if one screen is enough, passes colours, and leaves the text on the screen.
+            pager.env("LESS", "FRX");
+        }
+        let mut pager = pager.spawn()?;
+        if let Some(mut input) = pager.stdin.take() {
+            // The user may leave before the end.
+            let _left = input.write_all(text.as_bytes());
+        }
+        match pager.wait()?.success() {
+            true => Ok(()),
+            // There is no such program.
+            false => io::stdout().lock().write_all(text.as_bytes()),
+        }
+    }
 }
 
 /// The width according to `stty`; the standard library has no function for it.

@@ -19,17 +19,23 @@ const BRANCH: [&str; 2] = [
 ];
 
 /// `None` for roles that no provider knows, and for commands kept out of the context.
-pub(crate) fn convert(message: Message) -> Option<Vec<u8>> {
+pub(crate) fn convert(message: Message) -> Option<Message> {
     let Message { role, json } = message;
-    match role {
-        Role::System | Role::User | Role::Assistant | Role::ToolResult => Some(json),
-        Role::BashExecution if is_true(json::get(&json, "excludeFromContext")) => None,
-        Role::BashExecution => Some(user(&text_block(&command(&json)), &json)),
-        Role::Custom => Some(user(&blocks(&json), &json)),
-        Role::BranchSummary => Some(user(&text_block(&summary(&json, BRANCH)), &json)),
-        Role::CompactionSummary => Some(user(&text_block(&summary(&json, COMPACTION)), &json)),
-        Role::None | Role::Other => None,
-    }
+    let content = match role {
+        Role::System | Role::User | Role::Assistant | Role::ToolResult => {
+            return Some(Message { role, json });
+        }
+        Role::BashExecution if is_true(json::get(&json, "excludeFromContext")) => return None,
+        Role::BashExecution => text_block(&command(&json)),
+        Role::Custom => blocks(&json),
+        Role::BranchSummary => text_block(&summary(&json, BRANCH)),
+        Role::CompactionSummary => text_block(&summary(&json, COMPACTION)),
+        Role::None | Role::Other => return None,
+    };
+    Some(Message {
+        role: Role::User,
+        json: user(&content, &json),
+    })
 }
 
 /// Whether JavaScript takes the value for true: the files are written by JavaScript.

@@ -2,15 +2,18 @@
 //!
 //! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are
 //! read. Pure: bodies come from the caller. [`agent`] makes messages of one entry, [`llm`] converts them
-//! for a provider, [`content`] reads the content of a message.
+//! for a provider, [`calls`] pairs calls with results, [`content`] reads the content of a message.
 
 pub(crate) mod agent;
+mod calls;
 pub(crate) mod content;
 pub(crate) mod llm;
 
 #[cfg(test)]
 mod tests;
 
+use self::agent::Message;
+use self::calls::OpenCalls;
 use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind};
 use crate::json;
@@ -46,8 +49,8 @@ pub(crate) struct Context {
     /// Provider and model id, as last used or set on the path.
     pub model: Option<(String, String)>,
     /// The entry of each message, in the same order: one id per message. The id of a compaction appears for
-    /// its summary and for its system message.
-    pub entry_ids: Vec<String>,
+    /// its summary and for its system message. `None` for a result that no entry holds ([`calls`]).
+    pub entry_ids: Vec<Option<String>>,
 }
 
 /// The settings at the end of a path.
@@ -161,14 +164,20 @@ pub(crate) fn build_within(
 ) -> Result<Context, Error> {
     let edits = Edits::of(path, kept, body)?;
     let mut collected = MessageCollector::new(format);
-    let mut left = max_bytes;
-    for step in kept.contributing(path) {
-        let known = collected.messages.len();
-        collected.push(&step, body(step.node)?, &edits);
-        let new = collected.messages.get(known..).unwrap_or_default();
+    let (mut left, mut counted) = (max_bytes, 0);
+    let mut fits = |collected: &MessageCollector| {
+        let new = collected.messages.get(counted..).unwrap_or_default();
         let size = new.iter().map(Vec::len).sum();
+        counted = collected.messages.len();
         left = left.checked_sub(size).ok_or_else(|| too_large(max_bytes))?;
+        Ok::<_, Error>(())
+    };
+    for step in kept.contributing(path) {
+        collected.push(&step, body(step.node)?, &edits);
+        fits(&collected)?;
     }
+    collected.close_calls();
+    fits(&collected)?;
     let above = path.iter().enumerate().rev();
     let above = above.map(|(at, step)| (at >= kept.first, *step));
     Ok(Context {
@@ -371,7 +380,9 @@ impl Edits {
 struct MessageCollector {
     format: Format,
     messages: Vec<Vec<u8>>,
-    entry_ids: Vec<String>,
+    entry_ids: Vec<Option<String>>,
+    /// With [`Format::Llm`], the calls that still need a result.
+    open_calls: OpenCalls,
     /// The answers among the messages, each with the number of its message.
     answers: Vec<(Node, usize)>,
 }
@@ -382,6 +393,7 @@ impl MessageCollector {
             format,
             messages: Vec::new(),
             entry_ids: Vec::new(),
+            open_calls: OpenCalls::default(),
             answers: Vec::new(),
         }
     }
@@ -392,18 +404,38 @@ impl MessageCollector {
         };
         for message in agent::messages(step.kind, step.role, &entry) {
             let message = match self.format {
-                Format::Agent => Some(message.json),
-                Format::Llm => llm::convert(message),
+                Format::Agent => Some(message),
+                Format::Llm => llm::convert(message).filter(|message| self.pair(message)),
             };
             if let Some(message) = message {
                 if is_answer(step) {
                     self.answers.push((step.node, self.messages.len()));
                 }
-                self.messages.push(message);
+                self.messages.push(message.json);
                 let id = entry_id(&entry).unwrap_or_default();
-                self.entry_ids.push(id.into_owned());
+                self.entry_ids.push(Some(id.into_owned()));
             }
         }
+    }
+
+    /// Pairs calls and results up to a message, and says whether the message belongs to the context: a result
+    /// without a call does not.
+    fn pair(&mut self, message: &Message) -> bool {
+        if calls::ends_calls(message.role) {
+            self.close_calls();
+        }
+        match message.role {
+            Role::Assistant => self.open_calls.open(&message.json),
+            Role::ToolResult => return self.open_calls.answer(&message.json),
+            _ => {}
+        }
+        true
+    }
+
+    /// Adds results for the calls that have none, before the next message or at the end of the context.
+    fn close_calls(&mut self) {
+        self.messages.extend(self.open_calls.close());
+        self.entry_ids.resize(self.messages.len(), None);
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct Client {
     pub(crate) opt_out: Vec<String>,
     pub(crate) summary_deltas: bool,
     pub(crate) progress: bool,
+    pub(crate) search_hits: bool,
     /// Bytes.
     pub(crate) max_frame_bytes: usize,
 }
@@ -128,6 +129,23 @@ impl Connection {
             message: None,
         };
         if let Some(message) = super::notify::message(&told) {
+            self.send(message, Class::Progress);
+        }
+    }
+
+    /// Whether the client wants the hits of a search as they are found.
+    pub(crate) fn wants_search_hits(&self) -> bool {
+        let declared = self.client().is_some_and(|client| client.search_hits);
+        declared && self.wants(notification::FoundHit::NAME)
+    }
+
+    /// Queues a hit of the search that `token` asked for. It may be dropped: the result has it too.
+    pub(crate) fn search_hit(&self, token: &RequestId, hit: wire::SearchHit) {
+        let found = notification::FoundHit {
+            token: token.clone(),
+            hit,
+        };
+        if let Some(message) = super::notify::message(&found) {
             self.send(message, Class::Progress);
         }
     }

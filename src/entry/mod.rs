@@ -5,7 +5,7 @@
 pub(crate) mod draft;
 pub(crate) mod scan;
 
-use crate::json::Malformed;
+use crate::json::{self, Malformed};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -265,8 +265,29 @@ pub struct Header<'a> {
     pub timestamp: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
     pub parent_session: Option<Cow<'a, str>>,
+    pub spawned_by: Option<SpawnedBy>,
     /// The session's name, which some programs write here.
     pub title: Option<Cow<'a, str>>,
+}
+
+/// The call that spawned a subagent's session (session-file.md §1.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpawnedBy {
+    pub session_id: String,
+    pub entry_id: Option<String>,
+    pub tool_call_id: Option<String>,
+}
+
+impl SpawnedBy {
+    /// Reads the raw value of `spawnedBy`; `None` if it names no session.
+    pub(crate) fn parse(raw: &[u8]) -> Option<Self> {
+        let text = |name: &str| Some(json::id(json::get(raw, name)?)?.into_owned());
+        Some(Self {
+            session_id: text("sessionId")?,
+            entry_id: text("entryId"),
+            tool_call_id: text("toolCallId"),
+        })
+    }
 }
 
 /// Why a line is not an entry.

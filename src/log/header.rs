@@ -1,6 +1,7 @@
 //! The header of a session file: its fields, its line, and its bytes in cache files.
 
 use crate::bytes::{Cursor, Fields};
+use crate::entry::SpawnedBy;
 use crate::json;
 use crate::timestamp;
 use crate::tree::FilePlace;
@@ -16,6 +17,7 @@ pub struct Header {
     pub timestamp: Option<String>,
     pub cwd: String,
     pub parent_session: Option<String>,
+    pub spawned_by: Option<SpawnedBy>,
     pub place: FilePlace,
 }
 
@@ -28,6 +30,7 @@ impl Header {
             timestamp: Some(timestamp::format(now)),
             cwd: cwd.to_owned(),
             parent_session: parent_session.map(str::to_owned),
+            spawned_by: None,
             place: FilePlace { offset: 0, len: 0 },
         }
     }
@@ -45,6 +48,21 @@ impl Header {
             line.extend_from_slice(b",\"parentSession\":");
             json::push_string(&mut line, parent);
         }
+        if let Some(spawner) = &self.spawned_by {
+            line.extend_from_slice(b",\"spawnedBy\":{\"sessionId\":");
+            json::push_string(&mut line, &spawner.session_id);
+            let others = [
+                ("entryId", &spawner.entry_id),
+                ("toolCallId", &spawner.tool_call_id),
+            ];
+            for (name, value) in others {
+                if let Some(value) = value {
+                    line.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                    json::push_string(&mut line, value);
+                }
+            }
+            line.push(b'}');
+        }
         line.push(b'}');
         line
     }
@@ -55,6 +73,11 @@ impl Header {
         out.optional(self.timestamp.as_deref(), Fields::text);
         out.text(&self.cwd);
         out.optional(self.parent_session.as_deref(), Fields::text);
+        out.optional(self.spawned_by.as_ref(), |out, spawner| {
+            out.text(&spawner.session_id);
+            out.optional(spawner.entry_id.as_deref(), Fields::text);
+            out.optional(spawner.tool_call_id.as_deref(), Fields::text);
+        });
         out.u64(self.place.offset);
         out.u32(self.place.len);
     }
@@ -67,6 +90,13 @@ impl Header {
             timestamp: fields.optional(text)?,
             cwd: text(fields)?,
             parent_session: fields.optional(text)?,
+            spawned_by: fields.optional(|fields| {
+                Some(SpawnedBy {
+                    session_id: text(fields)?,
+                    entry_id: fields.optional(text)?,
+                    tool_call_id: fields.optional(text)?,
+                })
+            })?,
             place: FilePlace {
                 offset: fields.u64()?,
                 len: fields.u32()?,

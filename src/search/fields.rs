@@ -1,9 +1,26 @@
 //! The text of an entry: the strings of its line that people write or search for. Names of members, ids,
 //! times, images and a plugin's data are not searched.
 
-use crate::entry::Kind;
+use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members};
 use std::ops::ControlFlow;
+
+/// The part of a conversation that a field belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum FieldKind {
+    /// Text of messages, and every field of no other kind.
+    Text,
+    Thinking,
+    /// The name and the arguments of a called tool, and commands.
+    ToolCalls,
+    /// Results of tools, and the output of commands.
+    ToolResults,
+    /// Labels of entries, and names of sessions.
+    Labels,
+    /// Summaries of branches, and compactions.
+    Summaries,
+}
 
 /// Why a walk stops before the end of the line.
 enum FieldStop {
@@ -36,6 +53,27 @@ const fn texts(kind: Kind) -> &'static [&'static [u8]] {
     }
 }
 
+/// The kind of the fields in a member of an entry that is no message.
+const fn field_kind(kind: Kind) -> FieldKind {
+    match kind {
+        Kind::Compaction | Kind::BranchSummary => FieldKind::Summaries,
+        Kind::Label | Kind::SessionInfo => FieldKind::Labels,
+        _ => FieldKind::Text,
+    }
+}
+
+/// The kind of the fields in a member of a message.
+fn message_field_kind(role: Role, name: &[u8]) -> FieldKind {
+    match (role, name) {
+        (_, b"summary") | (Role::BranchSummary | Role::CompactionSummary, _) => {
+            FieldKind::Summaries
+        }
+        (_, b"command") => FieldKind::ToolCalls,
+        (_, b"output") | (Role::ToolResult, _) => FieldKind::ToolResults,
+        _ => FieldKind::Text,
+    }
+}
+
 /// The members of a message that are text, for all roles.
 const OF_MESSAGES: &[&[u8]] = &[
     b"content",
@@ -52,18 +90,33 @@ const OF_MESSAGES: &[&[u8]] = &[
 pub(crate) fn each_field<'a>(
     line: &'a [u8],
     kind: Kind,
-    see: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+    mut see: impl FnMut(&'a [u8]) -> ControlFlow<()>,
 ) {
-    let mut walk = FieldWalk { text: line, see };
+    each_field_with_kind(line, kind, Role::None, |_, raw| see(raw));
+}
+
+/// As [`each_field`], with the kind of each field in a message of this role.
+pub(crate) fn each_field_with_kind<'a>(
+    line: &'a [u8],
+    kind: Kind,
+    role: Role,
+    see: impl FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>,
+) {
+    let mut walk = FieldWalk {
+        text: line,
+        role,
+        see,
+    };
     let (Ok(()) | Err(FieldStop::Enough | FieldStop::Malformed)) = walk.entry(kind);
 }
 
 struct FieldWalk<'a, F> {
     text: &'a [u8],
+    role: Role,
     see: F,
 }
 
-impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
+impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
     fn entry(&mut self, kind: Kind) -> Result<(), FieldStop> {
         let mut members = Members::open(self.text, json::skip_space(self.text, 0))?;
         while let Some(key) = members.next_key()? {
@@ -71,7 +124,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
             let end = match (&*name, kind) {
                 (b"message", Kind::Message) => self.object(at, OF_MESSAGES)?,
                 (b"replacement", Kind::ContextEdit) => self.object(at, &[b"content"])?,
-                (name, _) if texts(kind).contains(&name) => self.content(at)?,
+                (name, _) if texts(kind).contains(&name) => self.content(at, field_kind(kind))?,
                 _ => json::skip_value(self.text, at)?,
             };
             members.resume(end);
@@ -87,8 +140,9 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
             let at = key.value_at;
-            let end = match texts.contains(&&*key.name(self.text)) {
-                true => self.content(at)?,
+            let name = key.name(self.text);
+            let end = match texts.contains(&&*name) {
+                true => self.content(at, message_field_kind(self.role, &name))?,
                 false => json::skip_value(self.text, at)?,
             };
             members.resume(end);
@@ -97,15 +151,15 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
     }
 
     /// Reads text, or an array of blocks.
-    fn content(&mut self, at: usize) -> Result<usize, FieldStop> {
+    fn content(&mut self, at: usize, kind: FieldKind) -> Result<usize, FieldStop> {
         if self.text.get(at) != Some(&b'[') {
-            return self.string(at);
+            return self.string(at, kind);
         }
         let mut blocks = Elements::open(self.text, at)?;
         while let Some(at) = blocks.next_at()? {
             let end = match self.text.get(at) {
-                Some(b'{') => self.block(at)?,
-                _ => self.string(at)?,
+                Some(b'{') => self.block(at, kind)?,
+                _ => self.string(at, kind)?,
             };
             blocks.resume(end);
         }
@@ -113,12 +167,14 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
     }
 
     /// Reads a block: text and thinking of any type of block, the name and arguments of a call.
-    fn block(&mut self, at: usize) -> Result<usize, FieldStop> {
+    fn block(&mut self, at: usize, kind: FieldKind) -> Result<usize, FieldStop> {
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
             let at = key.value_at;
             let end = match &*key.name(self.text) {
-                b"text" | b"thinking" | b"name" => self.string(at)?,
+                b"text" => self.string(at, kind)?,
+                b"thinking" => self.string(at, FieldKind::Thinking)?,
+                b"name" => self.string(at, FieldKind::ToolCalls)?,
                 b"arguments" => self.arguments(at)?,
                 _ => json::skip_value(self.text, at)?,
             };
@@ -148,7 +204,7 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
                 }
                 Some(b'"' | b'-' | b'0'..=b'9') => {
                     let end = json::skip_value(self.text, at)?;
-                    self.show(at, end)?;
+                    self.show(FieldKind::ToolCalls, at, end)?;
                 }
                 _ => {}
             }
@@ -159,16 +215,16 @@ impl<'a, F: FnMut(&'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
         Ok(end)
     }
 
-    fn string(&mut self, at: usize) -> Result<usize, FieldStop> {
+    fn string(&mut self, at: usize, kind: FieldKind) -> Result<usize, FieldStop> {
         let end = json::skip_value(self.text, at)?;
         if self.text.get(at) == Some(&b'"') {
-            self.show(at, end)?;
+            self.show(kind, at, end)?;
         }
         Ok(end)
     }
 
-    fn show(&mut self, at: usize, end: usize) -> Result<(), FieldStop> {
-        match (self.see)(self.text.get(at..end).unwrap_or_default()) {
+    fn show(&mut self, kind: FieldKind, at: usize, end: usize) -> Result<(), FieldStop> {
+        match (self.see)(kind, self.text.get(at..end).unwrap_or_default()) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(FieldStop::Enough),
         }

@@ -63,7 +63,7 @@ impl<'q> Matcher<'q> {
     }
 
     /// Searches a field as stored. Most fields need not be decoded.
-    fn see_raw(&mut self, raw: &[u8]) -> ControlFlow<()> {
+    pub(crate) fn see_raw(&mut self, raw: &[u8]) -> ControlFlow<()> {
         let mut is_open = false;
         for (at, prefilter) in self.query.prefilters.iter().enumerate() {
             if self.found & 1 << at == 0 {
@@ -89,7 +89,8 @@ impl<'q> Matcher<'q> {
         missing.all(|(_, prefilter)| prefilter.passes(line))
     }
 
-    fn may_add(&self, raw: &[u8]) -> bool {
+    /// Whether this line may have any missing needle.
+    pub(crate) fn may_add(&self, raw: &[u8]) -> bool {
         let prefilters = self.query.prefilters.iter().enumerate();
         let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
         missing.any(|(_, prefilter)| prefilter.passes(raw))
@@ -97,13 +98,13 @@ impl<'q> Matcher<'q> {
 }
 
 /// The text of a field.
-pub(super) fn decoded(raw: &[u8]) -> Cow<'_, str> {
+pub(crate) fn decoded(raw: &[u8]) -> Cow<'_, str> {
     json::string(raw).unwrap_or_else(|| String::from_utf8_lossy(raw))
 }
 
 impl Query {
     /// The needles in `text`, besides those `known`.
-    pub(super) fn found_in(&self, text: &str, known: u64, folded: &mut Vec<u8>) -> u64 {
+    pub(crate) fn found_in(&self, text: &str, known: u64, folded: &mut Vec<u8>) -> u64 {
         let is_found = match &self.needles {
             Needles::Literal(literal) => literal.find(text.as_bytes()).is_some(),
             Needles::Regex(regex) => regex.is_match(text),

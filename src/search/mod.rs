@@ -15,6 +15,6 @@ mod query;
 mod tests;
 
 pub(crate) use excerpt::{BestField, Excerpt};
-pub(crate) use fields::{each_field, row_words};
-pub(crate) use matcher::Matcher;
+pub(crate) use fields::{FieldKind, each_field, each_field_with_kind, row_words};
+pub(crate) use matcher::{Matcher, decoded};
 pub(crate) use query::{Mode, Query};

@@ -83,7 +83,7 @@ impl Query {
     }
 
     /// All needles, one bit each.
-    pub(super) fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         u64::MAX >> (64 - self.prefilters.len().clamp(1, 64))
     }
 }

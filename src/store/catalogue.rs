@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Changes with everything that is written below.
-const FORMAT: &Format = b"treelined rows 3";
+const FORMAT: &Format = b"treelined rows 4";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;

@@ -183,15 +183,33 @@ fn one_line(text: &str) -> String {
     words.join(" ").chars().take(FIRST_MESSAGE_CHARS).collect()
 }
 
+/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
+/// stay.
+pub(crate) fn normalized_directory(cwd: &str) -> String {
+    let parts = cwd
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let parts = parts.collect::<Vec<_>>().join("/");
+    match cwd.starts_with('/') {
+        true => format!("/{parts}"),
+        false => parts,
+    }
+}
+
 /// The session id in a file's header, read as by opening the file, but no further.
 pub fn header_id(location: &Location) -> Option<String> {
+    header(location).map(|header| header.id)
+}
+
+/// A file's header, read as by opening the file, but no further.
+pub(crate) fn header(location: &Location) -> Option<Header> {
     let file = location.folder.file(&location.name, Access::Read).ok()?;
     let mut lines = Lines::in_chunks(&file, 0, HEADER_CHUNK);
     let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
     while let Some(line) = lines.next().ok()? {
         ingest.line(&mut tree, &Bodies::nothing(), &line).ok()?;
-        if let Some(header) = ingest.header {
-            return Some(header.id);
+        if ingest.header.is_some() {
+            return ingest.header;
         }
     }
     None
@@ -291,6 +309,7 @@ fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
                 timestamp: header.timestamp.map(owned),
                 cwd: header.cwd.map(owned).unwrap_or_default(),
                 parent_session: header.parent_session.map(owned),
+                spawned_by: header.spawned_by,
                 place,
             };
             Some((header, title.filter(|title| !title.is_empty())))

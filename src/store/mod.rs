@@ -287,6 +287,21 @@ impl Store {
         Ok(self.files()?.into_iter().flat_map(located).collect())
     }
 
+    /// The locations of all session files with the status of each. Files that vanish meanwhile are left out.
+    pub(crate) fn session_files(&self) -> Result<Vec<(Location, Status)>> {
+        let mut found = Vec::new();
+        for FolderFiles { folder, names } in self.files()? {
+            // If the folder is gone, so are its files.
+            let _gone = folder.statuses(&names, |name, status| {
+                if let Ok(status) = status {
+                    let (folder, name) = (Arc::clone(&folder), name.to_owned());
+                    found.push((Location { folder, name }, status));
+                }
+            });
+        }
+        Ok(found)
+    }
+
     /// The session directory; `None` if it does not exist yet.
     fn root_if_there(&self) -> Result<Option<Arc<Folder>>> {
         if let Some(root) = self.root.get() {

@@ -104,7 +104,7 @@ fn estimated_tokens(message: &Message) -> u64 {
 /// The text of a message, in parts; `None` if it has none. Thinking is left out.
 pub(crate) fn serialize(message: Message) -> Option<Vec<String>> {
     let role = message.role;
-    let message = llm::convert(message)?;
+    let message = llm::convert(message)?.json;
     let content = content::of(&message);
     let mut parts = Vec::new();
     match role {

@@ -209,6 +209,9 @@ pub(crate) struct SessionHeader {
     /// The session that this one was forked from: the path of its file, or its id.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The call that spawned this session, if it is a subagent's.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<super::SpawnedBy>,
 }
 
 /// A move of the leaf without a summary. It is not an entry of the tree.

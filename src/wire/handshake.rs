@@ -63,6 +63,10 @@ pub(crate) struct ClientCapabilities {
     #[serde(default, deserialize_with = "declared")]
     #[schemars(with = "Option<Lenient<AnyObject>>")]
     pub progress: bool,
+    /// Given as an empty object: the daemon sends `search_hit`. Default: absent.
+    #[serde(default, deserialize_with = "declared")]
+    #[schemars(with = "Option<Lenient<AnyObject>>")]
+    pub search_hits: bool,
     /// The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]

@@ -220,6 +220,13 @@ macro_rules! with_methods {
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: list::list_sessions,
                 }
+                "search" {
+                    summary: "Finds the entries of all sessions that hold words, a text or a pattern.",
+                    section: "3.16", scope: registry,
+                    params: SearchParams, result: SearchResult,
+                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: search::search,
+                }
                 "delete_session" {
                     summary: "Moves the file of a session to the trash folder of the session directory.",
                     section: "3.4", scope: registry,
@@ -544,6 +551,10 @@ macro_rules! with_notifications {
             "progress" {
                 summary: "Reports how far a long operation has come.",
                 section: "7.2", params: Progress,
+            }
+            "search_hit" {
+                summary: "Carries a hit of a search while the search goes on.",
+                section: "7.2", params: FoundHit,
             }
             "diagnostics" {
                 summary: "Reports damage that was found in the file of an open session.",

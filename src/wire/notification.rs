@@ -11,6 +11,7 @@ use super::fork::ForkPosition;
 use super::navigate::MoveCause;
 use super::params::{Raw, RequestId};
 use super::read::Model;
+pub(crate) use super::search::FoundHit;
 use super::session::Diagnostic;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -171,6 +171,8 @@ pub(crate) struct ListSessionsParams {
     pub cwd: Option<String>,
     /// True: only sessions with a name; false: only those without. Default: both.
     pub named: Option<bool>,
+    /// Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
+    pub spawned_by: Option<String>,
     /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
     pub query: Option<String>,
     /// The order of the rows. Default: `recent`.
@@ -409,9 +411,26 @@ pub(crate) struct SessionRow {
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SpawnedBy>,
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
+}
+
+/// The call that spawned a subagent.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SpawnedBy {
+    /// The id of the session that holds the call.
+    pub session_id: String,
+    /// The id of the entry at the call. Absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<String>,
+    /// The id of the call. Absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
 }
 
 /// Why a session of a list cannot be opened.

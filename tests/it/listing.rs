@@ -124,6 +124,45 @@ fn listing_sorts_filters_and_searches() {
 /// Renaming an old session moved it to the top. Sessions are ordered by the time of the last message of the
 /// user or the assistant.
 #[test]
+fn sessions_of_subagents_are_found_by_their_spawner() {
+    let home = Home::new();
+    let spawner = json!({"sessionId": "main", "entryId": "a1", "toolCallId": "call_1"});
+    for (id, spawned_by) in [
+        ("main", json!(null)),
+        ("agent", spawner.clone()),
+        ("other", json!({"sessionId": "elsewhere"})),
+        ("odd", json!("main")),
+    ] {
+        Log::with_header(json!({
+            "type": "session", "version": 3, "id": id, "timestamp": "2025-02-01T00:00:00.000Z",
+            "cwd": "/project", "spawnedBy": spawned_by,
+        }))
+        .user("u1", "", "hi")
+        .store(&home, &format!("{id}.jsonl"));
+    }
+    let mut d = Daemon::quiet_in(&home);
+    // The second list comes from the rows that the first one kept.
+    for _ in 0..2 {
+        let list = d.ok("list_sessions", json!({"spawnedBy": "main"}));
+        let rows = list["sessions"].as_array().unwrap();
+        assert_eq!(rows.len(), 1, "{list}");
+        assert_eq!(rows[0]["sessionId"], "agent");
+        assert_eq!(rows[0]["spawnedBy"], spawner);
+        let mut d = Daemon::quiet_in(&home);
+        assert_eq!(listed(&mut d, json!({"spawnedBy": "elsewhere"})), ["other"]);
+    }
+    assert_eq!(listed(&mut d, json!({})).len(), 4);
+    let fork = d.open(
+        &home
+            .session_files()
+            .into_iter()
+            .find(|path| path.ends_with("agent.jsonl"))
+            .unwrap(),
+    );
+    assert_eq!(fork["session"]["header"]["spawnedBy"], spawner);
+}
+
+#[test]
 fn sessions_are_ordered_by_their_last_message() {
     let home = Home::new();
     let said = |text: &str, role: &str, time: u64| json!({"message": {"role": role, "content": text, "timestamp": time}});

@@ -52,6 +52,7 @@ mod readme;
 mod repairing;
 mod resources;
 mod scale;
+mod search;
 mod sessions;
 mod stack;
 mod transport;

@@ -61,6 +61,7 @@ struct RawEntry<'a> {
     version: &'a [u8],
     cwd: &'a [u8],
     parent_session: &'a [u8],
+    spawned_by: &'a [u8],
     title: &'a [u8],
 }
 
@@ -108,6 +109,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
             b"version" => &mut fields.version,
             b"cwd" => &mut fields.cwd,
             b"parentSession" => &mut fields.parent_session,
+            b"spawnedBy" => &mut fields.spawned_by,
             b"title" => &mut fields.title,
             _ => {
                 members.value()?;
@@ -155,6 +157,7 @@ impl<'a> RawEntry<'a> {
                 timestamp: json::string(self.timestamp),
                 cwd: json::string(self.cwd),
                 parent_session: json::string(self.parent_session),
+                spawned_by: SpawnedBy::parse(self.spawned_by),
                 title: json::string(self.title),
             }));
         }

@@ -24,7 +24,7 @@ use std::fs::File;
 /// The format changes with everything that is written below, and with the order of kinds, roles, damages and
 /// causes.
 pub(crate) const KIND: FileKind = FileKind {
-    format: b"treelined index4",
+    format: b"treelined index5",
     ending: ".index",
     most: 64,
 };

@@ -24,6 +24,7 @@ pub(in crate::rpc) fn initialize(
         opt_out: capabilities.opt_out.unwrap_or_default(),
         summary_deltas: capabilities.summary_deltas,
         progress: capabilities.progress,
+        search_hits: capabilities.search_hits,
         max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
     };
     if !call.connection.introduce(client) {

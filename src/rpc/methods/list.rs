@@ -5,16 +5,18 @@ use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
+use crate::entry::SpawnedBy;
 use crate::error::{Error, Result};
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::Row;
-use crate::store::listing::Listing;
+use crate::store::listing::{Listing, normalized_directory as normalized};
 use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,14 +29,11 @@ pub(in crate::rpc) fn list_sessions(
     call: &Arc<Call>,
     params: wire::ListSessionsParams,
 ) -> Result<Remainder<Prepared<wire::ListSessionsResult>>> {
-    let (daemon, cancel) = (Arc::clone(&call.daemon), call.cancel.clone());
+    let daemon = Arc::clone(&call.daemon);
     let fits = page_bytes(call.connection.client_frame_bytes());
-    // What was appended before is in the list, unless another process's lock or a slow opening keeps
-    // it waiting.
-    let (earlier, changes) = (daemon.queues.earlier_ended(), daemon.queues.changes_ended());
+    let earlier = earlier_changes(call);
     Ok(Box::pin(async move {
-        let _waiting = tokio::time::timeout(EARLIER_APPENDS, earlier).await;
-        cancel.guard(changes).await?;
+        earlier.await?;
         blocking(move || page(daemon.store.list()?, &params, fits)).await
     }))
 }
@@ -46,6 +45,20 @@ pub(in crate::rpc) fn list_trash(
     let daemon = Arc::clone(&call.daemon);
     let list = move || trash_page(daemon.store.trashed()?, &params);
     Ok(Box::pin(blocking(list)))
+}
+
+/// Waits until the changes that were asked for before this call are in the files: appends, unless another process's
+/// lock or a slow opening keeps them waiting, and changes of the session directory.
+pub(super) fn earlier_changes(
+    call: &Call,
+) -> impl Future<Output = Result<()>> + Send + use<> {
+    let queues = &call.daemon.queues;
+    let (appends, changes) = (queues.earlier_ended(), queues.changes_ended());
+    let cancel = call.cancel.clone();
+    async move {
+        let _waiting = tokio::time::timeout(EARLIER_APPENDS, appends).await;
+        cancel.guard(changes).await
+    }
 }
 
 /// A page of the trash.
@@ -84,19 +97,6 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     let last = last
         .ok_or_else(|| Error::invalid_params("cursor", "names no session of this list any more"))?;
     Ok(last + 1)
-}
-
-/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
-/// stay.
-fn normalized(cwd: &str) -> String {
-    let parts = cwd
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    let parts = parts.collect::<Vec<_>>().join("/");
-    match cwd.starts_with('/') {
-        true => format!("/{parts}"),
-        false => parts,
-    }
 }
 
 /// Whether a session is of this directory, normalized.
@@ -202,8 +202,15 @@ fn cut(text: &mut String, bytes: usize) {
 /// The texts of a row that may be cut.
 fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
     let named = [row.name.as_mut(), row.parent_session.as_mut()];
-    let named = named.into_iter().flatten();
-    let mut texts: Vec<&mut String> = named.collect();
+    let mut texts: Vec<&mut String> = named.into_iter().flatten().collect();
+    if let Some(spawner) = &mut row.spawned_by {
+        texts.push(&mut spawner.session_id);
+        texts.extend(
+            [&mut spawner.entry_id, &mut spawner.tool_call_id]
+                .into_iter()
+                .flatten(),
+        );
+    }
     texts.extend([&mut row.first_message, &mut row.cwd]);
     texts.sort_by_key(|text| Reverse(text.len()));
     texts
@@ -228,6 +235,9 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         let named = params
             .named
             .is_none_or(|wanted| wanted == row.name.is_some());
+        let spawner = header.and_then(|header| header.spawned_by.as_ref());
+        let spawner = spawner.map(|spawner| spawner.session_id.as_str());
+        let spawned = params.spawned_by.is_none() || params.spawned_by.as_deref() == spawner;
         let text = || {
             let name = row.name.as_deref().unwrap_or_default();
             let id = header.map(|header| header.id.as_str()).unwrap_or_default();
@@ -235,6 +245,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         };
         is_of(row, wanted.as_deref())
             && named
+            && spawned
             && (words.is_empty() || {
                 let text = text();
                 words.iter().all(|word| text.contains(word.as_str()))
@@ -367,10 +378,21 @@ fn session_row(row: &Listing) -> wire::SessionRow {
         message_count: row.message_count,
         first_message: row.first_message.clone(),
         parent_session: header.and_then(|header| header.parent_session.clone()),
+        spawned_by: header
+            .and_then(|header| header.spawned_by.clone())
+            .map(spawner),
         diagnostic: row.problem.map(|kind| wire::RowDiagnostic {
             kind: kind.name().to_owned(),
             message: "the file does not begin with a session header".to_owned(),
         }),
+    }
+}
+
+fn spawner(spawner: SpawnedBy) -> wire::SpawnedBy {
+    wire::SpawnedBy {
+        session_id: spawner.session_id,
+        entry_id: spawner.entry_id,
+        tool_call_id: spawner.tool_call_id,
     }
 }
 

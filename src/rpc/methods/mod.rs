@@ -10,6 +10,7 @@ pub(super) mod moves;
 pub(super) mod navigate;
 pub(super) mod pick;
 pub(super) mod read;
+pub(super) mod search;
 pub(super) mod sessions;
 pub(super) mod tree;
 pub(super) mod turns;

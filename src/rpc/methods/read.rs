@@ -344,7 +344,10 @@ fn context_json(context: Context) -> Vec<u8> {
     push_array(&mut out, context.messages);
     push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");
-    let ids = context.entry_ids.iter().map(|id| crate::json::quoted(id));
+    let ids = context
+        .entry_ids
+        .iter()
+        .map(|id| crate::json::quoted_or_null(id.as_deref()));
     push_array(&mut out, ids);
     out.push(b'}');
     out

@@ -41,7 +41,7 @@ pub enum Class {
         /// Its `seq`.
         seq: u64,
     },
-    /// Dropped above the limit without notice: `progress`.
+    /// Dropped above the limit without notice: `progress`, `search_hit`.
     Progress,
 }
 

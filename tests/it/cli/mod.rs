@@ -4,6 +4,7 @@ mod call;
 mod doctor;
 mod help;
 mod scripts;
+mod search;
 mod tree;
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! The context of a path: `get_context` in every format, and `get_stats`. semantics.md §1.
 
+mod calls;
 mod edits;
 mod formats;
 mod path;

@@ -209,7 +209,7 @@ impl Sequence {
     /// Checks that no notification of a session is missing (protocol.md §7).
     #[track_caller]
     pub(super) fn check(&mut self, method: &str, params: &Json) {
-        if method == "summary_delta" || method == "progress" {
+        if matches!(method, "summary_delta" | "progress" | "search_hit") {
             return;
         }
         let session = params["sessionId"]

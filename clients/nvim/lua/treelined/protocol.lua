@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8',
+  schema_hash = 'sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -494,7 +494,7 @@
 --- The result of `get_context`.
 ---@class treelined.GetContextResult
 ---@field entries? treelined.Entry[] The entries in order. Present with `format: "entries"`.
----@field entryIds string[] The id of each message's entry, or of each entry, in the same order.
+---@field entryIds (string|nil)[] The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one.
 ---@field messages? treelined.Message[] The messages in order. Absent with `format: "entries"`.
 ---@field model? treelined.Model The model; null if nothing on the path names one.
 ---@field thinkingLevel string The thinking level; `off` if nothing on the path sets one.
@@ -689,6 +689,7 @@
 ---@field named? boolean True: only sessions with a name; false: only those without. Default: both.
 ---@field query? string Words that all occur in the name, the first message, the working directory or the id. Default: none.
 ---@field sort? treelined.SessionSort The order of the rows. Default: `recent`.
+---@field spawnedBy? string Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 
 --- The result of `list_sessions`.
 ---@class treelined.ListSessionsResult
@@ -1164,6 +1165,7 @@
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
 ---@field sessionId string The id of the session; empty if the file has none.
+---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
 
 --- The order of a list of sessions.
 ---@alias treelined.SessionSort 'recent'|'created'|'name'|'threaded'
@@ -1209,6 +1211,12 @@
 
 --- The result of `shutdown`.
 ---@alias treelined.ShutdownResult table
+
+--- The call that spawned a subagent.
+---@class treelined.SpawnedBy
+---@field entryId? string The id of the entry at the call. Absent if unknown.
+---@field sessionId string The id of the session that holds the call.
+---@field toolCallId? string The id of the call. Absent if unknown.
 
 --- The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
 ---@class treelined.SummaryDelta
@@ -1280,6 +1288,7 @@
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
 ---@field sessionId string The id of the session; empty if the file has none.
+---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
 ---@field trashedPath string The path of the file in the trash.
 
 --- A call of a tool.

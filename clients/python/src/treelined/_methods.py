@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8"
+SCHEMA_HASH = "sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -283,6 +283,7 @@ class AsyncMethods(ABC):
         *,
         cwd: str | None | Omitted = OMITTED,
         named: bool | None | Omitted = OMITTED,
+        spawned_by: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
         sort: types.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -294,6 +295,8 @@ class AsyncMethods(ABC):
         `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 
         `named`: True: only sessions with a name; false: only those without. Default: both.
+
+        `spawned_by`: Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 
         `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
 
@@ -309,6 +312,7 @@ class AsyncMethods(ABC):
             {
                 "cwd": cwd,
                 "named": named,
+                "spawnedBy": spawned_by,
                 "query": query,
                 "sort": sort,
                 "limit": limit,
@@ -1658,6 +1662,7 @@ class Methods(ABC):
         *,
         cwd: str | None | Omitted = OMITTED,
         named: bool | None | Omitted = OMITTED,
+        spawned_by: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
         sort: types.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -1669,6 +1674,8 @@ class Methods(ABC):
         `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 
         `named`: True: only sessions with a name; false: only those without. Default: both.
+
+        `spawned_by`: Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 
         `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
 
@@ -1684,6 +1691,7 @@ class Methods(ABC):
             {
                 "cwd": cwd,
                 "named": named,
+                "spawnedBy": spawned_by,
                 "query": query,
                 "sort": sort,
                 "limit": limit,

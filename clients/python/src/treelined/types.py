@@ -1194,8 +1194,8 @@ class _GetContextResult(TypedDict):
     """The thinking level; `off` if nothing on the path sets one."""
     model: Model | None
     """The model; null if nothing on the path names one."""
-    entryIds: list[str]
-    """The id of each message's entry, or of each entry, in the same order."""
+    entryIds: list[str | None]
+    """The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one."""
 
 
 class GetContextResult(_GetContextResult, total=False):
@@ -1553,6 +1553,8 @@ class ListSessionsParams(TypedDict, total=False):
     """Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions."""
     named: bool | None
     """True: only sessions with a name; false: only those without. Default: both."""
+    spawnedBy: str | None
+    """Only the sessions of subagents that this session spawned, by its id. Default: all sessions."""
     query: str | None
     """Words that all occur in the name, the first message, the working directory or the id. Default: none."""
     sort: SessionSort | None
@@ -2479,6 +2481,8 @@ class SessionRow(_SessionRow, total=False):
     """The name. Absent if the session has none."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
+    spawnedBy: SpawnedBy
+    """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
 
@@ -2557,6 +2561,20 @@ class SetSessionNameResult(TypedDict):
     """The leaf after the append: the session_info entry."""
     durability: Durability
     """How safe the write is at the time of the response."""
+
+
+class _SpawnedBy(TypedDict):
+    sessionId: str
+    """The id of the session that holds the call."""
+
+
+class SpawnedBy(_SpawnedBy, total=False):
+    """The call that spawned a subagent."""
+
+    entryId: str
+    """The id of the entry at the call. Absent if unknown."""
+    toolCallId: str
+    """The id of the call. Absent if unknown."""
 
 
 class SummaryDelta(TypedDict):
@@ -2702,6 +2720,8 @@ class TrashedRow(_TrashedRow, total=False):
     """The name. Absent if the session has none."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
+    spawnedBy: SpawnedBy
+    """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
 

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8";
+    "sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -78,6 +78,7 @@ impl Client {
         let params = ListSessionsParams {
             cwd: None,
             named: None,
+            spawned_by: None,
             query: None,
             sort: None,
             limit: None,

@@ -422,6 +422,9 @@ pub struct ListSessionsParams {
     /// True: only sessions with a name; false: only those without. Default: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub named: Option<bool>,
+    /// Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<String>,
     /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,

@@ -216,7 +216,7 @@ pub struct GetContextResult {
     pub thinking_level: String,
     /// The model; null if nothing on the path names one.
     pub model: Option<Model>,
-    /// The id of each message's entry, or of each entry, in the same order.
+    /// The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one.
     pub entry_ids: Vec<String>,
 }
 

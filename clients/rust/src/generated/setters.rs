@@ -96,6 +96,12 @@ impl<R> Call<ListSessionsParams, R> {
         self
     }
 
+    /// Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
+    pub fn spawned_by(mut self, spawned_by: impl Into<String>) -> Self {
+        self.params.spawned_by = Some(spawned_by.into());
+        self
+    }
+
     /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());

@@ -743,6 +743,9 @@ pub struct SessionRow {
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SpawnedBy>,
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
@@ -775,6 +778,21 @@ pub struct SessionTree {
     /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
+}
+
+/// The call that spawned a subagent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SpawnedBy {
+    /// The id of the session that holds the call.
+    pub session_id: String,
+    /// The id of the entry at the call. Absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<String>,
+    /// The id of the call. Absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
 }
 
 /// The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
@@ -832,6 +850,9 @@ pub struct TrashedRow {
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SpawnedBy>,
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,

@@ -117,7 +117,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:f095657c677ec1945fd8d3ba3ffc5cff67a642dc582d3b831f09272d0b53c6b8';
+export const SCHEMA_HASH = 'sha256:8757a2b5add71abc356b41b8b66b389f01c6d6244946c6030ddeea74051a8267';
 
 /** Params and result by method. */
 export interface Methods {

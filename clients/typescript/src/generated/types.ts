@@ -2705,9 +2705,9 @@ export interface GetContextResult {
    */
   model: Model | null;
   /**
-   * The id of each message's entry, or of each entry, in the same order.
+   * The id of each message's entry, or of each entry, in the same order. Null for a result that `format: "llm"` adds after a call without one.
    */
-  entryIds: string[];
+  entryIds: (string | null)[];
 }
 /**
  * The params of `get_entries`.
@@ -3361,6 +3361,10 @@ export interface ListSessionsParams {
    */
   named?: boolean | null;
   /**
+   * Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
+   */
+  spawnedBy?: string | null;
+  /**
    * Words that all occur in the name, the first message, the working directory or the id. Default: none.
    */
   query?: string | null;
@@ -3431,9 +3435,30 @@ export interface SessionRow {
    */
   parentSession?: string;
   /**
+   * The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+   */
+  spawnedBy?: SpawnedBy;
+  /**
    * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
+}
+/**
+ * The call that spawned a subagent.
+ */
+export interface SpawnedBy {
+  /**
+   * The id of the session that holds the call.
+   */
+  sessionId: string;
+  /**
+   * The id of the entry at the call. Absent if unknown.
+   */
+  entryId?: string;
+  /**
+   * The id of the call. Absent if unknown.
+   */
+  toolCallId?: string;
 }
 /**
  * Why a session of a list cannot be opened.
@@ -3518,6 +3543,10 @@ export interface TrashedRow {
    * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
+  /**
+   * The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
+   */
+  spawnedBy?: SpawnedBy;
   /**
    * Why the file cannot be opened. Absent if it can.
    */

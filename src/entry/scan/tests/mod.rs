@@ -236,6 +236,7 @@ fn headers() {
             timestamp: None,
             cwd: id("C:\\a"),
             parent_session: None,
+            spawned_by: None,
             title: None,
         };
         assert_eq!(scan_line(line.as_bytes()), Ok(Line::Header(header)));

@@ -1,0 +1,320 @@
+//! `treelined search`: finds entries in all sessions.
+//!
+//! Starts a daemon and is its client. Prints hits grouped by session, in a pager if stdout is a terminal, or each
+//! hit as a line of JSON.
+
+use super::Options;
+use super::daemon::{Daemon, Raw};
+use super::screen::{Pager, Screen, Style};
+use super::tree::count;
+use crate::terminal;
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::{self, PathBuf};
+use std::process::ExitCode;
+
+/// Hits of one page of the daemon.
+const PAGE: u64 = 1000;
+/// Columns for the kind of a field.
+const FIELD: usize = 11;
+/// Most columns of an id.
+const ID_COLUMNS: usize = 16;
+/// The exit code if the search fails. 1 means that nothing was found.
+const FAILED: u8 = 2;
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// The words that an entry must have, in any case; "…" within an argument is a phrase
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// WORDS are a regular expression
+    #[arg(long)]
+    regex: bool,
+    /// WORDS are a text that occurs exactly so
+    #[arg(long, conflicts_with = "regex")]
+    literal: bool,
+    /// The fields to search [default: all]
+    #[arg(long = "in", value_name = "FIELD", value_enum, value_delimiter = ',')]
+    fields: Vec<Field>,
+    /// Search only sessions of this directory and of those below it
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Search the sessions of all directories (the default)
+    #[arg(long, conflicts_with = "cwd")]
+    all: bool,
+    /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+    /// Show at most so many hits
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u64,
+    /// Print a line of JSON for each hit, then one with the totals
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "camelCase")]
+enum Field {
+    /// Text of messages
+    Text,
+    /// Thinking of the model
+    Thinking,
+    /// Names and arguments of called tools
+    ToolCalls,
+    /// Results of tools
+    ToolResults,
+    /// Labels, and names of sessions
+    Labels,
+    /// Summaries of branches, and compactions
+    Summaries,
+}
+
+/// A page of `search`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    hits: Vec<Raw>,
+    totals: Raw,
+    next_cursor: Option<String>,
+    #[serde(default)]
+    partial: Vec<Unsearched>,
+}
+
+#[derive(Deserialize)]
+struct Unsearched {
+    path: String,
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Totals {
+    sessions: u64,
+    entries: u64,
+}
+
+/// A hit as it is shown.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hit {
+    session_id: String,
+    session_name: String,
+    entry_id: String,
+    field: String,
+    at: String,
+    snippet: String,
+    ranges: Vec<[usize; 2]>,
+    branch: Branch,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Branch {
+    tip_id: String,
+    on_active_path: bool,
+    left_at: Option<String>,
+}
+
+pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<ExitCode> {
+    let shown = find(options, search).and_then(|page| {
+        match search.json {
+            true => print_json(&page)?,
+            false => print(&page)?,
+        }
+        Ok(match page.hits.is_empty() {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        })
+    });
+    match shown {
+        Err(error) if !super::is_unread(&error) => {
+            super::report(&error);
+            Ok(ExitCode::from(FAILED))
+        }
+        shown => shown,
+    }
+}
+
+/// The hits of all pages up to the limit.
+fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
+    let mut daemon = Daemon::start(options)?;
+    let found = pages(&mut daemon, search);
+    daemon.end()?;
+    found
+}
+
+fn pages(daemon: &mut Daemon, search: &SearchArgs) -> anyhow::Result<Page> {
+    let mut all = page(daemon, search, search.limit.min(PAGE), None)?;
+    while let Some(cursor) = &all.next_cursor
+        && (all.hits.len() as u64) < search.limit
+    {
+        let left = search.limit - all.hits.len() as u64;
+        let next = page(daemon, search, left.min(PAGE), Some(cursor))?;
+        all.hits.extend(next.hits);
+        all.next_cursor = next.next_cursor;
+    }
+    Ok(all)
+}
+
+fn page(
+    daemon: &mut Daemon,
+    search: &SearchArgs,
+    limit: u64,
+    cursor: Option<&str>,
+) -> anyhow::Result<Page> {
+    let cwd = search.cwd.as_ref().map(path::absolute).transpose();
+    let cwd = cwd.context("find the directory")?;
+    let fields = search.fields.iter().filter_map(Field::to_possible_value);
+    let fields: Vec<String> = fields.map(|field| field.get_name().to_owned()).collect();
+    let params = json!({
+        "query": search.words.join(" "),
+        "mode": match (search.regex, search.literal) {
+            (true, _) => "regex",
+            (_, true) => "literal",
+            _ => "words",
+        },
+        "in": (!fields.is_empty()).then_some(fields),
+        "cwd": cwd.map(|cwd| cwd.display().to_string()),
+        "since": search.since,
+        "limit": limit,
+        "cursor": cursor,
+    });
+    let answered = daemon.call("search", &params.to_string())?;
+    serde_json::from_str(answered.get()).context("read the answer to search")
+}
+
+fn print_json(page: &Page) -> anyhow::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for hit in &page.hits {
+        writeln!(out, "{}", terminal::json(hit.get()))?;
+    }
+    writeln!(out, "{{\"totals\":{}}}", page.totals.get())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints hits by session: sessions in the order of their first hit.
+fn print(page: &Page) -> anyhow::Result<()> {
+    let mut sessions: Vec<Vec<Hit>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for hit in &page.hits {
+        let hit: Hit = serde_json::from_str(hit.get()).context("read a hit")?;
+        let place = *places
+            .entry(hit.session_id.clone())
+            .or_insert(sessions.len());
+        match sessions.get_mut(place) {
+            Some(session) => session.push(hit),
+            None => sessions.push(vec![hit]),
+        }
+    }
+    let screen = Screen::new();
+    let mut out = String::new();
+    for session in &sessions {
+        push_session(&mut out, &screen, session);
+    }
+    out.push_str(&screen.style(Style::Dim, &footer(page)?));
+    out.push('\n');
+    for Unsearched { path, kind } in &page.partial {
+        let note = format!("not searched: {} ({kind})", terminal::line(path));
+        out.push_str(&screen.style(Style::Dim, &note));
+        out.push('\n');
+    }
+    Pager::show(screen, &out)?;
+    Ok(())
+}
+
+fn push_session(out: &mut String, screen: &Screen, hits: &[Hit]) {
+    let Some(first) = hits.first() else {
+        return;
+    };
+    let id = terminal::line(&first.session_id);
+    let name = match first.session_name.as_str() {
+        "" => "(no messages)",
+        name => name,
+    };
+    let name = terminal::line(name);
+    let room = screen.columns.saturating_sub(terminal::width(&id) + 2);
+    let name = terminal::cut(&name, room, "…");
+    let id = screen.style(Style::Dim, &id);
+    out.push_str(&format!("{}  {id}\n", screen.style(Style::Bold, &name)));
+    for hit in hits {
+        push_hit(out, screen, hit);
+    }
+    out.push('\n');
+}
+
+fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
+    let short = |id: &str| terminal::cut(&terminal::line(id), ID_COLUMNS, "…").into_owned();
+    let on_path = if hit.branch.on_active_path {
+        "• "
+    } else {
+        "  "
+    };
+    let at: String = hit.at.replace('T', " ").chars().take(16).collect();
+    let branch = match (&hit.branch, &hit.branch.left_at) {
+        (
+            Branch {
+                on_active_path: true,
+                ..
+            },
+            _,
+        ) => String::new(),
+        (branch, Some(left_at)) => {
+            format!(
+                " ← branch {}, left at {}",
+                short(&branch.tip_id),
+                short(left_at)
+            )
+        }
+        (branch, None) => format!(" ← branch {}", short(&branch.tip_id)),
+    };
+    let field = format!("{:<FIELD$}", hit.field);
+    let entry = short(&hit.entry_id);
+    let line = [
+        screen.style(Style::Green, on_path),
+        screen.style(Style::Dim, &format!("{at}  {field}  {entry}  ")),
+        marked(screen, &hit.snippet, &hit.ranges),
+        screen.style(Style::Dim, &branch),
+    ];
+    out.push_str(line.concat().trim_end());
+    out.push('\n');
+}
+
+/// The snippet with the matches in a style of their own.
+fn marked(screen: &Screen, snippet: &str, ranges: &[[usize; 2]]) -> String {
+    let chars: Vec<char> = snippet.chars().collect();
+    let mut out = String::new();
+    let mut done = 0;
+    let text = |from: usize, to: usize| -> String {
+        let text: String = chars
+            .get(from..to.min(chars.len()))
+            .into_iter()
+            .flatten()
+            .collect();
+        terminal::line(&text).into_owned()
+    };
+    for [start, end] in ranges {
+        out.push_str(&text(done, *start));
+        out.push_str(&screen.style(Style::Mark, &text(*start, *end)));
+        done = *end;
+    }
+    out + &text(done, chars.len())
+}
+
+fn footer(page: &Page) -> anyhow::Result<String> {
+    let totals: Totals = serde_json::from_str(page.totals.get()).context("read the totals")?;
+    if totals.entries == 0 {
+        return Ok("nothing found".to_owned());
+    }
+    let hits = count(totals.entries, "hit", "hits");
+    let sessions = count(totals.sessions, "session", "sessions");
+    let shown = page.hits.len() as u64;
+    Ok(match shown < totals.entries {
+        true => format!("{hits} in {sessions}; {shown} shown, --limit N shows more"),
+        false => format!("{hits} in {sessions}"),
+    })
+}

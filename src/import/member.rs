@@ -1,0 +1,139 @@
+//! One tool's conversation without its bodies.
+
+use crate::timestamp::Millis;
+use std::collections::BTreeMap;
+
+/// One record of a source: a JSON value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record<'a> {
+    /// Where it begins in the (decompressed) source, in bytes.
+    pub(crate) at: u64,
+    /// The number of the record in the source, from 0.
+    pub(crate) number: u64,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// A stretch of a source, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
+}
+
+/// One conversation as one source has it. Several members whose nodes are copies or continuations of each other
+/// make a family, and one tree.
+#[derive(Debug, Default)]
+pub(crate) struct Member {
+    /// The tool's id of the session.
+    pub(crate) native_id: String,
+    /// The tool's id of this part of the session, if the tool keeps a session in several sources (Codex: the
+    /// rollout id); otherwise `native_id`.
+    pub(crate) part_id: String,
+    /// Where it goes on from.
+    pub(crate) base: Base,
+    /// Directory of the conversation.
+    pub(crate) cwd: Option<String>,
+    /// Project within which copies are recognized by their content, if the tool names no parent.
+    pub(crate) project: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) started: Option<Millis>,
+    /// Time of the last record.
+    pub(crate) ended: Option<Millis>,
+    /// In the order of the source. Parents come before their children.
+    pub(crate) nodes: Vec<Node>,
+    /// Index of the node at which the tool goes on.
+    pub(crate) leaf: Option<u32>,
+    /// The call that spawned this conversation, if it is a subagent's.
+    pub(crate) spawned_by: Option<Spawner>,
+    /// The source holds a part of the session that the tool no longer shows as such (Codex: a rollout that a
+    /// revert has replaced). Known only once all members are read; a reader leaves it false.
+    pub(crate) is_superseded: bool,
+    /// Records that are kept only in the origin, by type.
+    pub(crate) origin_only: BTreeMap<String, u64>,
+    /// Records that repeat an earlier one byte for byte.
+    pub(crate) duplicates: u64,
+}
+
+/// Where a member goes on from.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// Nowhere, or at nodes that its own nodes name by their keys.
+    #[default]
+    None,
+    /// The last node of the part `part_id` whose `order` is less than `order`.
+    Before { part_id: String, order: u64 },
+    /// The tool says that it began as a copy of this session.
+    CopyOf { native_id: String },
+}
+
+/// The call that spawned a subagent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Spawner {
+    pub(crate) native_id: String,
+    pub(crate) tool_call_id: Option<String>,
+}
+
+/// One entry to be.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Names the node within its native session: the tool's id, or `#<record number>` (Codex:
+    /// `<part id>#<ordinal>`); then `/r:<call id>` for a result, `/<n>` for the n-th further entry of one record.
+    pub(crate) key: Box<str>,
+    pub(crate) parent: Parent,
+    pub(crate) kind: NodeKind,
+    /// The tool's time; without one, the entry gets its parent's.
+    pub(crate) time: Option<Millis>,
+    /// Place in the order of the native session (Codex: the ordinal; otherwise the number of the first record).
+    pub(crate) order: u64,
+    /// Whole records from which the entry is made.
+    pub(crate) places: Vec<Place>,
+    /// Hash of what copies of this node have in common; 0: it is never recognized as a copy by its content.
+    pub(crate) fingerprint: u64,
+    /// What the mapper needs from other records, in a form of its own (the tool's name of a result, …).
+    pub(crate) note: Option<Box<str>>,
+    /// Part of the last model message with its results, which may still grow.
+    pub(crate) is_open: bool,
+}
+
+/// The parent of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Parent {
+    /// It begins a conversation, or goes on where the member does.
+    Base,
+    /// Index of a node of the same member, before this one.
+    Node(u32),
+    /// Key of a node that this member does not have. Another member may; otherwise a gap marks the place.
+    Key(Box<str>),
+}
+
+/// The entry that a node becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// A message that a person typed.
+    User,
+    /// A message of the harness to the model.
+    Scaffolding,
+    Assistant,
+    ToolResult,
+    /// A summary that replaces what is before it, from `first_kept` (an index) on; none: all of it.
+    Compaction {
+        first_kept: Option<u32>,
+    },
+    ModelChange,
+    /// State or an event worth seeing: an entry of type `custom`.
+    Custom,
+    /// A `custom` entry `subagent` at the call that spawned this native session.
+    Subagent {
+        native_id: Box<str>,
+    },
+}
+
+/// The members of an entry besides `type`, `id`, `parentId`, `timestamp` and `origin`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Body {
+    /// Type of the entry.
+    pub(crate) kind: &'static str,
+    /// Raw JSON: each member with a comma before it, such as `,"message":{…}`. Ids of other entries
+    /// (`firstKeptEntryId`) and `sessionId` of a subagent are left to the writer.
+    pub(crate) members: Vec<u8>,
+}

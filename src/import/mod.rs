@@ -1,0 +1,67 @@
+//! The conversations of other tools: what their files hold, as trees of nodes, and each node as an entry.
+//!
+//! Pure. A [`Format`] has two halves for each tool: a reader, which turns the records of one source into
+//! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
+//! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
+
+pub(crate) mod member;
+
+use member::{Body, Member, Node, Record};
+
+/// The tools whose conversations can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Tool {
+    ClaudeCode,
+    Codex,
+    Opencode,
+    Gemini,
+    Goose,
+    Pi,
+}
+
+impl Tool {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Opencode,
+        Self::Gemini,
+        Self::Goose,
+        Self::Pi,
+    ];
+
+    /// The name in params, reports and `origin` members.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Gemini => "gemini",
+            Self::Goose => "goose",
+            Self::Pi => "pi",
+        }
+    }
+}
+
+/// The reader and mapper of one tool's format.
+pub(crate) trait Format: Sync {
+    /// Whether nodes with equal keys in two members are the same node, of which a later one is a copy.
+    fn has_shared_keys(&self) -> bool;
+
+    /// A reader for the source with this path, as the tool names it.
+    fn reader(&self, path: &str) -> Box<dyn Reader>;
+
+    /// The entry of a node. `records` are the bytes of its places, in order. Total: what is not understood is left
+    /// out, since the origin has it.
+    fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body;
+}
+
+/// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.
+pub(crate) trait Reader: Send {
+    /// Takes the next record: one JSON value. A value that is no record of the tool's is counted as kept only in
+    /// the origin.
+    fn record(&mut self, record: Record<'_>);
+
+    /// The conversations of the source. The first is its main one, the others are subagents that the same source
+    /// holds.
+    fn finish(self: Box<Self>) -> Vec<Member>;
+}

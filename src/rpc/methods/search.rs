@@ -1,0 +1,188 @@
+//! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`crate::session_search`]'s.
+
+use super::list;
+use crate::blocking::blocking;
+use crate::daemon::call::Call;
+use crate::daemon::convert;
+use crate::error::{Error, Result};
+use crate::rpc::handler::Remainder;
+use crate::rpc::reply::page_bytes;
+use crate::search::{FieldKind, Mode, Query};
+use crate::session_search::{
+    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, Key, SearchOutcome, SearchRequest,
+};
+use crate::store::listing::normalized_directory;
+use crate::timestamp::{self, Millis};
+use crate::wire;
+use std::sync::Arc;
+
+/// The hits of a page if the client does not say.
+const USUAL_HITS: u64 = 50;
+/// The most hits of a page.
+const MOST_HITS: u64 = 1000;
+
+pub(in crate::rpc) fn search(
+    call: &Arc<Call>,
+    params: wire::SearchParams,
+) -> Result<Remainder<wire::SearchResult>> {
+    let request = request(params)?;
+    let (call, earlier) = (Arc::clone(call), list::earlier_changes(call));
+    let fits = page_bytes(call.connection.client_frame_bytes());
+    let search = move || {
+        let connection = &call.connection;
+        let token = call.id.as_ref().filter(|_| connection.wants_search_hits());
+        let mut on_hit = |hit: &Hit| {
+            if let Some(token) = token {
+                connection.search_hit(token, wire_hit(hit));
+            }
+        };
+        let store = &call.daemon.store;
+        let outcome = session_search::search(store, &request, &call.cancel, &mut on_hit)?;
+        result(outcome, fits)
+    };
+    Ok(Box::pin(async move {
+        earlier.await?;
+        blocking(search).await
+    }))
+}
+
+fn request(params: wire::SearchParams) -> Result<SearchRequest> {
+    let mode = match params.mode.unwrap_or_default() {
+        wire::SearchMode::Words => Mode::Words,
+        wire::SearchMode::Literal => Mode::Literal,
+        wire::SearchMode::Regex => Mode::Regex,
+    };
+    let query = Query::parse(&params.query, mode);
+    let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
+    let query = query.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
+    let fields = match params.fields {
+        None => FieldSet::ALL,
+        Some(fields) if fields.is_empty() => {
+            return Err(Error::invalid_params("in", "names no field"));
+        }
+        Some(fields) => FieldSet::of(fields.into_iter().map(field_kind)),
+    };
+    let limit = params.limit.unwrap_or(USUAL_HITS);
+    if limit > MOST_HITS {
+        let reason = format!("is more than {MOST_HITS}");
+        return Err(Error::invalid_params("limit", reason));
+    }
+    let after = params.cursor.as_deref().map(|cursor| {
+        Key::of_cursor(cursor)
+            .ok_or_else(|| Error::invalid_params("cursor", "is no cursor of search"))
+    });
+    Ok(SearchRequest {
+        query,
+        fields,
+        cwd: params.cwd.as_deref().map(normalized_directory),
+        entries: EntryFilter {
+            tool: params.tool,
+            source: params.source,
+            role: params.role,
+        },
+        since: time("since", params.since.as_deref())?,
+        until: time("until", params.until.as_deref())?,
+        branches: match params.branches.unwrap_or_default() {
+            wire::SearchBranches::All => BranchFilter::All,
+            wire::SearchBranches::Active => BranchFilter::Active,
+            wire::SearchBranches::Abandoned => BranchFilter::Abandoned,
+        },
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        after: after.transpose()?,
+    })
+}
+
+/// An instant, or the beginning of a day in UTC.
+fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let day = || timestamp::parse(&format!("{text}T00:00:00.000Z"));
+    let at = timestamp::parse(text).or_else(day);
+    let unreadable = || Error::invalid_params(field, "is neither YYYY-MM-DD nor an RFC 3339 time");
+    at.map(Some).ok_or_else(unreadable)
+}
+
+/// A page ends before the hit that would not fit into `fits` bytes, but has one at least.
+fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
+    let SearchOutcome {
+        hits,
+        totals,
+        has_more,
+        partial,
+    } = outcome;
+    let mut page = Vec::with_capacity(hits.len());
+    let (mut bytes, mut last, mut is_whole) = (0, None, !has_more);
+    for (key, hit) in &hits {
+        let hit = wire_hit(hit);
+        bytes += convert::line(&hit)?.len() + 1;
+        if bytes > fits && last.is_some() {
+            is_whole = false;
+            break;
+        }
+        page.push(hit);
+        last = Some(key);
+    }
+    let unsearched = partial.into_iter().map(|file| wire::UnsearchedFile {
+        path: file.path.display().to_string(),
+        kind: file.kind.name().to_owned(),
+    });
+    Ok(wire::SearchResult {
+        hits: page,
+        totals: wire::SearchTotals {
+            sessions: totals.sessions,
+            entries: totals.entries,
+            scanned_bytes: totals.scanned_bytes,
+        },
+        next_cursor: last.filter(|_| !is_whole).map(Key::to_cursor),
+        partial: unsearched.collect(),
+    })
+}
+
+fn wire_hit(hit: &Hit) -> wire::SearchHit {
+    let Branch {
+        tip_id,
+        on_active_path,
+        left_at,
+    } = hit.branch.clone();
+    let ranges = hit.excerpt.ranges.iter();
+    wire::SearchHit {
+        session_id: hit.session_id.clone(),
+        session_name: hit.session_name.clone(),
+        entry_id: hit.entry_id.clone(),
+        field: wire_field(hit.field),
+        at: timestamp::format(hit.at),
+        snippet: hit.excerpt.text.clone(),
+        ranges: ranges
+            .map(|range| [range.start as u64, range.end as u64])
+            .collect(),
+        score: f64::from(hit.score),
+        branch: wire::HitBranch {
+            tip_id,
+            on_active_path,
+            left_at,
+        },
+    }
+}
+
+fn field_kind(field: wire::SearchField) -> FieldKind {
+    match field {
+        wire::SearchField::Text => FieldKind::Text,
+        wire::SearchField::Thinking => FieldKind::Thinking,
+        wire::SearchField::ToolCalls => FieldKind::ToolCalls,
+        wire::SearchField::ToolResults => FieldKind::ToolResults,
+        wire::SearchField::Labels => FieldKind::Labels,
+        wire::SearchField::Summaries => FieldKind::Summaries,
+    }
+}
+
+fn wire_field(field: FieldKind) -> wire::SearchField {
+    match field {
+        FieldKind::Text => wire::SearchField::Text,
+        FieldKind::Thinking => wire::SearchField::Thinking,
+        FieldKind::ToolCalls => wire::SearchField::ToolCalls,
+        FieldKind::ToolResults => wire::SearchField::ToolResults,
+        FieldKind::Labels => wire::SearchField::Labels,
+        FieldKind::Summaries => wire::SearchField::Summaries,
+    }
+}

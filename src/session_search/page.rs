@@ -1,0 +1,125 @@
+//! The order of hits, and the best of them.
+
+use super::branch::Branch;
+use crate::lock::lock;
+use crate::search::{Excerpt, FieldKind};
+use crate::timestamp::Millis;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// An entry that a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub session_id: String,
+    /// The name of the session, else its first message; empty if it has neither.
+    pub session_name: String,
+    pub entry_id: String,
+    pub field: FieldKind,
+    pub at: Millis,
+    pub excerpt: Excerpt,
+    pub score: u8,
+    pub branch: Branch,
+}
+
+/// The place of a hit in the order of results: by score, then the newest first, then by file and line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub score: Reverse<u8>,
+    pub at: Reverse<Millis>,
+    pub path: Arc<str>,
+    /// The number of the entry in file order.
+    pub number: usize,
+}
+
+impl Key {
+    /// As text, for cursors.
+    pub(crate) fn to_cursor(&self) -> String {
+        let Self {
+            score: Reverse(score),
+            at: Reverse(at),
+            path,
+            number,
+        } = self;
+        format!("{score}:{at}:{number}:{path}")
+    }
+
+    /// `None` if this is the text of no key.
+    pub(crate) fn of_cursor(cursor: &str) -> Option<Self> {
+        let mut parts = cursor.splitn(4, ':');
+        Some(Self {
+            score: Reverse(parts.next()?.parse().ok()?),
+            at: Reverse(parts.next()?.parse().ok()?),
+            number: parts.next()?.parse().ok()?,
+            path: parts.next()?.into(),
+        })
+    }
+}
+
+/// The best hits behind a cursor.
+pub(super) struct Page {
+    limit: usize,
+    after: Option<Key>,
+    best: BTreeMap<Key, Hit>,
+    /// Whether a hit behind the cursor is not on the page.
+    has_more: bool,
+    bound: Bound,
+}
+
+/// The key below which a hit is among the best so far, for the threads that make hits.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bound(Arc<Mutex<Option<Key>>>);
+
+impl Bound {
+    /// `None` while there is room for any hit.
+    pub(super) fn get(&self) -> Option<Key> {
+        lock(&self.0).clone()
+    }
+}
+
+impl Page {
+    pub(super) fn new(limit: usize, after: Option<Key>) -> Self {
+        Self {
+            limit,
+            after,
+            best: BTreeMap::new(),
+            has_more: false,
+            bound: Bound::default(),
+        }
+    }
+
+    pub(super) fn bound(&self) -> Bound {
+        self.bound.clone()
+    }
+
+    /// Takes a hit, which may displace another. One without a body is only known not to fit.
+    pub(super) fn take(&mut self, key: Key, hit: Option<Hit>, on_hit: &mut dyn FnMut(&Hit)) {
+        if self.after.as_ref().is_some_and(|after| key <= *after) {
+            return;
+        }
+        let Some(hit) = hit else {
+            self.has_more = true;
+            return;
+        };
+        let last = self.best.last_key_value();
+        if self.best.len() >= self.limit && last.is_none_or(|(last, _)| key > *last) {
+            self.has_more = true;
+            return;
+        }
+        on_hit(&hit);
+        self.best.insert(key, hit);
+        if self.best.len() > self.limit {
+            self.best.pop_last();
+            self.has_more = true;
+        }
+        if self.best.len() == self.limit {
+            let last = self.best.last_key_value().map(|(key, _)| key.clone());
+            *lock(&self.bound.0) = last;
+        }
+    }
+
+    /// The hits in order, and whether more follow.
+    pub(super) fn finish(self) -> (Vec<(Key, Hit)>, bool) {
+        (self.best.into_iter().collect(), self.has_more)
+    }
+}

@@ -1,0 +1,229 @@
+//! From the matching lines of a file to the hits of its session.
+
+use super::SearchedFile;
+use super::branch::Branches;
+use super::page::{Hit, Key};
+use super::request::{EntryTest, SearchRequest};
+use super::scan::FileMatches;
+use crate::cancel::Cancel;
+use crate::entry::Kind;
+use crate::error::Result;
+use crate::json;
+use crate::log::OpenedLog;
+use crate::log::body::{Bodies, BodyReader};
+use crate::search::{Excerpt, FieldKind};
+use crate::store::Store;
+use crate::store::listing::first_message_of;
+use crate::timestamp::{self, Millis};
+use crate::tree::{Node, Tree};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Characters of a session's name in a hit.
+const NAME_CHARS: usize = 200;
+
+/// The hits of one session.
+#[derive(Debug, Default)]
+pub(super) struct SessionHits {
+    /// Entries that are hits.
+    pub count: u64,
+    /// Those behind the cursor, as many as a page has and one more, in order; without a body where the hit cannot be
+    /// among the best.
+    pub best: Vec<(Key, Option<Hit>)>,
+}
+
+/// The hits of a session, of which lines `found` match. `bound` is the key of the worst of a full page.
+pub(super) fn hits(
+    store: &Store,
+    request: &SearchRequest,
+    cancel: &Cancel,
+    file: &SearchedFile,
+    found: &FileMatches,
+    bound: Option<&Key>,
+) -> Result<SessionHits> {
+    let opened = store.open(file.location.clone(), cancel)?;
+    let header = opened.log.header();
+    if !header.is_some_and(|header| request.takes_directory(&header.cwd)) {
+        return Ok(SessionHits::default());
+    }
+    let bodies = opened.log.bodies();
+    let mut finder = SessionFinder {
+        request,
+        tree: &opened.tree,
+        branches: Branches::of(&opened.tree),
+        reader: bodies.reader(),
+        test: EntryTest::new(request),
+        started: started(&opened),
+        // The lines of a file that was replaced since are other ones.
+        is_same: opened.log.identity() == Some(file.status.identity),
+        labels: labels(&opened, &bodies, request)?,
+    };
+    let matching = finder.matching(found)?;
+    let path: Arc<str> = file.location.path().to_string_lossy().into();
+    let mut keys = Vec::new();
+    let mut count = 0;
+    for (node, score) in matching {
+        let at = finder.time(node);
+        if !request.takes_time(at) || !finder.branches.takes(node, request.branches) {
+            continue;
+        }
+        count += 1;
+        let key = Key {
+            score: Reverse(score),
+            at: Reverse(at),
+            path: Arc::clone(&path),
+            number: node.number(),
+        };
+        if request.after.as_ref().is_none_or(|after| key > *after) {
+            keys.push((key, node));
+        }
+    }
+    keys.sort_unstable();
+    keys.truncate(request.limit.saturating_add(1));
+    let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
+    let mut session_name = None;
+    let mut best = Vec::with_capacity(keys.len());
+    for (number, (key, node)) in keys.into_iter().enumerate() {
+        let may_fit = number < request.limit && bound.is_none_or(|bound| key < *bound);
+        let shown = match may_fit {
+            true => finder.shown(node)?,
+            false => None,
+        };
+        let mut name = || -> Result<String> {
+            match &session_name {
+                Some(name) => Ok(String::clone(name)),
+                None => Ok(session_name.insert(title(&opened)?).clone()),
+            }
+        };
+        let hit = match shown {
+            Some((field, excerpt)) => Some(Hit {
+                session_id: session_id.clone(),
+                session_name: name()?,
+                entry_id: opened.tree.id(node).to_owned(),
+                field,
+                at: key.at.0,
+                excerpt,
+                score: key.score.0,
+                branch: finder.branches.branch(node),
+            }),
+            None => None,
+        };
+        best.push((key, hit));
+    }
+    Ok(SessionHits { count, best })
+}
+
+/// The name of a session, else its first message, cut.
+fn title(opened: &OpenedLog) -> Result<String> {
+    match opened.tree.name() {
+        Some(name) => Ok(name.chars().take(NAME_CHARS).collect()),
+        None => first_message_of(opened),
+    }
+}
+
+/// When the session was created; the start of Unix time if the file does not say.
+fn started(opened: &OpenedLog) -> Millis {
+    let header = opened.log.header();
+    let started = header.and_then(|header| header.timestamp.as_deref());
+    started.and_then(timestamp::parse).unwrap_or_default()
+}
+
+/// The current labels as stored, if labels are searched. Lines are found by the stored text: the normalized one may
+/// differ from it.
+fn labels(
+    opened: &OpenedLog,
+    bodies: &Bodies,
+    request: &SearchRequest,
+) -> Result<HashMap<Node, String>> {
+    let tree = &opened.tree;
+    let mut labels = HashMap::new();
+    if request.fields.has(FieldKind::Labels) {
+        let mut reader = bodies.reader();
+        for (node, label) in tree.labels() {
+            let line = reader.stored(tree.place(label.entry), usize::MAX)?;
+            let text = json::get(line, "label").and_then(json::string);
+            labels.extend(text.map(|text| (node, text.into_owned())));
+        }
+    }
+    Ok(labels)
+}
+
+/// Finds the entries of one session that match.
+struct SessionFinder<'t, 'r> {
+    request: &'r SearchRequest,
+    tree: &'t Tree,
+    branches: Branches<'t>,
+    reader: BodyReader<'t>,
+    test: EntryTest<'r>,
+    /// The time of entries without one.
+    started: Millis,
+    /// Whether the session was read from the file that was scanned.
+    is_same: bool,
+    labels: HashMap<Node, String>,
+}
+
+impl SessionFinder<'_, '_> {
+    /// The matching entries with their scores, in file order.
+    fn matching(&mut self, found: &FileMatches) -> Result<Vec<(Node, u8)>> {
+        let mut touched = HashMap::new();
+        for (node, label) in &self.labels {
+            if self.test.touches_label(label) {
+                touched.insert(*node, label.clone());
+            }
+        }
+        let mut matching = Vec::new();
+        for node in self.tree.entries() {
+            if self.tree.kind(node) == Kind::Label {
+                continue;
+            }
+            let at = self.tree.place(node).offset;
+            let label = touched.get(&node).map(String::as_str);
+            let line = line_at(&found.lines, at, |(span, _)| span);
+            let is_open = label.is_some()
+                || !self.is_same
+                || line_at(&found.damaged, at, |span| span).is_some();
+            match line {
+                Some((_, score)) if !is_open => matching.push((node, *score)),
+                _ if is_open => {
+                    let score = self.read(node, label)?;
+                    matching.extend(score.map(|score| (node, score)));
+                }
+                _ => {}
+            }
+        }
+        Ok(matching)
+    }
+
+    /// The score of an entry, from its line; `None` if it does not match.
+    fn read(&mut self, node: Node, label: Option<&str>) -> Result<Option<u8>> {
+        let (kind, role) = (self.tree.kind(node), self.tree.role(node));
+        let line = self.reader.stored(self.tree.place(node), usize::MAX)?;
+        if !self.test.is_match(line, kind, role, label) {
+            return Ok(None);
+        }
+        let best = self.test.best_field(line, kind, role, label);
+        Ok(Some(best.map_or(0, |best| best.score)))
+    }
+
+    /// The part of an entry that shows the match; `None` if the entry changed since it matched.
+    fn shown(&mut self, node: Node) -> Result<Option<(FieldKind, Excerpt)>> {
+        let (kind, role) = (self.tree.kind(node), self.tree.role(node));
+        let label = self.labels.get(&node).map(String::as_str);
+        let line = self.reader.stored(self.tree.place(node), usize::MAX)?;
+        let best = self.test.best_field(line, kind, role, label);
+        Ok(best.map(|best| (best.kind, Excerpt::of(&self.request.query, &best.text))))
+    }
+
+    fn time(&self, node: Node) -> Millis {
+        self.tree.timestamp(node).unwrap_or(self.started)
+    }
+}
+
+/// The line in which an entry begins, of lines in order.
+fn line_at<T>(lines: &[T], at: u64, span: impl Fn(&T) -> &Range<u64>) -> Option<&T> {
+    let next = lines.partition_point(|line| span(line).start <= at);
+    let line = next.checked_sub(1).and_then(|last| lines.get(last))?;
+    span(line).contains(&at).then_some(line)
+}

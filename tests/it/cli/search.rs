@@ -1,0 +1,105 @@
+//! `treelined search`.
+
+use super::*;
+
+fn home_with_two() -> std::sync::Arc<Home> {
+    let home = Home::new();
+    Log::new("kitchen")
+        .user("u1", "", "Where are the apples?")
+        .assistant("a1", "u1", "In the cellar.")
+        .user("u2", "a1", "Bake a cake of\napples")
+        .user("u3", "a1", "Peel them\u{1b}[2J")
+        .entry("session_info", "i1", "u3", json!({"name": "Kitchen"}))
+        .store(&home, "2025-01-01T00-00-00-000Z_kitchen.jsonl");
+    Log::new("garden")
+        .user("u1", "", "Plant apples")
+        .store(&home, "2025-01-02T00-00-00-000Z_garden.jsonl");
+    home
+}
+
+fn json_lines(output: &Output) -> Vec<Json> {
+    let text = output.text();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn hits_are_grouped_by_session_with_their_branch() {
+    let home = home_with_two();
+    let found = home.run(&["search", "apples"], &[], "");
+    assert_eq!(found.code, Some(0));
+    let expected = "\
+Kitchen  kitchen
+  2025-01-01 00:00  text         u2  Bake a cake of apples ← branch u2, left at a1
+• 2025-01-01 00:00  text         u1  Where are the apples?
+
+Plant apples  garden
+• 2025-01-01 00:00  text         u1  Plant apples
+
+3 hits in 2 sessions
+";
+    assert_eq!(found.text(), expected);
+    let limited = home
+        .run(&["search", "apples", "--limit", "1"], &[], "")
+        .text();
+    assert!(
+        limited.ends_with("3 hits in 2 sessions; 1 shown, --limit N shows more\n"),
+        "{limited}"
+    );
+    // Nothing that is stored reaches the terminal as a control.
+    let peel = home
+        .run(&["search", "--literal", "Peel them"], &[], "")
+        .text();
+    assert!(peel.contains("Peel them[2J"), "{peel}");
+}
+
+#[test]
+fn json_has_a_line_for_each_hit_and_then_the_totals() {
+    let home = home_with_two();
+    let found = home.run(&["search", "apples", "--json"], &[], "");
+    let lines = json_lines(&found);
+    assert_eq!(lines.len(), 4);
+    assert!(
+        lines[..3]
+            .iter()
+            .all(|hit| hit["snippet"].as_str().unwrap().contains("apples"))
+    );
+    assert_eq!(lines[3]["totals"]["entries"], 3);
+    let regex = home.run(
+        &[
+            "search",
+            "--regex",
+            "^Bake .*of$",
+            "--in",
+            "text,labels",
+            "--json",
+        ],
+        &[],
+        "",
+    );
+    assert_eq!(json_lines(&regex)[0]["entryId"], "u2");
+}
+
+#[test]
+fn the_exit_code_says_whether_anything_was_found() {
+    let home = home_with_two();
+    let nothing = home.run(&["search", "plums"], &[], "");
+    assert_eq!(
+        (nothing.code, nothing.text().as_str()),
+        (Some(1), "nothing found\n")
+    );
+    let nothing = home.run(
+        &["search", "apples", "--since", "2999-01-01", "--json"],
+        &[],
+        "",
+    );
+    assert_eq!((nothing.code, json_lines(&nothing).len()), (Some(1), 1));
+    let elsewhere = home.run(&["search", "apples", "--cwd", "/nowhere"], &[], "");
+    assert_eq!(elsewhere.code, Some(1));
+    let all = home.run(&["search", "apples", "--all"], &[], "");
+    assert_eq!(all.code, Some(0));
+    let bad = home.run(&["search", "--regex", "("], &[], "");
+    assert_eq!(bad.code, Some(2));
+    assert!(bad.stderr.contains("unclosed group"), "{}", bad.stderr);
+}

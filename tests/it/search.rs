@@ -1,0 +1,418 @@
+//! `search`: the entries of all sessions, open or not. protocol.md §3.16.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::harness::*;
+
+/// Two sessions: `kitchen` has two branches and a label, `garden` is of another directory and has a tool.
+fn two(home: &Home) {
+    Log::new("kitchen")
+        .user("u1", "", "Where are the apples?")
+        .assistant("a1", "u1", "In the cellar.")
+        .user("u2", "a1", "Bake a cake of apples, then")
+        .assistant("a2", "u2", "The cake burnt.")
+        .user("u3", "a1", "Peel them")
+        .label("l1", "u3", "a1", json!("winter store"))
+        .entry("session_info", "i1", "l1", json!({"name": "Kitchen"}))
+        .store(home, "2025-01-01T00-00-00-000Z_kitchen.jsonl");
+    let thinks = json!([
+        {"type": "thinking", "thinking": "apples grow on trees"},
+        {"type": "text", "text": "Looking."},
+        tool_call("c1", "bash", json!({"command": "ls trees/apples"})),
+    ]);
+    Log::with_header(json!({
+        "type": "session", "version": 3, "id": "garden", "timestamp": "2025-03-01T00:00:00.000Z",
+        "cwd": "/other/garden",
+    }))
+    .user("u1", "", "Go on")
+    .message("a1", "u1", assistant_with(thinks))
+    .message(
+        "t1",
+        "a1",
+        tool_result("c1", "bash", "apples: 3\npears: 5", false),
+    )
+    .store(home, "2025-03-01T00-00-00-000Z_garden.jsonl");
+}
+
+#[track_caller]
+fn found(d: &mut Daemon, params: Json) -> Vec<String> {
+    let result = d.ok("search", params);
+    let hits = result["hits"].as_array().unwrap().iter();
+    hits.map(|hit| {
+        let text = |name: &str| hit[name].as_str().unwrap().to_owned();
+        format!(
+            "{}/{} {}",
+            text("sessionId"),
+            text("entryId"),
+            text("field")
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn a_hit_names_entry_field_place_and_branch() {
+    let home = Home::new();
+    two(&home);
+    let mut d = Daemon::quiet_in(&home);
+    let result = d.ok("search", json!({"query": "CAKE apples"}));
+    let hit = &result["hits"][0];
+    assert_eq!(
+        *hit,
+        json!({
+            "sessionId": "kitchen", "sessionName": "Kitchen", "entryId": "u2", "field": "text",
+            "at": hit["at"], "snippet": "Bake a cake of apples, then", "ranges": [[7, 11], [15, 21]], "score": 4.0,
+            "branch": {"tipId": "a2", "onActivePath": false, "leftAt": "a1"},
+        })
+    );
+    assert_eq!(result["totals"]["sessions"], 1);
+    assert_eq!(result["totals"]["entries"], 1);
+    let bytes: u64 = home
+        .session_files()
+        .iter()
+        .map(|path| fs::metadata(path).unwrap().len())
+        .sum();
+    assert_eq!(result["totals"]["scannedBytes"], bytes);
+    assert!(result.get("nextCursor").is_none() && result.get("partial").is_none());
+    let unnamed = d.ok("search", json!({"query": "pears"}));
+    assert_eq!(unnamed["hits"][0]["sessionName"], "Go on");
+    assert_eq!(
+        unnamed["hits"][0]["branch"],
+        json!({"tipId": "t1", "onActivePath": true})
+    );
+}
+
+#[test]
+fn hits_come_by_weight_and_then_newest_first() {
+    let home = Home::new();
+    two(&home);
+    let mut d = Daemon::quiet_in(&home);
+    let all = [
+        "kitchen/u2 text",
+        "kitchen/u1 text",
+        "garden/a1 thinking",
+        "garden/t1 toolResults",
+    ];
+    assert_eq!(found(&mut d, json!({"query": "apples"})), all);
+    assert_eq!(
+        found(&mut d, json!({"query": "winter"})),
+        ["kitchen/a1 labels"]
+    );
+    // A label and the text that it labels match together.
+    assert_eq!(
+        found(&mut d, json!({"query": "cellar winter"})),
+        ["kitchen/a1 labels"]
+    );
+    assert_eq!(
+        found(&mut d, json!({"query": "kitchen"})),
+        ["kitchen/i1 labels"]
+    );
+    assert_eq!(
+        found(&mut d, json!({"query": "\"cake of\""})),
+        ["kitchen/u2 text"]
+    );
+    assert_eq!(
+        found(&mut d, json!({"query": "Cake", "mode": "literal"})),
+        [""; 0]
+    );
+    assert_eq!(
+        found(&mut d, json!({"query": r"^pears: \d$", "mode": "regex"})),
+        ["garden/t1 toolResults"]
+    );
+}
+
+#[test]
+fn filters_select_fields_sessions_and_entries() {
+    let home = Home::new();
+    two(&home);
+    let imported = entry_line(
+        70,
+        "message",
+        "m1",
+        "",
+        json!({"message": user("apples"), "origin": {"tool": "codex"}}),
+    );
+    Log::new("imported")
+        .raw(&imported)
+        .store(&home, "2025-05-01T00-00-00-000Z_imported.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    let mut with = |filter: Json| {
+        let mut params = json!({"query": "apples"});
+        let filter = filter.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(filter);
+        found(&mut d, params)
+    };
+    assert_eq!(with(json!({"in": ["thinking"]})), ["garden/a1 thinking"]);
+    assert_eq!(
+        with(json!({"in": ["toolResults", "labels"]})),
+        ["garden/t1 toolResults"]
+    );
+    let garden = ["garden/a1 thinking", "garden/t1 toolResults"];
+    for cwd in ["/other", "/other/garden/", "//other/./garden"] {
+        assert_eq!(with(json!({"cwd": cwd})), garden, "{cwd}");
+    }
+    assert_eq!(with(json!({"cwd": "/oth"})), [""; 0]);
+    assert_eq!(with(json!({"cwd": "/"})).len(), 5);
+    assert_eq!(with(json!({"tool": "bash"})), garden);
+    assert_eq!(with(json!({"source": "codex"})), ["imported/m1 text"]);
+    assert_eq!(
+        with(json!({"role": "toolResult"})),
+        ["garden/t1 toolResults"]
+    );
+    assert_eq!(with(json!({"branches": "abandoned"})), ["kitchen/u2 text"]);
+    assert_eq!(with(json!({"branches": "active", "role": "user"})).len(), 2);
+    let since = json!({"since": stamp(70)});
+    assert_eq!(with(since), ["imported/m1 text"]);
+    assert_eq!(with(json!({"until": stamp(70)})).len(), 4);
+    assert_eq!(with(json!({"since": "2999-01-01"})), [""; 0]);
+    assert_eq!(with(json!({"limit": 0})), [""; 0]);
+}
+
+#[test]
+fn bad_params_are_refused_with_the_field_and_the_reason() {
+    let mut d = Daemon::quiet();
+    for (params, field, reason) in [
+        (
+            json!({"query": "(", "mode": "regex"}),
+            "query",
+            "unclosed group",
+        ),
+        (json!({"query": ""}), "query", "is empty"),
+        (json!({"query": "  "}), "query", "is empty"),
+        (json!({"query": "x", "limit": 1001}), "limit", "1000"),
+        (
+            json!({"query": "x", "since": "yesterday"}),
+            "since",
+            "RFC 3339",
+        ),
+        (
+            json!({"query": "x", "until": "2025-13-01"}),
+            "until",
+            "RFC 3339",
+        ),
+        (json!({"query": "x", "in": []}), "in", "no field"),
+        (json!({"query": "x", "cursor": "?"}), "cursor", "no cursor"),
+    ] {
+        let error = d.err_kind("search", params, "invalidParams");
+        assert_eq!(error.details("field"), field);
+        let said = error.details("reason").as_str().unwrap();
+        assert!(said.contains(reason), "{said}");
+    }
+    d.err_kind("search", json!({}), "invalidParams");
+    d.err_kind(
+        "search",
+        json!({"query": "x", "in": ["words"]}),
+        "invalidParams",
+    );
+    // No session directory: nothing is found.
+    assert_eq!(found(&mut d, json!({"query": "x"})), [""; 0]);
+}
+
+/// Entries that come before the cursor, and entries appended behind it, change nothing about the pages before.
+#[test]
+fn pages_repeat_nothing_while_entries_are_appended() {
+    let home = Home::new();
+    for session in 0..5 {
+        let mut log = Log::new(&format!("s{session}")).user("first", "", "needle 0");
+        for number in 1..20 {
+            let parent = if number == 1 {
+                "first".to_owned()
+            } else {
+                format!("n{}", number - 1)
+            };
+            log = log.user(&format!("n{number}"), &parent, "a needle");
+        }
+        log.store(
+            &home,
+            &format!("2025-01-0{}T00-00-00-000Z_s{session}.jsonl", session + 1),
+        );
+    }
+    let mut d = Daemon::quiet_in(&home);
+    d.ok("open_session", json!({"sessionId": "s2"}));
+    let (mut seen, mut cursor, mut pages) = (Vec::new(), Json::Null, 0);
+    loop {
+        let result = d.ok(
+            "search",
+            json!({"query": "needle", "limit": 7, "cursor": cursor}),
+        );
+        let hits = result["hits"].as_array().unwrap();
+        assert!(hits.len() <= 7);
+        for hit in hits {
+            seen.push(format!("{} {}", hit["sessionId"], hit["entryId"]));
+        }
+        pages += 1;
+        assert_eq!(result["totals"]["entries"], 99 + pages);
+        d.user(&format!("new{pages}"), "another needle");
+        cursor = result["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let count = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), count, "an entry came twice");
+    assert_eq!(seen.iter().filter(|hit| !hit.contains("new")).count(), 100);
+}
+
+#[test]
+fn a_page_ends_before_the_hit_that_does_not_fit() {
+    let home = Home::new();
+    let mut log = Log::new("s1");
+    for number in 0..40 {
+        log = log.user(&format!("n{number}"), "", &"needle ".repeat(40));
+    }
+    log.store(&home, "2025-01-01T00-00-00-000Z_s1.jsonl");
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    d.init(json!({"maxFrameBytes": 4096}));
+    let (mut count, mut cursor) = (0, Json::Null);
+    loop {
+        let result = d.ok("search", json!({"query": "needle", "cursor": cursor}));
+        count += result["hits"].as_array().unwrap().len();
+        cursor = result["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(count, 40);
+}
+
+#[test]
+fn hits_are_streamed_to_clients_that_declare_it() {
+    let home = Home::new();
+    two(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    d.init(json!({"searchHits": {}}));
+    let id = d.send("search", json!({"query": "apples"}));
+    let result = d.response(&id).unwrap();
+    let key = |hit: &Json| format!("{}/{}", hit["sessionId"], hit["entryId"]);
+    let mut hits: Vec<_> = result["hits"].as_array().unwrap().iter().map(key).collect();
+    let mut streamed = Vec::new();
+    for found in d.received("search_hit") {
+        assert_eq!(found["token"], id);
+        streamed.push(key(&found["hit"]));
+    }
+    hits.sort();
+    streamed.sort();
+    assert_eq!(streamed, hits);
+    // Others hear nothing: the harness fails on notifications that nobody claims.
+    let mut other = Daemon::start_in(&home, &[], &[]);
+    other.init(json!({}));
+    assert_eq!(found(&mut other, json!({"query": "apples"})).len(), 4);
+    other.no_notification("search_hit");
+}
+
+#[test]
+fn appends_of_this_and_of_other_processes_are_found_at_once() {
+    let mut d = Daemon::quiet();
+    d.create();
+    for number in 0..10 {
+        let text = format!("needle{number}");
+        d.user(&format!("own{number}"), &text);
+        assert_eq!(found(&mut d, json!({"query": text})).len(), 1);
+        // Both requests are on their way before the append is answered.
+        let text = format!("piped{number}");
+        let append = d.send("append_message", json!({"message": user(&text)}));
+        let search = d.send("search", json!({"query": text}));
+        d.response(&append).unwrap();
+        let result = d.response(&search).unwrap();
+        assert_eq!(result["totals"]["entries"], 1, "{text}");
+    }
+    let path = d.home.session_files().remove(0);
+    let leaf = d.leaf().as_str().unwrap().to_owned();
+    foreign_append(
+        &path,
+        &entry_line(
+            90,
+            "message",
+            "foreign",
+            &leaf,
+            json!({"message": user("from elsewhere")}),
+        ),
+    );
+    assert_eq!(found(&mut d, json!({"query": "elsewhere"})).len(), 1);
+}
+
+#[test]
+fn damaged_files_give_their_readable_entries_and_unreadable_ones_are_named() {
+    let home = Home::new();
+    two(&home);
+    let folder = home.session_files()[0].parent().unwrap().to_owned();
+    let whole = Log::new("hurt")
+        .user("u1", "", "apples before")
+        .user("u2", "u1", "apples after")
+        .text();
+    let hurt = whole.replacen(
+        "\n{\"type\":\"message\",\"id\":\"u2\"",
+        "\n{\"type\":\"mess\0\n{\"type\":\"message\",\"id\":\"u2\"",
+        1,
+    );
+    assert_ne!(hurt, whole);
+    fs::write(folder.join("hurt.jsonl"), hurt).unwrap();
+    fs::write(folder.join("none.jsonl"), "{\"type\":\"message\",\"id\":\"x\",\"message\":{\"role\":\"user\",\"content\":\"apples\"}}\n").unwrap();
+    fs::create_dir(folder.join("folder.jsonl")).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    let result = d.ok("search", json!({"query": "apples"}));
+    assert_eq!(result["totals"]["sessions"], 3);
+    assert_eq!(result["totals"]["entries"], 6);
+    let partial = result["partial"].as_array().unwrap().iter();
+    let mut partial: Vec<_> = partial
+        .map(|file| {
+            let name = file["path"]
+                .as_str()
+                .unwrap()
+                .rsplit('/')
+                .next()
+                .unwrap()
+                .to_owned();
+            (name, file["kind"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    partial.sort();
+    let expected = [
+        ("folder.jsonl", "pathDenied"),
+        ("none.jsonl", "headerMissing"),
+    ];
+    assert_eq!(
+        partial,
+        expected.map(|(name, kind)| (name.to_owned(), kind.to_owned()))
+    );
+}
+
+#[test]
+fn a_search_is_cancelled_at_once() {
+    let home = Home::new();
+    let text = "nothing to see here ".repeat(200);
+    let mut log = Log::new("s1").text();
+    for number in 0..20_000 {
+        log.push_str(&entry_line(
+            1,
+            "message",
+            &format!("n{number}"),
+            "",
+            json!({"message": user(&text)}),
+        ));
+        log.push('\n');
+    }
+    for copy in 0..3 {
+        fs::create_dir_all(home.sessions()).unwrap();
+        fs::write(home.sessions().join(format!("{copy}.jsonl")), &log).unwrap();
+    }
+    let mut d = Daemon::quiet_in(&home);
+    // The pattern has no text to look for first: everything is decoded.
+    let id = d.send(
+        "search",
+        json!({"query": r"[^\x00-\x{10ffff}]", "mode": "regex"}),
+    );
+    std::thread::sleep(Duration::from_millis(20));
+    let asked = Instant::now();
+    d.notify("$/cancel_request", json!({"requestId": id}));
+    let error = d.response(&id).unwrap_err();
+    assert_eq!(error.code, -32800);
+    assert!(
+        asked.elapsed() < Duration::from_millis(500),
+        "{:?}",
+        asked.elapsed()
+    );
+}
