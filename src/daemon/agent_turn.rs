@@ -4,7 +4,7 @@
 //! turn has ended all the same, and the messages wait for the next `end_turn` or go before the next message.
 
 use super::Daemon;
-use super::commit::{Appended, append};
+use super::commit::{Appended, Change};
 use super::open_session::{OpenSession, SessionGuard};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -46,11 +46,10 @@ impl Daemon {
     /// Ends the turns of a client that has gone: what was queued is appended.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
-            let cancel = Cancel::new();
-            let Ok((open, turn)) = self.turn(Some(&open.id), &cancel).await else {
+            let Ok((open, turn)) = self.turn(Some(&open.id), &Cancel::new()).await else {
                 continue;
             };
-            if let Err(error) = end(self, &cancel, &open, turn).await {
+            if let Err(error) = end(Change::unasked(self, open, turn)).await {
                 tracing::error!(kind = error.kind.name(), "queued messages are lost");
             }
         }
@@ -117,19 +116,15 @@ impl ClientTurn {
     }
 }
 
-pub(crate) async fn end(
-    daemon: &Arc<Daemon>,
-    cancel: &Cancel,
-    open: &Arc<OpenSession>,
-    turn: SessionGuard,
-) -> Result<()> {
+/// Ends the turn of a session's client, and appends the messages that waited for its end.
+pub(crate) async fn end(change: Change) -> Result<()> {
     let queue = {
-        let mut state = open.client_turn();
+        let mut state = change.open.client_turn();
         state.running = None;
-        state.take(&turn)
+        state.take(&change.turn)
     };
     if !queue.is_empty() {
-        flush(daemon, cancel, open, turn, queue, None, ExpectedLeaf::Any).await?;
+        flush(change, queue, None, ExpectedLeaf::Any).await?;
     }
     Ok(())
 }
@@ -137,16 +132,14 @@ pub(crate) async fn end(
 /// Appends what waited, then `last`, as one operation. On failure what has not been written waits
 /// again.
 pub(crate) async fn flush(
-    daemon: &Arc<Daemon>,
-    cancel: &Cancel,
-    open: &Arc<OpenSession>,
-    turn: SessionGuard,
+    change: Change,
     queue: Vec<NewEntry>,
     last: Option<NewEntry>,
     expected: ExpectedLeaf,
 ) -> Result<Appended> {
+    let open = Arc::clone(&change.open);
     let entries = queue.iter().chain(&last).cloned().collect();
-    match append(daemon, cancel, open, turn, expected, entries).await {
+    match change.append(expected, entries).await {
         Ok(appended) => Ok(appended),
         Err(error) => {
             let details = error.details.as_ref();
@@ -159,7 +152,7 @@ pub(crate) async fn flush(
 }
 
 pub(crate) fn request_turn(daemon: &Daemon, open: &OpenSession, entry_id: &str) {
-    daemon.notify(open, "turn_requested", |seq| notification::TurnRequested {
+    daemon.notify(open, |seq| notification::TurnRequested {
         session_id: open.id.to_string(),
         seq,
         entry_id: entry_id.to_owned(),

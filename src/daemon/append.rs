@@ -1,26 +1,23 @@
 //! Group commit (session-file.md §3): appends that follow each other in a session's queue are written together, in
 //! one write and with one sync. Each is checked as if those before it had been written already.
 
-use super::Daemon;
-use super::commit::Appended;
+use super::call::Call;
+use super::commit::{Appended, CommitTail, late_failure};
 use super::convert;
 use super::open_session::{Lease, OpenSession, SessionGuard, guard};
+use super::{Daemon, at_once_or_later};
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, ExpectedLeaf, Source};
+use crate::session::SessionState;
 use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
 use crate::session::sync::RepeatedEntries;
-use crate::session::{Changes, SessionState};
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::Instant;
-use tokio::sync::oneshot;
 
 /// A write takes no further appends once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
@@ -35,45 +32,11 @@ pub(crate) struct Append {
     expected: ExpectedLeaf,
     cancel: Cancel,
     asked: Instant,
-    answer: oneshot::Sender<Result<Appended>>,
+    answer: OnAppended,
 }
 
-/// Appends entries as one operation, after all that was asked of the session before. The place in the session's
-/// queue is taken by this call; if `holds`, the append waits for others until the queues are settled.
-pub(crate) fn submit(
-    daemon: &Arc<Daemon>,
-    session_id: Option<&str>,
-    expected: ExpectedLeaf,
-    cancel: &Cancel,
-    entries: Vec<NewEntry>,
-    holds: bool,
-) -> impl Future<Output = Result<Appended>> + Send + use<> {
-    let (answer, answered) = oneshot::channel();
-    let append = Append {
-        daemon: Arc::clone(daemon),
-        entries,
-        expected,
-        cancel: cancel.clone(),
-        asked: Instant::now(),
-        answer,
-    };
-    daemon.queues.append(session_id, cancel, append, holds);
-    async {
-        answered.await.unwrap_or_else(|_| {
-            let why = "the append was not carried out";
-            Err(Error::new(Kind::InternalError, why))
-        })
-    }
-}
-
-/// Runs work on this thread until it has to wait, then on the runtime.
-fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
-    let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
-    let mut context = Context::from_waker(Waker::noop());
-    if work.as_mut().poll(&mut context).is_pending() {
-        tokio::spawn(work);
-    }
-}
+/// Queues the response of an append.
+pub(crate) type OnAppended = Box<dyn FnOnce(Result<Appended>) + Send>;
 
 /// Writes adjacent appends, on this thread unless the file's lock or a sync has to be waited for.
 pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
@@ -115,18 +78,21 @@ async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecD
             return;
         };
         (turn, batch) = (ours, rest);
-        if let Err(error) = &committed {
-            open.session.note_failed_making(&turn, error);
-        }
-        let written = batch.written(committed);
-        let finish = tell(
+        let decided = batch.decided(&committed);
+        let ends = decided.iter().filter_map(|append| append.outcome.end());
+        let ends: Vec<usize> = ends.collect();
+        let name_before = name_before.as_deref();
+        let tail = CommitTail::announce(
             &daemon,
             &open,
-            &mut turn,
+            &turn,
             changes,
-            written,
-            name_before.as_deref(),
+            name_before,
+            &ends,
+            &committed,
         );
+        daemon.watch_predecessors(&open, &mut turn);
+        let finish = finish(Arc::clone(&daemon), Arc::clone(&open), tail, decided);
         if batch.waiting.is_empty() {
             drop(turn);
             return finish.await;
@@ -135,72 +101,58 @@ async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecD
     }
 }
 
-/// Announces a write. The returned future makes it durable by the session's policy, then answers its requests.
-fn tell(
-    daemon: &Arc<Daemon>,
-    open: &Arc<OpenSession>,
-    turn: &mut SessionGuard,
-    changes: Changes,
-    written: Written,
-    name_before: Option<&str>,
-) -> impl Future<Output = ()> + Send + use<> {
-    let wrote = !changes.own.is_empty();
-    // What is told from here on is told once it is on disk: persist, then notify.
-    let durability = open.session.syncer.durability();
-    let held = (wrote && durability == Durability::Always).then(|| open.hold());
-    daemon.announce_each(open, turn, changes, &written.ends, name_before);
-    daemon.watch_predecessors(open, turn);
-    let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
-    async move {
-        let late = {
-            let (daemon, open) = (Arc::clone(&daemon), Arc::clone(&open));
-            move || daemon.durability_lost(&open)
+/// Makes a write durable by the session's policy, then answers its requests.
+async fn finish(
+    daemon: Arc<Daemon>,
+    open: Arc<OpenSession>,
+    tail: CommitTail,
+    decided: Vec<DecidedAppend>,
+) {
+    let durability = tail.durability();
+    // Later commits are answered behind these requests.
+    let (synced, _publication) = tail.finish().await;
+    if synced.is_err() && !decided.iter().any(|append| append.outcome.wrote()) {
+        // What was carried over from a file that had been replaced.
+        daemon.durability_lost(&open);
+    }
+    let (repeated, first): (Vec<_>, Vec<_>) = decided
+        .into_iter()
+        .partition(|append| append.repeated.is_some());
+    for DecidedAppend {
+        request, outcome, ..
+    } in first
+    {
+        let synced = if outcome.wrote() {
+            synced.clone()
+        } else {
+            Ok(())
         };
-        let synced = match written.unsynced {
-            Some(file) => {
-                open.session
-                    .syncer
-                    .after_write(durability, file, late)
-                    .await
+        request.answer(appended(outcome, durability, synced));
+    }
+    // What has been sent again waits for its sync as it did the first time.
+    for DecidedAppend {
+        request,
+        outcome,
+        repeated,
+    } in repeated
+    {
+        let synced = match (repeated, &synced) {
+            (_, Err(error)) if outcome.wrote() => Err(error.clone()),
+            (Some(entries), _) => {
+                let late = late_failure(&daemon, &open);
+                let syncer = &open.session.syncer;
+                syncer.after_repetition(durability, entries, late).await
             }
-            None => Ok(()),
+            (None, _) => Ok(()),
         };
-        drop(held);
-        if synced.is_err() && !written.outcomes.iter().any(|(_, done, _)| done.wrote()) {
-            // What was carried over from a file that had been replaced.
-            daemon.durability_lost(&open);
-        }
-        let (repeated, first): (Vec<_>, Vec<_>) = written
-            .outcomes
-            .into_iter()
-            .partition(|(_, _, repeated)| repeated.is_some());
-        for (request, done, _) in first {
-            let synced = if done.wrote() { synced.clone() } else { Ok(()) };
-            request.answer(appended(done, durability, synced));
-        }
-        // What has been sent again waits for its sync as it did the first time.
-        for (request, done, repeated) in repeated {
-            let late = {
-                let (daemon, open) = (Arc::clone(&daemon), Arc::clone(&open));
-                move || daemon.durability_lost(&open)
-            };
-            let synced = match (repeated, &synced) {
-                (_, Err(error)) if done.wrote() => Err(error.clone()),
-                (Some(entries), _) => {
-                    let syncer = &open.session.syncer;
-                    syncer.after_repetition(durability, entries, late).await
-                }
-                (None, _) => Ok(()),
-            };
-            request.answer(appended(done, durability, synced));
-        }
+        request.answer(appended(outcome, durability, synced));
     }
 }
 
-fn appended(done: Outcome, durability: Durability, synced: Result<()>) -> Result<Appended> {
-    match done {
+fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Result<Appended> {
+    match outcome {
         Outcome::Failed(error) => Err(error),
-        Outcome::Written(ids) | Outcome::Known(ids) => synced.map(|()| Appended {
+        Outcome::Written { ids, .. } | Outcome::Known(ids) => synced.map(|()| Appended {
             entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
             durability: convert::durability(durability),
         }),
@@ -208,9 +160,24 @@ fn appended(done: Outcome, durability: Durability, synced: Result<()>) -> Result
 }
 
 impl Append {
+    pub(crate) fn new(
+        call: &Call,
+        expected: ExpectedLeaf,
+        entries: Vec<NewEntry>,
+        answer: OnAppended,
+    ) -> Self {
+        Self {
+            daemon: Arc::clone(&call.daemon),
+            entries,
+            expected,
+            cancel: call.cancel.clone(),
+            asked: Instant::now(),
+            answer,
+        }
+    }
+
     pub(crate) fn answer(self, answer: Result<Appended>) {
-        // Who was cancelled meanwhile is gone.
-        let _gone = self.answer.send(answer);
+        (self.answer)(answer);
     }
 
     /// Plans this operation after those that `planner` has planned; `None` if it has to wait until
@@ -339,16 +306,20 @@ impl Work for Batch {
     }
 }
 
-/// The outcomes of the appends of one write.
-struct Written {
-    outcomes: Vec<(Append, Outcome, Option<RepeatedEntries>)>,
-    /// After how many of the written lines those that are whole end.
-    ends: Vec<usize>,
-    unsynced: Option<Arc<std::fs::File>>,
+/// An append whose outcome is known.
+struct DecidedAppend {
+    request: Append,
+    outcome: Outcome,
+    /// Entries of it that were in the file before.
+    repeated: Option<RepeatedEntries>,
 }
 
 enum Outcome {
-    Written(Vec<EntryId>),
+    Written {
+        ids: Vec<EntryId>,
+        /// Lines of the batch up to its end.
+        end: usize,
+    },
     /// It was in the file before.
     Known(Vec<EntryId>),
     Failed(Error),
@@ -356,41 +327,45 @@ enum Outcome {
 
 impl Outcome {
     fn wrote(&self) -> bool {
-        matches!(self, Self::Written(_))
+        self.end().is_some()
+    }
+
+    fn end(&self) -> Option<usize> {
+        match self {
+            Self::Written { end, .. } => Some(*end),
+            Self::Known(_) | Self::Failed(_) => None,
+        }
     }
 }
 
 impl Batch {
-    /// Removes the appends that `committed` has decided, with their outcomes.
-    fn written(&mut self, committed: Result<CommitOutcome>) -> Written {
+    /// Removes the appends that `committed` has decided.
+    fn decided(&mut self, committed: &Result<CommitOutcome>) -> Vec<DecidedAppend> {
         let planned = std::mem::take(&mut self.planned);
-        let (whole, failure, unsynced) = match committed {
-            Ok(committed) => (committed.whole, committed.failure, committed.unsynced),
-            Err(error) => (0, Some(error), None),
+        let (whole, failure) = match committed {
+            Ok(committed) => (committed.whole, committed.failure.as_ref()),
+            Err(error) => (0, Some(error)),
         };
         // Without a plan all of them have failed for the same reason.
-        let count = match &failure {
+        let count = match failure {
             Some(_) if planned.is_empty() => self.waiting.len(),
             _ => planned.len(),
         };
         let mut parts = planned.into_iter();
-        let mut written = Written {
-            outcomes: Vec::with_capacity(count),
-            ends: Vec::new(),
-            unsynced,
-        };
-        for request in self.waiting.drain(..count) {
+        let decide = |request: Append| {
             let mut part = parts.next();
             let repeated = part
                 .as_mut()
                 .and_then(|part| part.as_mut().ok()?.repeated.take());
-            let outcome = match (part, &failure) {
+            let outcome = match (part, failure) {
                 (Some(Err(error)), _) => Outcome::Failed(error),
                 (None, Some(error)) => Outcome::Failed(error.clone()),
                 (Some(Ok(part)), _) if part.lines == 0 => Outcome::Known(part.entry_ids),
                 (Some(Ok(part)), failure) if failure.is_none() || part.end <= whole => {
-                    written.ends.push(part.end);
-                    Outcome::Written(part.entry_ids)
+                    Outcome::Written {
+                        ids: part.entry_ids,
+                        end: part.end,
+                    }
                 }
                 (Some(Ok(part)), Some(failure)) => {
                     let start = part.end - part.lines;
@@ -401,8 +376,12 @@ impl Batch {
                 }
                 _ => Outcome::Failed(Error::new(Kind::InternalError, "nothing was planned")),
             };
-            written.outcomes.push((request, outcome, repeated));
-        }
-        written
+            DecidedAppend {
+                request,
+                outcome,
+                repeated,
+            }
+        };
+        self.waiting.drain(..count).map(decide).collect()
     }
 }

@@ -1,8 +1,11 @@
-//! Committing one operation with a session's guard: the write, what is announced of it, and its durability.
+//! Committing with a session's guard: the write, its notifications, and its durability.
 
 use super::Daemon;
+use super::call::Call;
 use super::convert;
-use super::open_session::{OpenSession, SessionGuard};
+use super::notify::Publication;
+use super::open_session::{OpenSession, Place, SessionGuard, guard};
+use super::queue::Scope;
 use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
@@ -10,9 +13,132 @@ use crate::flow;
 use crate::flow::PlannedLines;
 use crate::flow::append::NewEntry;
 use crate::id::{EntryId, ExpectedLeaf};
-use crate::session::SessionState;
+use crate::session::commit::CommitOutcome;
+use crate::session::{Changes, SessionState};
 use crate::wire::{self, notification};
+use std::fs::File;
 use std::sync::Arc;
+
+/// The steps of a commit after its write, the same for every operation: announce it with the guard, then, without
+/// the guard, make it durable and send the notifications. The publication ends with the responses.
+#[must_use]
+pub(crate) struct CommitTail {
+    daemon: Arc<Daemon>,
+    open: Arc<OpenSession>,
+    durability: Durability,
+    unsynced: Option<Arc<File>>,
+    publication: Option<Publication>,
+}
+
+impl CommitTail {
+    /// Announces `changes`, of which `ends` are the ends of operations that were written together.
+    pub(crate) fn announce(
+        daemon: &Arc<Daemon>,
+        open: &Arc<OpenSession>,
+        core: &SessionState,
+        changes: Changes,
+        name_before: Option<&str>,
+        ends: &[usize],
+        outcome: &Result<CommitOutcome>,
+    ) -> Self {
+        if let Err(error) = outcome {
+            open.session.note_failed_making(core, error);
+        }
+        let durability = open.session.syncer.durability();
+        let outcome = outcome.as_ref().ok();
+        let wrote = !changes.own.is_empty() || outcome.is_some_and(|outcome| outcome.wrote);
+        // Persist, then notify: with `always` the notifications wait for the sync.
+        let is_durable = durability != Durability::Always;
+        let publication = wrote.then(|| open.publication(is_durable));
+        if !open.session.is_closed() {
+            daemon.announce(open, core, changes, name_before, ends);
+        }
+        Self {
+            daemon: Arc::clone(daemon),
+            open: Arc::clone(open),
+            durability,
+            unsynced: outcome.and_then(|outcome| outcome.unsynced.clone()),
+            publication,
+        }
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// Makes the commit as durable as its session promises, then sends its notifications.
+    pub(crate) async fn finish(self) -> (Result<()>, Option<Publication>) {
+        let synced = match self.unsynced {
+            Some(file) => {
+                let late = late_failure(&self.daemon, &self.open);
+                let syncer = &self.open.session.syncer;
+                syncer.after_write(self.durability, file, late).await
+            }
+            None => Ok(()),
+        };
+        if let Some(publication) = &self.publication {
+            publication.send().await;
+        }
+        (synced, self.publication)
+    }
+}
+
+/// Announces that a sync failed after its appends had been answered.
+pub(crate) fn late_failure(
+    daemon: &Arc<Daemon>,
+    open: &Arc<OpenSession>,
+) -> impl FnOnce() + Send + use<> {
+    let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
+    move || daemon.durability_lost(&open)
+}
+
+/// The place of a request that changes its session, taken when the request arrived.
+#[must_use]
+pub(crate) struct ChangePlace {
+    call: Arc<Call>,
+    place: Place,
+}
+
+impl ChangePlace {
+    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>) -> Self {
+        Self {
+            call: Arc::clone(call),
+            place: call.place(session_id, Scope::Session),
+        }
+    }
+
+    /// The session, once all earlier requests are done. What others have appended is taken in by the commit.
+    pub(crate) async fn reached(self) -> Result<Change> {
+        let asked = self.place.asked;
+        let (open, turn) = guard(self.place.await?, asked)?;
+        Ok(Change::new(&self.call, open, turn))
+    }
+
+    /// As [`Self::reached`], if the session may be written.
+    pub(crate) async fn writable(self) -> Result<Change> {
+        let change = self.reached().await?;
+        change.open.session.check_writable()?;
+        Ok(change)
+    }
+}
+
+/// The right to change a session once, with the session's guard.
+pub(crate) struct Change {
+    pub(crate) daemon: Arc<Daemon>,
+    pub(crate) open: Arc<OpenSession>,
+    pub(crate) turn: SessionGuard,
+    pub(crate) cancel: Cancel,
+    /// The request that asked for it, if one did.
+    call: Option<Arc<Call>>,
+}
+
+/// A change that has been carried out.
+pub(crate) struct ChangeOutcome<R> {
+    /// The result of the look at the session right behind the commit.
+    pub(crate) seen: R,
+    pub(crate) entry_ids: Vec<String>,
+    pub(crate) durability: Durability,
+}
 
 /// An append that has been carried out.
 pub(crate) struct Appended {
@@ -27,105 +153,121 @@ impl Appended {
     }
 }
 
-/// Appends entries as one operation with a turn that was taken for it, tells of it, and waits as long
-/// as the durability asks.
-pub(crate) async fn append(
-    daemon: &Arc<Daemon>,
-    cancel: &Cancel,
-    open: &Arc<OpenSession>,
-    turn: SessionGuard,
-    expected: ExpectedLeaf,
-    entries: Vec<NewEntry>,
-) -> Result<Appended> {
-    let source = Arc::clone(&daemon.source);
-    let chosen: Vec<EntryId> = entries
-        .iter()
-        .filter_map(|entry| entry.id.clone())
-        .collect();
-    let plan = move |core: &SessionState| {
-        let stored = |node| core.entry(node);
-        let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
-        // A retry has moved the leaf itself.
-        if planned
-            .as_ref()
-            .is_ok_and(|planned| planned.lines.is_empty())
-        {
-            return planned;
+impl Change {
+    /// A change for a request.
+    pub(crate) fn new(call: &Arc<Call>, open: Arc<OpenSession>, turn: SessionGuard) -> Self {
+        Self {
+            daemon: Arc::clone(&call.daemon),
+            open,
+            turn,
+            cancel: call.cancel.clone(),
+            call: Some(Arc::clone(call)),
         }
-        core.check_expected_leaf(&expected)?;
-        planned
-    };
-    let durability = open.session.syncer.durability();
-    let repeated = |core: &SessionState, _| core.repeated(chosen.iter());
-    let (repeated, entry_ids) = commit(daemon, cancel, open, turn, plan, repeated).await?;
-    // Some of them may have been in the file before.
-    if let Some(entries) = repeated? {
-        let late = {
-            let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
-            move || daemon.durability_lost(&open)
-        };
-        let syncer = &open.session.syncer;
-        syncer.after_repetition(durability, entries, late).await?;
     }
-    Ok(Appended {
-        entry_ids,
-        durability: convert::durability(durability),
-    })
-}
 
-/// Writes what `plan` plans, announces it, lets `then` look at the session while nothing has come
-/// after, and makes it as durable as is promised. The turn is given up before that.
-pub(crate) async fn commit<P, T, R>(
-    daemon: &Arc<Daemon>,
-    cancel: &Cancel,
-    open: &Arc<OpenSession>,
-    turn: SessionGuard,
-    plan: P,
-    then: T,
-) -> Result<(R, Vec<String>)>
-where
-    P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
-    T: FnOnce(&SessionState, bool) -> R,
-{
-    let session = &open.session;
-    session.syncer.check()?;
-    let name_before = turn.tree.name().map(str::to_owned);
-    let (turn, changes, committed) = turn.commit(cancel, plan).await;
-    let Some(mut turn) = turn else {
-        return Err(committed.err().unwrap_or_else(Error::cancelled));
-    };
-    if let Err(error) = &committed {
-        session.note_failed_making(&turn, error);
+    /// A change that no request asks for.
+    pub(crate) fn unasked(
+        daemon: &Arc<Daemon>,
+        open: Arc<OpenSession>,
+        turn: SessionGuard,
+    ) -> Self {
+        Self {
+            daemon: Arc::clone(daemon),
+            open,
+            turn,
+            cancel: Cancel::new(),
+            call: None,
+        }
     }
-    let late = {
-        let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
-        move || daemon.durability_lost(&open)
-    };
-    let wrote = committed.as_ref().is_ok_and(|committed| committed.wrote);
-    // What is told from here on is told once it is on disk: persist, then notify.
-    let durability = session.syncer.durability();
-    let held = (wrote && durability == Durability::Always).then(|| open.hold());
-    daemon.announce(open, &turn, changes, name_before.as_deref());
-    let committed = committed?;
-    let seen = then(&turn, wrote);
-    daemon.watch_predecessors(open, &mut turn);
-    drop(turn);
-    if let Some(file) = committed.unsynced {
-        session.syncer.after_write(durability, file, late).await?;
+
+    /// The same with what others have appended taken in.
+    pub(crate) async fn caught_up(self) -> Result<Self> {
+        let turn = self.daemon.caught_up(&self.open, self.turn).await?;
+        Ok(Self { turn, ..self })
     }
-    drop(held);
-    let ids = committed.entry_ids.iter().map(|id| id.as_str().to_owned());
-    Ok((seen, ids.collect()))
+
+    /// Writes what `plan` plans, announces it, lets `then` look at the session and at whether anything was written
+    /// before anything else can happen, and makes it as durable as is promised. The guard is given up before that.
+    pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<ChangeOutcome<R>>
+    where
+        P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
+        T: FnOnce(&SessionState, bool) -> R,
+    {
+        let (daemon, open) = (self.daemon, self.open);
+        open.session.syncer.check()?;
+        let name_before = self.turn.tree.name().map(str::to_owned);
+        let (turn, changes, outcome) = self.turn.commit(&self.cancel, plan).await;
+        let Some(mut turn) = turn else {
+            return Err(outcome.err().unwrap_or_else(Error::cancelled));
+        };
+        let name_before = name_before.as_deref();
+        let tail = CommitTail::announce(&daemon, &open, &turn, changes, name_before, &[], &outcome);
+        let outcome = outcome.map(|outcome| (then(&turn, outcome.wrote), outcome.entry_ids));
+        daemon.watch_predecessors(&open, &mut turn);
+        drop(turn);
+        let durability = tail.durability();
+        let (synced, publication) = tail.finish().await;
+        if let Some(call) = self.call {
+            // Later commits are answered behind this one.
+            call.after(move || drop(publication));
+        }
+        let (seen, entry_ids) = outcome?;
+        synced?;
+        let entry_ids = entry_ids.iter().map(|id| id.as_str().to_owned());
+        Ok(ChangeOutcome {
+            seen,
+            entry_ids: entry_ids.collect(),
+            durability,
+        })
+    }
+
+    /// Appends entries as one operation.
+    pub(crate) async fn append(
+        self,
+        expected: ExpectedLeaf,
+        entries: Vec<NewEntry>,
+    ) -> Result<Appended> {
+        let (daemon, open) = (Arc::clone(&self.daemon), Arc::clone(&self.open));
+        let source = Arc::clone(&daemon.source);
+        let chosen = entries.iter().filter_map(|entry| entry.id.clone());
+        let chosen: Vec<EntryId> = chosen.collect();
+        let plan = move |core: &SessionState| {
+            let stored = |node| core.entry(node);
+            let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
+            // A retry has moved the leaf itself.
+            let is_retry = planned
+                .as_ref()
+                .is_ok_and(|planned| planned.lines.is_empty());
+            if !is_retry {
+                core.check_expected_leaf(&expected)?;
+            }
+            planned
+        };
+        let repeated = |core: &SessionState, _| core.repeated(chosen.iter());
+        let changed = self.commit(plan, repeated).await?;
+        // Some of them may have been in the file before.
+        if let Some(entries) = changed.seen? {
+            let late = late_failure(&daemon, &open);
+            let syncer = &open.session.syncer;
+            syncer
+                .after_repetition(changed.durability, entries, late)
+                .await?;
+        }
+        Ok(Appended {
+            entry_ids: changed.entry_ids,
+            durability: convert::durability(changed.durability),
+        })
+    }
 }
 
 impl Daemon {
-    /// Tells that a sync failed after its appends had been answered (session-file.md §3).
+    /// Announces that a sync failed after its appends had been answered (session-file.md §3).
     pub(crate) fn durability_lost(&self, open: &OpenSession) {
         if open.session.is_closed() {
             tracing::error!("entries of a session that has been closed may not be on disk");
             return;
         }
-        self.notify(open, "diagnostics", |seq| notification::Diagnostics {
+        self.notify(open, |seq| notification::Diagnostics {
             session_id: open.id.to_string(),
             seq,
             diagnostics: vec![wire::Diagnostic {

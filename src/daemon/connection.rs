@@ -1,12 +1,14 @@
 //! One client: what it has said of itself, its output, and its requests that wait.
 
+use super::call::Call;
 use super::{Daemon, convert};
 use crate::cancel::Cancel;
 use crate::lock::lock;
 use crate::stdio::{Class, Outbox};
+use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, RequestId, notification};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use hashbrown::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// A connection to the daemon.
 pub struct Connection {
@@ -14,7 +16,8 @@ pub struct Connection {
     pub outbox: Arc<Outbox>,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
-    in_flight: Mutex<HashMap<RequestId, InFlight>>,
+    /// The requests whose responses have not been queued, by their ids.
+    in_flight: Mutex<HashMap<RequestId, Arc<Call>>>,
 }
 
 /// A client that has introduced itself.
@@ -38,14 +41,6 @@ impl Client {
             BeforeEvent::SessionBeforeCompact => self.answers.session_before_compact,
         }
     }
-}
-
-/// A request that has not been answered.
-#[derive(Clone)]
-pub(crate) struct InFlight {
-    pub(crate) cancel: Cancel,
-    /// The navigation that it asks for, if it is one: an abort may name it before it has begun.
-    pub(crate) navigation: Arc<OnceLock<AskedNavigation>>,
 }
 
 /// A navigation as it was asked for.
@@ -113,7 +108,7 @@ impl Connection {
         delta: &str,
     ) -> bool {
         let declared = self.client().is_some_and(|client| client.summary_deltas);
-        let wanted = declared && self.wants("summary_delta");
+        let wanted = declared && self.wants(notification::SummaryDelta::NAME);
         if wanted {
             self.outbox
                 .push_delta(session_id, navigation_id, index, delta);
@@ -124,7 +119,7 @@ impl Connection {
     /// Tells how far long work has come, to clients that want it.
     pub(crate) fn progress(&self, token: &RequestId, progress: u64) {
         let wanted = self.client().is_some_and(|client| client.progress);
-        if !(wanted && self.wants("progress")) {
+        if !(wanted && self.wants(notification::Progress::NAME)) {
             return;
         }
         let told = notification::Progress {
@@ -133,7 +128,7 @@ impl Connection {
             total: None,
             message: None,
         };
-        if let Some(message) = super::notify::message("progress", &told) {
+        if let Some(message) = super::notify::message(&told) {
             self.send(message, Class::Progress);
         }
     }
@@ -141,28 +136,47 @@ impl Connection {
     /// Whether the client wants the hits of a search as they are found.
     pub(crate) fn wants_search_hits(&self) -> bool {
         let declared = self.client().is_some_and(|client| client.search_hits);
-        declared && self.wants("search_hit")
+        declared && self.wants(notification::FoundHit::NAME)
     }
 
     /// Queues a hit of the search that `token` asked for. It may be dropped: the result has it too.
     pub(crate) fn search_hit(&self, token: &RequestId, hit: wire::SearchHit) {
-        let found = wire::FoundHit {
+        let found = notification::FoundHit {
             token: token.clone(),
             hit,
         };
-        if let Some(message) = super::notify::message("search_hit", &found) {
+        if let Some(message) = super::notify::message(&found) {
             self.send(message, Class::Progress);
         }
     }
 
-    /// Requests that wait for something, by their ids.
-    pub(crate) fn in_flight(&self) -> std::sync::MutexGuard<'_, HashMap<RequestId, InFlight>> {
+    /// Whether a request with this id has not been answered (protocol.md §1.3).
+    pub(crate) fn is_in_use(&self, id: &RequestId) -> bool {
+        self.in_flight().contains_key(id)
+    }
+
+    /// Takes the id of a request into use until its response is queued.
+    pub(crate) fn begin(&self, call: &Arc<Call>) {
+        if let Some(id) = &call.id {
+            self.in_flight().insert(id.clone(), Arc::clone(call));
+        }
+    }
+
+    /// Has `push` queue the response of a request, and frees the id. Both at once: a request that takes the id
+    /// again is answered behind this one, and a client that has read the response finds the id free.
+    pub(crate) fn respond(&self, id: &RequestId, push: impl FnOnce(&Outbox)) {
+        let mut in_flight = self.in_flight();
+        in_flight.remove(id);
+        push(&self.outbox);
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<Call>>> {
         lock(&self.in_flight)
     }
 
     /// Cancels every request that waits.
     pub fn cancel_all(&self) {
-        let waiting: Vec<InFlight> = self.in_flight().values().cloned().collect();
+        let waiting: Vec<Arc<Call>> = self.in_flight().values().cloned().collect();
         for request in waiting {
             request.cancel.cancel();
         }
@@ -184,7 +198,7 @@ impl Connection {
     ) -> Vec<Cancel> {
         let in_flight = self.in_flight();
         let meant = in_flight.values().filter(|request| {
-            request.navigation.get().is_some_and(|asked| {
+            request.navigation().is_some_and(|asked| {
                 let of = asked.session_id.as_deref();
                 of.is_none_or(|id| id == session_id) && is_meant(&asked.navigation_id)
             })

@@ -2,6 +2,7 @@
 //! it has been replaced (session-file.md §2, §3).
 
 use super::Daemon;
+use super::commit::CommitTail;
 use super::open_session::{OpenSession, SessionGuard, Tenure};
 use crate::cancel::Cancel;
 use crate::daemon::queue::Scope;
@@ -53,7 +54,7 @@ impl Daemon {
     ) -> Result<SessionGuard> {
         let name_before = turn.tree.name().map(str::to_owned);
         let (mut turn, changes) = turn.refreshed().await?;
-        self.announce(open, &turn, changes, name_before.as_deref());
+        self.announce(open, &turn, changes, name_before.as_deref(), &[]);
         self.watch_predecessors(open, &mut turn);
         Ok(turn)
     }
@@ -143,27 +144,18 @@ impl Daemon {
         let name_before = turn.tree.name().map(str::to_owned);
         // A commit of nothing: it carries over what is there.
         let nothing = |_: &SessionState| Ok(PlannedLines::default());
-        let (turn, changes, committed) = turn.commit(&Cancel::new(), nothing).await;
+        let (turn, changes, outcome) = turn.commit(&Cancel::new(), nothing).await;
         let Some(mut turn) = turn else {
             return false;
         };
-        if !open.session.is_closed() {
-            self.announce(open, &turn, changes, name_before.as_deref());
-        }
         let goes_on = turn.has_predecessor();
+        let name_before = name_before.as_deref();
+        let tail = CommitTail::announce(self, open, &turn, changes, name_before, &[], &outcome);
         drop(turn);
-        match committed {
-            Ok(committed) => {
-                if let Some(file) = committed.unsynced {
-                    let (daemon, late) = (Arc::clone(self), Arc::clone(open));
-                    let late = move || daemon.durability_lost(&late);
-                    let syncer = &open.session.syncer;
-                    let synced = syncer.after_write(syncer.durability(), file, late);
-                    if synced.await.is_err() {
-                        self.durability_lost(open);
-                    }
-                }
-            }
+        let (synced, _) = tail.finish().await;
+        match outcome {
+            Ok(_) if synced.is_err() => self.durability_lost(open),
+            Ok(_) => {}
             // Deleted by the user, or by somebody who had closed it.
             Err(error) if open.session.is_closed() && error.kind == Kind::SessionDeleted => {
                 return false;

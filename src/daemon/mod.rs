@@ -1,23 +1,35 @@
 //! What the daemon shares between its connections: the open sessions, and the order of the requests about them.
 //!
-//! [`queue`] orders requests, one queue per session. [`open_session`] is an open session, [`connection`] a client
-//! with its output. [`append`] writes the appends that are together in a queue, [`commit`] any other operation; [`notify`] says what is sent
-//! unasked, [`follow`] finds out what others write, [`question`] asks clients and hooks, and [`convert`] makes
-//! what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was last asked for,
-//! [`find`] and [`rows`] read what it shows.
+//! [`call`] is a request on its way, [`queue`] orders requests, one queue per session. [`open_session`] is an open
+//! session, [`connection`] a client with its output.
+//!
+//! [`append`] writes the appends that are together in a queue, [`commit`] is the way of any other change, and the end of
+//! both; [`notify`] says what is sent unasked, in the order of the commits; [`follow`] finds out what others write.
+//! [`release`] is the way of an operation that asks first: [`navigation`] and [`compaction`] go it, [`fork`] one of its
+//! own. [`question`] asks clients and hooks, and [`summaries`] has summaries written.
+//!
+//! [`convert`] makes what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was
+//! last asked for, [`find`] and [`rows`] read what it shows, and [`reading`] says where large reads run.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
+pub(crate) mod call;
 pub(crate) mod commit;
+pub(crate) mod compaction;
 pub(crate) mod connection;
 pub(crate) mod convert;
 pub(crate) mod find;
 pub(crate) mod follow;
+pub(crate) mod fork;
+pub(crate) mod navigation;
 pub(crate) mod notify;
 pub(crate) mod open_session;
 pub(crate) mod question;
 pub(crate) mod queue;
+pub(crate) mod reading;
+pub(crate) mod release;
 pub(crate) mod rows;
+pub(crate) mod summaries;
 pub(crate) mod tree_view;
 
 use self::follow::Watched;
@@ -34,8 +46,10 @@ use crate::lock::lock;
 use crate::store::Store;
 use crate::store::watch::Watcher;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
@@ -153,5 +167,14 @@ impl Daemon {
 
     pub fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
+    }
+}
+
+/// Runs work on this thread until it has to wait, then on the runtime.
+pub(crate) fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static) {
+    let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
+    let mut context = Context::from_waker(Waker::noop());
+    if work.as_mut().poll(&mut context).is_pending() {
+        tokio::spawn(work);
     }
 }

@@ -11,10 +11,12 @@ use crate::session::{Changes, SessionState};
 use crate::stdio::Class;
 use crate::tree::Node;
 use crate::wire::BeforeEvent;
+use crate::wire::methods::Notification;
 use crate::wire::notification::{self, Origin};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
+use tokio::sync::oneshot;
 
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
@@ -22,7 +24,9 @@ const MAX_BODIES_BYTES: u64 = 1 << 20;
 /// The notifications of a session, for each connection that has it open.
 pub(crate) struct Notices {
     listeners: Vec<Listener>,
-    holds: u64,
+    /// The commits whose requests have not been answered, in the order of the commits.
+    commits: VecDeque<PendingCommit>,
+    last_commit: u64,
 }
 
 /// A connection that has the session open.
@@ -30,17 +34,24 @@ struct Listener {
     connection: Arc<Connection>,
     /// Number of the last notification made.
     seq: u64,
-    /// Messages that wait for a hold, in the order of their numbers.
-    waiting: VecDeque<Waiting>,
 }
 
-enum Waiting {
-    /// The messages behind it wait until the hold of this number ends.
-    Hold(u64),
-    Message {
-        message: Vec<u8>,
-        class: Class,
-    },
+/// A commit whose requests have not been answered.
+struct PendingCommit {
+    number: u64,
+    /// Whether it is as durable as promised, and all earlier ones are answered. Only the first one can be.
+    is_public: bool,
+    /// Told when all earlier ones are answered.
+    waits: Option<oneshot::Sender<()>>,
+    /// The notifications made since this commit and before the next, in the order of their numbers.
+    messages: Vec<HeldNotification>,
+}
+
+/// A notification that waits.
+struct HeldNotification {
+    connection: Arc<Connection>,
+    json: Vec<u8>,
+    class: Class,
 }
 
 impl Notices {
@@ -48,32 +59,83 @@ impl Notices {
         let listener = Listener {
             connection: Arc::clone(connection),
             seq: 0,
-            waiting: VecDeque::new(),
         };
         Self {
             listeners: vec![listener],
-            holds: 0,
+            commits: VecDeque::new(),
+            last_commit: 0,
+        }
+    }
+
+    /// Sends the notifications of the first commit, and has later ones sent at once.
+    fn publish_first(&mut self) {
+        if let Some(first) = self.commits.front_mut() {
+            first.is_public = true;
+            first.messages.drain(..).for_each(HeldNotification::send);
+        }
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        let place = self
+            .commits
+            .binary_search_by_key(&number, |commit| commit.number);
+        place.ok()
+    }
+
+    /// Removes a commit; its notifications go where the earlier ones are.
+    fn remove(&mut self, number: u64) {
+        let Some(place) = self.place(number) else {
+            return;
+        };
+        let removed = self.commits.remove(place);
+        let mut messages = removed.map(|commit| commit.messages).unwrap_or_default();
+        let earlier = place
+            .checked_sub(1)
+            .and_then(|place| self.commits.get_mut(place));
+        match earlier {
+            Some(earlier) if !earlier.is_public => earlier.messages.append(&mut messages),
+            _ => messages.into_iter().for_each(HeldNotification::send),
+        }
+        if place == 0
+            && let Some(waits) = self
+                .commits
+                .front_mut()
+                .and_then(|first| first.waits.take())
+        {
+            let _gone = waits.send(());
         }
     }
 }
 
-/// Keeps back later notifications of a session until dropped, because what they report is not on disk yet
-/// (protocol.md §7).
+impl HeldNotification {
+    fn send(self) {
+        self.connection.send(self.json, self.class);
+    }
+}
+
+/// The place of a commit among the commits of its session, until dropped. Its notifications, then the responses
+/// of its requests, go out behind those of earlier commits (protocol.md §7.3).
 #[must_use]
-pub(crate) struct Hold {
+pub(crate) struct Publication {
     open: Arc<OpenSession>,
     number: u64,
 }
 
 impl OpenSession {
-    pub(crate) fn hold(self: &Arc<Self>) -> Hold {
+    /// Begins the publication of a commit that has been made with the session's guard. Notifications from here on
+    /// wait until [`Publication::send`], unless the commit `is_durable` enough and the only one.
+    pub(crate) fn publication(self: &Arc<Self>, is_durable: bool) -> Publication {
         let mut notices = self.notices();
-        notices.holds += 1;
-        let number = notices.holds;
-        for listener in &mut notices.listeners {
-            listener.waiting.push_back(Waiting::Hold(number));
-        }
-        Hold {
+        notices.last_commit += 1;
+        let number = notices.last_commit;
+        let is_public = is_durable && notices.commits.is_empty();
+        notices.commits.push_back(PendingCommit {
+            number,
+            is_public,
+            waits: None,
+            messages: Vec::new(),
+        });
+        Publication {
             open: Arc::clone(self),
             number,
         }
@@ -101,34 +163,43 @@ impl OpenSession {
     }
 }
 
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let mut notices = self.open.notices();
-        let is_this = |waiting: &Waiting| matches!(waiting, Waiting::Hold(n) if *n == self.number);
-        for Listener {
-            connection,
-            waiting,
-            ..
-        } in &mut notices.listeners
-        {
-            waiting.retain(|waiting| !is_this(waiting));
-            while let Some(Waiting::Message { .. }) = waiting.front()
-                && let Some(Waiting::Message { message, class }) = waiting.pop_front()
-            {
-                connection.send(message, class);
+impl Publication {
+    /// Sends the notifications of a commit that is as durable as promised, once all earlier commits are answered.
+    pub(crate) async fn send(&self) {
+        let earlier_answered = {
+            let mut notices = self.open.notices();
+            let place = notices.place(self.number).unwrap_or_default();
+            if place == 0 {
+                notices.publish_first();
+                return;
             }
-        }
+            let (sender, receiver) = oneshot::channel();
+            if let Some(commit) = notices.commits.get_mut(place) {
+                commit.waits = Some(sender);
+            }
+            receiver
+        };
+        // The sender is dropped with this commit only.
+        let _answered = earlier_answered.await;
+        self.open.notices().publish_first();
+    }
+}
+
+impl Drop for Publication {
+    fn drop(&mut self) {
+        self.open.notices().remove(self.number);
     }
 }
 
 /// The JSON of a notification.
-pub(crate) fn message(method: &str, params: &impl Serialize) -> Option<Vec<u8>> {
+pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
     #[derive(Serialize)]
-    struct Message<'a, P> {
+    struct Message<'a, N> {
         jsonrpc: &'static str,
-        method: &'a str,
-        params: &'a P,
+        method: &'static str,
+        params: &'a N,
     }
+    let method = N::NAME;
     let message = Message {
         jsonrpc: "2.0",
         method,
@@ -152,14 +223,13 @@ impl Daemon {
     }
 
     /// Sends a notification about a session to each connection that has it open; `params` get its number there.
-    pub(crate) fn notify<P: Serialize>(
+    pub(crate) fn notify<N: Notification>(
         &self,
         open: &OpenSession,
-        method: &str,
-        params: impl Fn(u64) -> P,
+        notification: impl Fn(u64) -> N,
     ) {
-        let message = |seq, _: &Connection| message(method, &params(seq));
-        self.notify_as(open, method, |_| Class::Keep, message);
+        let message = |seq, _: &Connection| message(&notification(seq));
+        self.notify_as(open, N::NAME, |_| Class::Keep, message);
     }
 
     fn notify_as(
@@ -171,7 +241,7 @@ impl Daemon {
     ) {
         let mut hooked = self.is_told_to_hooks(method);
         // Locked until the message is queued: numbers leave in order.
-        let mut notices = open.notices();
+        let notices = &mut *open.notices();
         for listener in &mut notices.listeners {
             let wanted = listener.connection.wants(method);
             if !wanted && !hooked {
@@ -179,47 +249,41 @@ impl Daemon {
             }
             listener.seq += u64::from(wanted);
             let seq = listener.seq;
-            let Some(message) = message(seq, &listener.connection) else {
+            let Some(json) = message(seq, &listener.connection) else {
                 continue;
             };
             if std::mem::take(&mut hooked) {
-                self.hooks.tell(method, &message);
+                self.hooks.tell(method, &json);
             }
             if !wanted {
                 continue;
             }
             let class = class(seq);
-            if listener.waiting.is_empty() {
-                listener.connection.send(message, class);
-            } else {
-                listener
-                    .waiting
-                    .push_back(Waiting::Message { message, class });
+            match notices
+                .commits
+                .back_mut()
+                .filter(|commit| !commit.is_public)
+            {
+                Some(commit) => commit.messages.push(HeldNotification {
+                    connection: Arc::clone(&listener.connection),
+                    json,
+                    class,
+                }),
+                None => listener.connection.send(json, class),
             }
         }
     }
 
-    /// Announces the changes of an operation: entries of other writers, then our own, and the session's name if it
-    /// differs from `name_before`.
+    /// Announces the changes of operations that were written together: entries of other writers, then our own, each
+    /// operation as if it had been alone, and the session's name if it differs from `name_before`. `ends` has the
+    /// number of our entries up to the end of each operation; empty for a single one.
     pub(crate) fn announce(
         &self,
         open: &OpenSession,
         core: &SessionState,
         changes: Changes,
         name_before: Option<&str>,
-    ) {
-        self.announce_each(open, core, changes, &[], name_before);
-    }
-
-    /// The same of several operations that were written together, each as if it had been alone;
-    /// `ends` says after how many of our entries each was done.
-    pub(crate) fn announce_each(
-        &self,
-        open: &OpenSession,
-        core: &SessionState,
-        changes: Changes,
         ends: &[usize],
-        name_before: Option<&str>,
     ) {
         let own = &changes.own;
         // Where the leaf stood after a group that was not the last.
@@ -239,7 +303,7 @@ impl Daemon {
             }
         }
         if !changes.diagnostics.is_empty() {
-            self.notify(open, "diagnostics", |seq| notification::Diagnostics {
+            self.notify(open, |seq| notification::Diagnostics {
                 session_id: open.id.to_string(),
                 seq,
                 diagnostics: diagnostics(&changes.diagnostics),
@@ -247,12 +311,10 @@ impl Daemon {
         }
         let name = core.tree.name();
         if name != name_before {
-            self.notify(open, "session_info_changed", |seq| {
-                notification::SessionInfoChanged {
-                    session_id: open.id.to_string(),
-                    seq,
-                    name: name.map(str::to_owned),
-                }
+            self.notify(open, |seq| notification::SessionInfoChanged {
+                session_id: open.id.to_string(),
+                seq,
+                name: name.map(str::to_owned),
             });
         }
     }
@@ -277,7 +339,7 @@ impl Daemon {
         let ids = nodes.iter().map(|node| core.tree.id(*node));
         self.notify_as(
             open,
-            "entries_appended",
+            notification::EntriesAppended::NAME,
             class,
             |seq, connection| match origin {
                 Origin::This => Some(own_appended(
@@ -297,7 +359,7 @@ impl Daemon {
                         file_leaf_id: file_leaf_id.map(str::to_owned),
                         entries: bodies(core, nodes, connection.client_frame_bytes()),
                     };
-                    message("entries_appended", &told)
+                    message(&told)
                 }
             },
         );
@@ -305,7 +367,7 @@ impl Daemon {
 
     /// Announces a move of the leaf.
     pub(crate) fn session_tree(&self, open: &OpenSession, moved: SessionTree<'_>) {
-        self.notify(open, "session_tree", |seq| notification::SessionTree {
+        self.notify(open, |seq| notification::SessionTree {
             session_id: open.id.to_string(),
             seq,
             new_leaf_id: moved.new_leaf_id.map(str::to_owned),
@@ -394,7 +456,7 @@ mod tests {
                     file_leaf_id: Some("x".to_owned()),
                     entries: None,
                 };
-                let general = message("entries_appended", &told).unwrap();
+                let general = message(&told).unwrap();
                 let own = own_appended(
                     &told.session_id,
                     told.seq,

@@ -14,8 +14,8 @@ use crate::flow::validate;
 use crate::hooks::{Hook, OnFailure};
 use crate::id::{self, EventId};
 use crate::os::program;
+use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
-use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +122,7 @@ impl OpenSession {
 
 /// Sends the question, waits for the answers, and announces the outcome. Fails with `cancelled` if the operation is
 /// aborted meanwhile.
-pub(crate) async fn put<P: Serialize>(
+pub(crate) async fn put<P: Notification>(
     asking: Asking<'_>,
     params: impl Fn(Put) -> P,
 ) -> Result<Decision> {
@@ -146,7 +146,7 @@ pub(crate) async fn put<P: Serialize>(
         timeout_ms,
     };
     let waited_ms = timeout.as_millis() as u64;
-    daemon.notify(asking.open, asking.event.name(), |seq| {
+    daemon.notify(asking.open, |seq| {
         params(said(seq, if is_asked { waited_ms } else { 0 }))
     });
     let Some(question) = question else {
@@ -167,7 +167,7 @@ pub(crate) async fn put<P: Serialize>(
         };
         let waited = hook.program.timeout.min(timeout);
         let params = params(said(seq, waited.as_millis() as u64));
-        let message = notify::message(asking.event.name(), &params).unwrap_or_default();
+        let message = notify::message(&params).unwrap_or_default();
         let (daemon, event_id, event) = (Arc::clone(daemon), event_id.clone(), asking.event);
         running.spawn(async move {
             let given = match answer_of(&hook, &message, event).await {
@@ -209,16 +209,14 @@ pub(crate) async fn put<P: Serialize>(
         }
     };
     let by = by.and_then(|by| daemon.answerer_name(&asking, by));
-    daemon.notify(asking.open, "event_resolved", |seq| {
-        notification::EventResolved {
-            session_id: asking.open.id.to_string(),
-            seq,
-            event_id: event_id.as_str().to_owned(),
-            event: asking.event,
-            navigation_id: asking.navigation_id.map(str::to_owned),
-            outcome,
-            by: by.clone(),
-        }
+    daemon.notify(asking.open, |seq| notification::EventResolved {
+        session_id: asking.open.id.to_string(),
+        seq,
+        event_id: event_id.as_str().to_owned(),
+        event: asking.event,
+        navigation_id: asking.navigation_id.map(str::to_owned),
+        outcome,
+        by: by.clone(),
     });
     decided
 }

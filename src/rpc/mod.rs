@@ -1,29 +1,15 @@
 //! JSON-RPC: the method table, and everything between a frame and the daemon (protocol.md).
 //!
-//! In reading order: [`request`] reads a frame; [`dispatch`] takes it to its handler, which [`table`] finds,
-//! and the answer back; [`call`] is a request on its way. Then a file per method group: a handler decodes
-//! ids, works on the session that its request means, and ends in a plain function over domain types.
+//! In reading order: [`request`] reads a frame; [`dispatch`] takes it to its handler, which [`table`] finds;
+//! [`handler`] says what a handler of each scope may do; [`methods`] has a file per method group, whose handlers
+//! go between the types of `wire` and those of the core; [`reply`] is a result and [`response`] its way back.
 
-mod append;
-mod call;
-mod compact;
 pub(crate) mod dispatch;
-mod events;
-mod fork;
-mod handshake;
-mod list;
-mod moves;
-mod navigate;
-mod navigator;
-mod pick;
-mod read;
+mod handler;
+mod methods;
 mod reply;
 mod request;
-mod search;
-mod sessions;
-mod summaries;
+mod response;
 mod table;
-mod tree;
-mod turns;
 
 pub use dispatch::Dispatcher;

@@ -3,6 +3,7 @@
 use crate::daemon::convert;
 use crate::error::Result;
 use serde::Serialize;
+use std::marker::PhantomData;
 
 /// The most bytes of a response besides the elements of its page.
 const ENVELOPE_BYTES: usize = 1024;
@@ -12,9 +13,8 @@ pub(super) fn page_bytes(frame_bytes: usize) -> usize {
     frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2)
 }
 
-/// The result of a handler.
+/// A result as JSON on one line.
 pub(super) enum Reply {
-    /// JSON on one line, ready to be put into the response.
     Bytes(Vec<u8>),
     /// The same in pieces.
     Pieces(Vec<Vec<u8>>),
@@ -31,5 +31,32 @@ impl Reply {
 
     pub(super) fn of(result: &impl Serialize) -> Result<Self> {
         convert::line(result).map(Self::Bytes)
+    }
+}
+
+/// The JSON of a result of type `R` that a handler has written itself, on one line.
+pub(super) struct Prepared<R> {
+    reply: Reply,
+    of: PhantomData<fn() -> R>,
+}
+
+impl<R> Prepared<R> {
+    pub(super) fn bytes(json: Vec<u8>) -> Self {
+        Self::from_reply(Reply::Bytes(json))
+    }
+
+    pub(super) fn pieces(json: Vec<Vec<u8>>) -> Self {
+        Self::from_reply(Reply::Pieces(json))
+    }
+
+    fn from_reply(reply: Reply) -> Self {
+        Self {
+            reply,
+            of: PhantomData,
+        }
+    }
+
+    pub(super) fn into_reply(self) -> Reply {
+        self.reply
     }
 }

@@ -1,36 +1,31 @@
 //! From the name of a method to its handler, after the table in `wire::methods`.
 
-use super::append::NewAppend;
-use super::call::Call;
-use super::reply::Reply;
-use super::{
+use super::handler::{self, AppendHandler, ReadHandler, ReleaseHandler};
+use super::methods::{
     append, compact, events, fork, handshake, list, moves, navigate, pick, read, search, sessions,
     tree, turns,
 };
-use crate::daemon::append::submit;
-use crate::error::Result;
+use super::response::Responder;
+use crate::wire;
 use crate::wire::methods::{Scope, scope, with_methods};
-use crate::wire::{self, Mutation, OnSession, decode};
-use std::future::Future;
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::sync::Arc;
-
-/// A request on its way to its result.
-pub(super) type Handling = Pin<Box<dyn Future<Output = Result<Reply>> + Send>>;
 
 /// A method of this daemon.
 pub(super) struct Method {
     pub name: &'static str,
     pub scope: Scope,
-    begin: fn(Option<&str>, Arc<Call>) -> Handling,
+    /// Whether it appends in a group with the appends beside it in the queue.
+    pub groups: bool,
+    begin: fn(Option<&str>, Responder, bool),
 }
 
 impl Method {
-    /// Decodes the params and begins the handler, which runs once it is polled. `None` if this panics.
-    pub(super) fn begin(&self, params: Option<&str>, call: Arc<Call>) -> Option<Handling> {
-        catch_unwind(AssertUnwindSafe(|| (self.begin)(params, call))).ok()
+    /// Decodes the params and runs the handler until it has to wait. If it `holds`, an append waits for others
+    /// until the queues are settled.
+    pub(super) fn begin(&self, params: Option<&str>, responder: Responder, holds: bool) {
+        let begin = || (self.begin)(params, responder, holds);
+        // A handler that panics has dropped its responder, which answers.
+        let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(begin));
     }
 }
 
@@ -41,7 +36,7 @@ macro_rules! find_method {
             section: $section:literal,
             scope: $scope:ident $(($access:ident))?,
             params: $params:ident,
-            result: $result:ty,
+            result: $result:ident $(<$lifetime:lifetime>)?,
             errors: $errors:tt,
             run: $run:path,
         })+
@@ -52,95 +47,42 @@ macro_rules! find_method {
                 $($($name => Method {
                     name: $name,
                     scope: scope!($scope $(($access))?),
-                    begin: begin!($scope $(($access))? $params $run),
+                    groups: groups!($scope $(($access))?, wire::$params, wire::$result $(<$lifetime>)?, $run),
+                    begin: begin!($scope $(($access))?, wire::$params, wire::$result $(<$lifetime>)?, $run),
                 },)+)+
                 _ => return None,
             })
         }
     };
 }
-/// How a handler begins: what it may do depends on the scope that its row declares.
+
+macro_rules! groups {
+    (session(append), $params:ty, $result:ty, $run:path) => {
+        handler::groups::<$params, $result, _, _>($run)
+    };
+    ($scope:ident $(($access:ident))?, $params:ty, $result:ty, $run:path) => {
+        false
+    };
+}
+
+/// How a handler begins: its scope decides which form it has, and its row which result.
 macro_rules! begin {
-    (session(append) $params:ident $run:path) => {
-        |params, call| AppendHandler::<wire::$params, _>::begin($run, decode(params), call)
+    (session(read), $params:ty, $result:ty, $run:path) => {
+        |params, responder, _| ReadHandler::<$params, $result, _>::begin($run, params, responder)
     };
-    (session($access:ident) $params:ident $run:path) => {
-        |params, call| in_session::<wire::$params, _>(decode(params), call, $run)
+    (session(append), $params:ty, $result:ty, $run:path) => {
+        |params, responder, holds| {
+            AppendHandler::<$params, $result, _>::begin($run, params, responder, holds)
+        }
     };
-    ($scope:ident $params:ident $run:path) => {
-        |params, call| begin::<wire::$params, _>(decode(params), call, $run)
+    (session(release), $params:ty, $result:ty, $run:path) => {
+        |params, responder, _| ReleaseHandler::<$params, $result, _>::begin($run, params, responder)
+    };
+    (registry, $params:ty, $result:ty, $run:path) => {
+        |params, responder, _| handler::registry::<$params, $result, _>(params, responder, $run)
+    };
+    (immediate, $params:ty, $result:ty, $run:path) => {
+        |params, responder, _| handler::immediate::<$params, $result, _>(params, responder, $run)
     };
 }
 with_methods!(find_method);
-
-/// Begins a handler outside the queues.
-fn begin<P, F>(params: Result<P>, call: Arc<Call>, handler: fn(Arc<Call>, P) -> F) -> Handling
-where
-    F: Future<Output = Result<Reply>> + Send + 'static,
-{
-    match params {
-        Ok(params) => Box::pin(handler(call, params)),
-        Err(error) => Box::pin(std::future::ready(Err(error))),
-    }
-}
-
-/// Begins a handler whose request has its place in the queue of its session from now on, whenever the handler
-/// gets there.
-fn in_session<P, F>(params: Result<P>, call: Arc<Call>, handler: fn(Arc<Call>, P) -> F) -> Handling
-where
-    P: OnSession,
-    F: Future<Output = Result<Reply>> + Send + 'static,
-{
-    if let Ok(params) = &params {
-        call.take_place(params.session_id());
-    }
-    begin(params, call, handler)
-}
-
-/// A handler of scope `session(append)`: either a function that says which entries are appended, or one that
-/// works on the session alone.
-trait AppendHandler<P, Form> {
-    fn begin(self, params: Result<P>, call: Arc<Call>) -> Handling;
-}
-
-/// The form `fn(&P) -> Result<NewAppend>`.
-struct InGroup;
-
-/// The form `async fn(Arc<Call>, P) -> Result<Reply>`.
-struct Alone<F>(PhantomData<F>);
-
-impl<P, H> AppendHandler<P, InGroup> for H
-where
-    P: Mutation,
-    H: FnOnce(&P) -> Result<NewAppend>,
-{
-    fn begin(self, params: Result<P>, call: Arc<Call>) -> Handling {
-        let new = params.and_then(|params| Ok((self(&params)?, params)));
-        let (NewAppend { entries, reply }, params) = match new {
-            Ok(new) => new,
-            Err(error) => return Box::pin(std::future::ready(Err(error))),
-        };
-        let expected = params.expected_leaf().clone();
-        let (daemon, cancel, holds) = (&call.daemon, &call.cancel, call.holds);
-        let id = params.session_id();
-        let appended = submit(daemon, id, expected, cancel, entries, holds);
-        Box::pin(async move { reply(appended.await?) })
-    }
-}
-
-impl<P, F, H> AppendHandler<P, Alone<F>> for H
-where
-    P: OnSession,
-    F: Future<Output = Result<Reply>> + Send + 'static,
-    H: FnOnce(Arc<Call>, P) -> F,
-{
-    fn begin(self, params: Result<P>, call: Arc<Call>) -> Handling {
-        match params {
-            Ok(params) => {
-                call.take_place(params.session_id());
-                Box::pin(self(call, params))
-            }
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-        }
-    }
-}

@@ -2,12 +2,14 @@
 //!
 //! `rpc` makes the dispatch of requests from it; `schema` makes the documents, from which the clients'
 //! types are generated. To add a method: declare its params and its result in this module, with an example
-//! each, write its handler in `rpc`, and add a row here.
+//! each, write its handler in `rpc::methods` in the form of its scope (`rpc::handler`), and add a row here.
 //!
 //! The tables are macros that pass their rows to another macro, since `rpc` and `schema` each need another
 //! part of a row and this module imports neither of them.
 
+use super::notification;
 use crate::error::Kind;
+use serde::Serialize;
 
 /// Where the daemon runs the requests of a method, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +150,7 @@ pub(crate) const BUSY: &[Kind] = &[Kind::SessionBusy];
 /// Passes every method to the macro `$callback`, group by group.
 ///
 /// `section` is the section of protocol.md that describes the method; `errors` are lists of the failures
-/// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc`.
+/// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc::methods`.
 macro_rules! with_methods {
     ($callback:ident) => {
         $callback! {
@@ -237,7 +239,7 @@ macro_rules! with_methods {
                     section: "3.4", scope: registry,
                     params: ListTrashParams, result: ListTrashResult,
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
-                    run: sessions::list_trash,
+                    run: list::list_trash,
                 }
                 "restore_session" {
                     summary: "Moves a deleted session from the trash folder back to the session directory.",
@@ -566,3 +568,22 @@ macro_rules! with_notifications {
     };
 }
 pub(crate) use with_notifications;
+
+/// The params of a notification.
+pub(crate) trait Notification: Serialize {
+    /// The method that the notification names.
+    const NAME: &'static str;
+}
+
+macro_rules! name_notifications {
+    ($($name:literal {
+        summary: $summary:literal,
+        section: $section:literal,
+        params: $params:ident,
+    })+) => {
+        $(impl Notification for notification::$params {
+            const NAME: &'static str = $name;
+        })+
+    };
+}
+with_notifications!(name_notifications);

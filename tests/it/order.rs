@@ -154,3 +154,68 @@ fn reads_do_not_wait_for_the_question_before_a_fork() {
     );
     assert_eq!(d.response(&fork).expect("answered")["cancelled"], true);
 }
+
+/// Runs requests that arrive in one write, and returns the lines of stdout.
+fn in_one_write(durability: &str, requests: &[(String, &str, Json)]) -> Vec<Json> {
+    let new = request(&json!("new"), "create_session", &json!({"sessionId": "s1"}));
+    let lines = requests
+        .iter()
+        .map(|(id, method, params)| request(&json!(id), method, params));
+    let lines: Vec<String> = [new].into_iter().chain(lines).collect();
+    let args = ["--durability", durability];
+    let output = Home::new().run(&args, &[], lines.join("\n") + "\n");
+    output.clean().lines()
+}
+
+/// The ids of the responses that begin with `e`, in their order.
+fn answered(lines: &[Json]) -> Vec<&str> {
+    let ids = lines.iter().filter_map(|line| line["id"].as_str());
+    ids.filter(|id| id.starts_with('e')).collect()
+}
+
+/// Appends with `durability: always` were synced and answered by tasks of their own, so that a response could
+/// overtake the notification that belongs to it.
+#[test]
+fn commits_are_announced_and_answered_in_their_order() {
+    let ids: Vec<String> = (0..60).map(|n| format!("e{n}")).collect();
+    let append = |id: &String| {
+        let message = json!({"message": user("x"), "entryId": id});
+        // Another request between two appends makes them two commits.
+        let between = (format!("leaf-{id}"), "get_leaf", json!({}));
+        [(id.clone(), "append_message", message), between]
+    };
+    let requests: Vec<_> = ids.iter().flat_map(append).collect();
+    for durability in ["always", "os"] {
+        let lines = in_one_write(durability, &requests);
+        let mut announced = Vec::new();
+        for line in &lines {
+            if line["method"] == "entries_appended" {
+                announced.push(line["params"]["entryIds"][0].as_str().unwrap());
+            } else if let Some(id) = line["result"]["entryId"].as_str() {
+                assert!(announced.contains(&id), "{id} is answered first");
+            }
+        }
+        assert_eq!(announced, ids, "{durability}");
+        assert_eq!(answered(&lines), ids, "{durability}");
+    }
+}
+
+/// Moves of the leaf and appends share one order, although each is carried out in another way.
+#[test]
+fn moves_and_appends_are_answered_in_the_order_of_their_commits() {
+    let ids: Vec<String> = (0..40).map(|n| format!("e{n}")).collect();
+    let requests: Vec<_> = ids
+        .iter()
+        .enumerate()
+        .map(|(n, id)| match n % 2 {
+            0 => (
+                id.clone(),
+                "append_message",
+                json!({"message": user("x"), "entryId": id}),
+            ),
+            _ => (id.clone(), "set_leaf", json!({"leafId": null})),
+        })
+        .collect();
+    let lines = in_one_write("always", &requests);
+    assert_eq!(answered(&lines), ids);
+}

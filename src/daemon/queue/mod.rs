@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::lock::lock;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -265,10 +266,10 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// Waits until every job submitted before this call has ended.
-    pub(crate) async fn earlier_ended(&self) {
+    pub(crate) fn earlier_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
-        let is_earlier = |number: u64| number < now;
-        self.until(|state| {
+        self.until(move |state| {
+            let is_earlier = |number: u64| number < now;
             let unplaced = state
                 .only
                 .keys()
@@ -281,34 +282,39 @@ impl<Q: Sessions> Queues<Q> {
                     running.into_iter().chain(first).any(is_earlier)
                 })
         })
-        .await;
     }
 
-    /// Waits until the jobs have ended that run now and change a list of all sessions.
-    pub(crate) async fn changes_ended(&self) {
+    /// Waits until those of the jobs submitted before this call have ended that run by then and change a list of all
+    /// sessions.
+    pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
-        let is_change = |running: &Running| {
+        let is_change = move |running: &Running| {
             running.number < now && !matches!(running.scope, Scope::Session | Scope::Open)
         };
-        self.until(|state| {
+        self.until(move |state| {
             let mut running = state
                 .queues
                 .values()
                 .filter_map(|queue| queue.running.as_ref());
             !running.any(is_change)
         })
-        .await;
     }
 
-    async fn until(&self, holds: impl Fn(&State<Q>) -> bool) {
-        let _observing = Observing::new(&self.observers);
-        loop {
-            let mut ended = pin!(self.ended.notified());
-            ended.as_mut().enable();
-            if holds(&lock(&self.state)) {
-                return;
+    fn until<H: Fn(&State<Q>) -> bool + Send>(
+        self: &Arc<Self>,
+        holds: H,
+    ) -> impl Future<Output = ()> + Send + use<Q, H> {
+        let queues = Arc::clone(self);
+        async move {
+            let _observing = Observing::new(&queues.observers);
+            loop {
+                let mut ended = pin!(queues.ended.notified());
+                ended.as_mut().enable();
+                if holds(&lock(&queues.state)) {
+                    return;
+                }
+                ended.await;
             }
-            ended.await;
         }
     }
 

@@ -292,6 +292,33 @@ fn an_id_in_flight_is_refused_until_its_answer() {
     );
 }
 
+/// The id of an append was free while the append waited for its group.
+#[test]
+fn an_id_is_in_use_until_its_response_is_sent() {
+    let append = |id: &str, params: Json| (json!(id), "append_message", params);
+    let mut d = Daemon::quiet();
+    d.create();
+    d.send_together(&[
+        append("first", json!({"message": user("x"), "entryId": "e1"})),
+        append(
+            "twice",
+            json!({"message": user("x"), "expectedLeafId": "nope"}),
+        ),
+        append("twice", json!({"message": user("x"), "entryId": "e2"})),
+    ]);
+    assert_eq!(d.response_with_null_id().kind, "invalidRequest");
+    assert_eq!(d.response(&json!("first")).unwrap()["leafId"], "e1");
+    let refused = d.response(&json!("twice")).unwrap_err();
+    assert_eq!(refused.kind, "leafMoved");
+    assert_eq!(d.ids(), ["e1"]);
+    // Its response was sent, so the id is free.
+    d.send_together(&[append(
+        "twice",
+        json!({"message": user("x"), "entryId": "e2"}),
+    )]);
+    assert_eq!(d.response(&json!("twice")).unwrap()["leafId"], "e2");
+}
+
 /// `null` on stdin, or as a line of a file, ended the daemon.
 #[test]
 fn a_null_line_on_stdin_or_in_a_file_does_not_end_the_daemon() {

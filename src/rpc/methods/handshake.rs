@@ -1,17 +1,20 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
-use super::call::Call;
-use super::reply::Reply;
 use crate::daemon::MAX_ANSWER;
+use crate::daemon::call::Call;
 use crate::daemon::connection::Client;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::os::process;
+use crate::rpc::reply::Prepared;
 use crate::schema;
 use crate::wire;
 use std::sync::Arc;
 
-pub(super) async fn initialize(call: Arc<Call>, params: wire::InitializeParams) -> Result<Reply> {
+pub(in crate::rpc) fn initialize(
+    call: &Arc<Call>,
+    params: wire::InitializeParams,
+) -> Result<wire::InitializeResult> {
     let daemon = &call.daemon;
     let capabilities = params.capabilities;
     let own_limit = daemon.config.max_frame_bytes as u64;
@@ -35,7 +38,7 @@ pub(super) async fn initialize(call: Arc<Call>, params: wire::InitializeParams) 
         process::on_death(id, move || (daemon.on_shutdown)());
     }
     let config = &daemon.config;
-    Reply::of(&wire::InitializeResult {
+    Ok(wire::InitializeResult {
         protocol_version: schema::PROTOCOL_VERSION,
         server_info: wire::ServerInfo {
             name: "treelined".to_owned(),
@@ -54,33 +57,36 @@ pub(super) async fn initialize(call: Arc<Call>, params: wire::InitializeParams) 
     })
 }
 
-pub(super) async fn shutdown(call: Arc<Call>, _: wire::ShutdownParams) -> Result<Reply> {
+pub(in crate::rpc) fn shutdown(
+    call: &Arc<Call>,
+    _: wire::ShutdownParams,
+) -> Result<wire::ShutdownResult> {
     // The reader ends with what is already in its hands.
     call.daemon.end();
-    Reply::of(&wire::ShutdownResult {})
+    Ok(wire::ShutdownResult {})
 }
 
-pub(super) async fn discover(_: Arc<Call>, _: wire::DiscoverParams) -> Result<Reply> {
+pub(in crate::rpc) fn discover(
+    _: &Arc<Call>,
+    _: wire::DiscoverParams,
+) -> Result<Prepared<wire::DiscoverResult>> {
     let document = schema::openrpc().as_bytes().to_vec();
-    Ok(Reply::Bytes(convert::on_one_line(document)))
+    Ok(Prepared::bytes(convert::on_one_line(document)))
 }
 
-pub(super) async fn cancel_request(
-    call: Arc<Call>,
+pub(in crate::rpc) fn cancel_request(
+    call: &Arc<Call>,
     params: wire::CancelRequestParams,
-) -> Result<Reply> {
-    cancel(&call, &params.request_id)
+) -> Result<wire::CancelRequestResult> {
+    // An unknown id is ignored: the response may be on its way.
+    call.connection.cancel(&params.request_id);
+    Ok(wire::CancelRequestResult {})
 }
 
-pub(super) async fn lsp_cancel_request(
-    call: Arc<Call>,
+pub(in crate::rpc) fn lsp_cancel_request(
+    call: &Arc<Call>,
     params: wire::LspCancelRequestParams,
-) -> Result<Reply> {
-    cancel(&call, &params.id)
-}
-
-/// An unknown id is ignored: the answer may be on its way.
-fn cancel(call: &Call, id: &wire::RequestId) -> Result<Reply> {
-    call.connection.cancel(id);
-    Reply::of(&wire::CancelRequestResult {})
+) -> Result<wire::CancelRequestResult> {
+    call.connection.cancel(&params.id);
+    Ok(wire::CancelRequestResult {})
 }

@@ -1,26 +1,23 @@
-//! A navigation's way through its nine steps (protocol.md §4), with the waiting between them. What the
-//! steps mean is [`crate::flow::navigate`]'s, and who asks for one [`super::navigate`]'s.
+//! A navigation's way through its nine steps (protocol.md §4), with the waiting between them. The steps themselves
+//! are [`crate::flow::navigate`]'s.
 
-use super::call::Call;
-use super::read;
-use super::reply::Reply;
+use super::commit::Change;
+use super::convert;
+use super::notify::SessionTree;
+use super::question;
+use super::reading;
+use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
 use super::summaries::{self, Listener, Writing, id_text};
-use crate::cancel::Cancel;
 use crate::context::Edits;
-use crate::daemon::commit::commit;
-use crate::daemon::convert;
-use crate::daemon::notify::SessionTree;
-use crate::daemon::open_session::{OpenSession, SessionGuard};
-use crate::daemon::question::{self, Asking};
 use crate::entry::Kind as EntryKind;
 use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
-use crate::flow::navigate::{self, Navigation, Plan};
+use crate::flow::navigate::{self, Plan};
 use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
-use crate::session::{Activity, Busy, SessionState};
+use crate::session::{Activity, SessionState};
 use crate::summary::files::FileCollector;
 use crate::summary::request::{self, Material, SummaryOptions};
 use crate::summary::{FileLists, ModelName, Subject, SummaryRequest, Usage, frame};
@@ -32,8 +29,9 @@ use std::time::Duration;
 /// Entries larger than this together are named instead, where no summary is wanted, in bytes.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
-/// The options of the caller of a navigation.
-pub(super) struct Request {
+/// A navigation as its caller wants it.
+pub(crate) struct Navigator {
+    pub kind: NavigationKind,
     pub expected: ExpectedLeaf,
     pub navigation_id: String,
     pub wants_summary: bool,
@@ -41,23 +39,17 @@ pub(super) struct Request {
     pub label: Option<String>,
     pub answer_timeout: Duration,
     pub on_no_answer: wire::OnNoAnswer,
-    pub rewind: bool,
     pub dry_run: bool,
 }
 
 /// What is done with the other place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NavigationKind {
-    /// The leaf goes there; what it leaves may be summarized.
-    To,
+pub(crate) enum NavigationKind {
+    /// The leaf goes there; what it leaves may be summarized. With `rewind` it goes above a user message even if
+    /// that is the leaf.
+    To { rewind: bool },
     /// The leaf stays; a summary of the other branch is appended.
     Merge,
-}
-
-pub(super) struct Navigator {
-    pub call: Arc<Call>,
-    pub open: Arc<OpenSession>,
-    pub request: Request,
 }
 
 /// What the tree said when the navigation began, bodies included.
@@ -94,7 +86,8 @@ impl Preparation {
             plan.kept(&core.tree, first)
         });
         let kept_nodes = kept.as_deref().unwrap_or_default();
-        let size = read::size_of(core, plan.entries()) + read::size_of(core, kept_nodes);
+        let size = reading::size_of(core, plan.entries().iter().copied())
+            + reading::size_of(core, kept_nodes.iter().copied());
         let reads = summarizes || size <= limit;
         let bodies = |nodes: &[Node]| match reads {
             true => bodies(core, nodes),
@@ -164,76 +157,100 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
     Ok(None)
 }
 
+/// Where a navigation goes.
+enum Destination {
+    /// To another place: the plan.
+    Move(Plan),
+    /// To where the leaf is already.
+    Leaf(EntryId),
+}
+
 impl Navigator {
-    pub(super) async fn run(
+    /// Navigates to the entry that `find` finds.
+    pub(crate) async fn run(
         mut self,
-        mut turn: SessionGuard,
-        way: NavigationKind,
+        release: Release,
         find: impl FnOnce(&SessionState) -> Result<Node>,
-    ) -> Result<Reply> {
-        // Cancelling the request aborts the navigation, whatever it waits for.
-        let abort = self.call.cancel.clone();
-        let busy = self.open.session.begin(Activity::Navigation {
-            id: self.request.navigation_id.clone(),
-            abort: abort.clone(),
-        })?;
-        // Without `initialize` later requests wait, so that a script means what it says.
-        let busy = match self.call.connection.client() {
-            None => {
-                turn.with().busy = Some(busy);
-                None
-            }
-            Some(_) => Some(busy),
+    ) -> Result<wire::Navigation> {
+        let (planning, target) = self.begin(release, find).await?;
+        let plan = match target {
+            Destination::Move(plan) => plan,
+            Destination::Leaf(id) => return self.stay(planning, id).await,
         };
-        let target = find(&turn)?;
-        let planned = match way {
-            NavigationKind::To => navigate::plan(&turn.tree, target, self.request.rewind),
-            NavigationKind::Merge => navigate::plan_merge(&turn.tree, target),
-        };
-        let plan = match planned {
-            Navigation::Move(plan) => plan,
-            Navigation::AlreadyThere => {
-                let target_id = EntryId::new(turn.tree.id(target));
-                return self.stay(turn, target_id, &abort).await;
-            }
-        };
-        if self.request.wants_summary && !self.request.dry_run {
-            let daemon = &self.call.daemon;
-            daemon.check_summarizable(&self.open, BeforeEvent::SessionBeforeTree)?;
+        if self.wants_summary {
+            planning.request.check_summarizable(BeforeEvent::SessionBeforeTree)?;
         }
-        let (turn, mut preparation) = self.prepare(turn, plan).await?;
-        if self.request.dry_run {
-            // Handed over rather than copied: they are as much as the client takes.
-            let entries = std::mem::take(&mut preparation.material.entries).into_iter();
-            let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
-            let fits = preparation.ids.is_none();
-            let preparation = wire::TreePreparation {
-                entries_to_summarize: fits.then_some(entries),
-                ..self.preparation(&preparation)
-            };
-            return Reply::of(&wire::NavigateTreeResult::DryRun(Box::new(wire::DryRun {
-                preparation,
-            })));
-        }
-        let held = match &busy {
-            None => Some(turn),
-            Some(_) => {
-                drop(turn);
-                None
+        let (planning, preparation) = self.prepare(planning, plan).await?;
+        self.go(planning.release(), preparation).await
+    }
+
+    /// Steps 1 to 5 alone: what clients would be asked.
+    pub(crate) async fn dry_run(
+        self,
+        release: Release,
+        find: impl FnOnce(&SessionState) -> Result<Node>,
+    ) -> Result<wire::NavigateTreeResult> {
+        let (planning, target) = self.begin(release, find).await?;
+        let plan = match target {
+            Destination::Move(plan) => plan,
+            Destination::Leaf(_) => {
+                let leaf_id = planning.turn.leaf_id().map(EntryId::new);
+                let stays = unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
+                return Ok(wire::NavigateTreeResult::Navigation(Box::new(stays)));
             }
         };
-        self.go(held, preparation, &abort, busy).await
+        let (planning, mut preparation) = self.prepare(planning, plan).await?;
+        drop(planning);
+        // Handed over rather than copied: they are as much as the client takes.
+        let entries = std::mem::take(&mut preparation.material.entries).into_iter();
+        let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
+        let fits = preparation.ids.is_none();
+        let preparation = wire::TreePreparation {
+            entries_to_summarize: fits.then_some(entries),
+            ..self.preparation(&preparation)
+        };
+        let dry_run = wire::DryRun { preparation };
+        Ok(wire::NavigateTreeResult::DryRun(Box::new(dry_run)))
+    }
+
+    /// Steps 1 to 4.
+    async fn begin(
+        &self,
+        release: Release,
+        find: impl FnOnce(&SessionState) -> Result<Node>,
+    ) -> Result<(PlannedOperation, Destination)> {
+        let activity = Activity::Navigation {
+            id: self.navigation_id.clone(),
+            abort: release.call.cancel.clone(),
+        };
+        let planning = release.begin(&self.expected, activity).await?;
+        let tree = &planning.turn.tree;
+        let node = find(&planning.turn)?;
+        let planned = match self.kind {
+            NavigationKind::To { rewind } => navigate::plan(tree, node, rewind),
+            NavigationKind::Merge => navigate::plan_merge(tree, node),
+        };
+        let target = match planned {
+            navigate::Navigation::Move(plan) => Destination::Move(plan),
+            navigate::Navigation::AlreadyThere => Destination::Leaf(EntryId::new(tree.id(node))),
+        };
+        Ok((planning, target))
     }
 
     /// Step 2, at the target: appends the label, if one is wanted.
-    async fn stay(&self, turn: SessionGuard, target_id: EntryId, abort: &Cancel) -> Result<Reply> {
-        let leaf_id = turn.leaf_id().map(EntryId::new);
-        let label = self.request.label.clone().filter(|_| !self.request.dry_run);
-        let Some(label) = label else {
-            return unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
+    async fn stay(&self, planning: PlannedOperation, target_id: EntryId) -> Result<wire::Navigation> {
+        let leaf_id = planning.turn.leaf_id().map(EntryId::new);
+        let Some(label) = self.label.clone() else {
+            return Ok(unmoved(
+                NavigationReason::AlreadyThere,
+                false,
+                &leaf_id,
+                &leaf_id,
+            ));
         };
-        let (source, abort) = (Arc::clone(&self.call.daemon.source), abort.clone());
-        let expected = self.request.expected.clone();
+        let change = planning.into_change();
+        let (source, abort) = (Arc::clone(&change.daemon.source), change.cancel.clone());
+        let (expected, open) = (self.expected.clone(), Arc::clone(&change.open));
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
             // From here on it cannot be aborted any more.
@@ -248,115 +265,81 @@ impl Navigator {
             Ok(wire::Navigation {
                 new_leaf_id: core.leaf_id().map(str::to_owned),
                 label_entry: entry.as_deref().map(convert::raw),
-                durability: self.open.durability(wrote),
-                ..nowhere(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
+                durability: open.durability(wrote),
+                ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
-        match commit(
-            &self.call.daemon,
-            &self.call.cancel,
-            &self.open,
-            turn,
-            write,
-            then,
-        )
-        .await
-        {
-            Ok((navigation, _)) => Reply::of(&navigation?),
-            Err(error) if error.kind == Kind::Cancelled => {
-                unmoved(NavigationReason::Aborted, true, &leaf_id, &leaf_id)
-            }
+        match change.commit(write, then).await {
+            Ok(changed) => changed.seen,
+            Err(error) if error.kind == Kind::Cancelled => Ok(aborted(&leaf_id)),
             Err(error) => Err(error),
         }
     }
 
     /// Steps 6 to 9.
-    async fn go(
-        &mut self,
-        held: Option<SessionGuard>,
-        preparation: Preparation,
-        abort: &Cancel,
-        busy: Option<Busy>,
-    ) -> Result<Reply> {
+    async fn go(&mut self, waiting: WaitingOperation, preparation: Preparation) -> Result<wire::Navigation> {
         let old = &preparation.plan.old_leaf_id;
-        let given = match self.ask(&preparation, abort).await {
+        let given = match self.ask(&waiting.request, &preparation).await {
             Ok(given) => given,
-            Err(refusal) => return refused(refusal, old),
+            Err(refusal) => return Ok(refused(refusal, old)),
         };
-        let worthless = self.request.wants_summary && !preparation.plan.worth_summarizing;
+        let worthless = self.wants_summary && !preparation.plan.worth_summarizing;
         let summary = match given {
             Some(summary) => Some(summary),
-            None if self.request.wants_summary && !worthless => {
-                match self.summarize(&preparation, abort).await {
+            None if self.wants_summary && !worthless => {
+                match self.summarize(&waiting.request, &preparation).await {
                     Ok(summary) => Some(summary),
-                    Err(error) if error.kind == Kind::Cancelled => {
-                        return unmoved(NavigationReason::Aborted, true, old, old);
-                    }
+                    Err(error) if error.kind == Kind::Cancelled => return Ok(aborted(old)),
                     Err(error) => return Err(error),
                 }
             }
             None => None,
         };
+        let is_worthless = worthless && summary.is_none();
+        let reason = is_worthless.then_some(NavigationReason::NothingToSummarize);
         if summary.is_none() && preparation.plan.merges.is_some() {
-            return unmoved(NavigationReason::NothingToSummarize, false, old, old);
+            return Ok(unmoved(
+                NavigationReason::NothingToSummarize,
+                false,
+                old,
+                old,
+            ));
         }
-        let turn = match held {
-            Some(turn) => Ok(turn),
-            None => {
-                let again = self.call.daemon.turn(Some(&self.open.id), abort).await;
-                again.map(|(_, turn)| turn)
-            }
-        };
-        let turn = match turn {
-            Ok(turn) => turn,
-            Err(_) if abort.is_cancelled() => {
-                return unmoved(NavigationReason::Aborted, true, old, old);
-            }
+        let abort = waiting.request.call.cancel.clone();
+        let change = match waiting.reached().await {
+            Ok(change) => change,
+            Err(_) if abort.is_cancelled() => return Ok(aborted(old)),
             Err(error) => return Err(error),
         };
-        let reason =
-            (worthless && summary.is_none()).then_some(NavigationReason::NothingToSummarize);
-        let committed = self
-            .commit(turn, &preparation, summary, reason, abort)
-            .await;
-        drop(busy);
-        match committed {
-            Err(error) if error.kind == Kind::Cancelled => {
-                unmoved(NavigationReason::Aborted, true, old, old)
-            }
-            Ok(navigation) => Reply::of(&navigation),
-            Err(error) => Err(error),
+        match self.commit(change, &preparation, summary, reason).await {
+            Err(error) if error.kind == Kind::Cancelled => Ok(aborted(old)),
+            committed => committed,
         }
     }
 
-    /// Step 5: reads what the clients and the summarizer are given. Large branches are read where
-    /// that disturbs nobody, with the turn, since bodies may need the tree.
-    async fn prepare(&self, turn: SessionGuard, plan: Plan) -> Result<(SessionGuard, Preparation)> {
-        let limit = self.bodies_limit();
-        let wants_summary = self.request.wants_summary && plan.worth_summarizing;
-        let summarizes =
-            wants_summary && !self.request.dry_run && self.call.daemon.config.summarizer.is_some();
+    /// Step 5: reads what the clients and the summarizer are given. Large branches are read on a blocking thread,
+    /// with the guard, since bodies may need the tree.
+    async fn prepare(&self, planning: PlannedOperation, plan: Plan) -> Result<(PlannedOperation, Preparation)> {
+        let limit = self.bodies_limit(&planning);
+        let wants_summary = self.wants_summary && plan.worth_summarizing;
+        let summarizes = wants_summary
+            && !self.dry_run
+            && planning.request.call.daemon.config.summarizer.is_some();
         // A summarizer's goal is looked for on the whole path.
-        let walks = summarizes && turn.tree.node_count() > read::INLINE_ENTRIES;
+        let walks = summarizes && planning.turn.tree.node_count() > reading::INLINE_ENTRIES;
         let size = match walks {
             true => u64::MAX,
-            false => read::size_of(&turn, &plan.abandoned),
+            false => reading::size_of(&planning.turn, plan.abandoned.iter().copied()),
         };
-        let work = move || {
-            let preparation = Preparation::read(&turn, plan, limit, summarizes)?;
-            Ok((turn, preparation))
-        };
-        read::inline_or_blocking(size, work).await
+        let read = move |core: &SessionState| Preparation::read(core, plan, limit, summarizes);
+        planning.read(size, read).await
     }
 
     /// The most that the entries of a before event, or of a dry run, may have together, in bytes.
-    fn bodies_limit(&self) -> u64 {
-        let frame = self
-            .call
-            .connection
-            .client_frame_bytes()
-            .saturating_sub(8192) as u64;
-        if self.request.wants_summary || self.request.dry_run {
+    fn bodies_limit(&self, planning: &PlannedOperation) -> u64 {
+        let frame = planning.request.call.connection.client_frame_bytes();
+        let frame = frame.saturating_sub(8192) as u64;
+        if self.wants_summary || self.dry_run {
             frame
         } else {
             frame.min(MAX_UNWANTED_BYTES)
@@ -364,7 +347,6 @@ impl Navigator {
     }
 
     fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
-        let request = &self.request;
         let material = &prepared.material;
         let raw = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
             entries.iter().map(|entry| convert::raw(entry)).collect()
@@ -382,69 +364,62 @@ impl Navigator {
             entries_to_summarize: fits.then(|| raw(&material.entries)),
             entry_ids: ids.map(|ids| ids.entries.clone()),
             truncated: (!fits).then_some(true),
-            user_wants_summary: request.wants_summary,
+            user_wants_summary: self.wants_summary,
             model: prepared.model.as_ref().map(summaries::wire_model),
-            custom_instructions: request.wishes.custom_instructions.clone(),
-            replace_instructions: Some(request.wishes.replace_instructions),
-            label: request.label.clone(),
+            custom_instructions: self.wishes.custom_instructions.clone(),
+            replace_instructions: Some(self.wishes.replace_instructions),
+            label: self.label.clone(),
         }
     }
 
-    /// Step 6: tells everyone, and waits for those who answer. Overrides change the request; what
+    /// Step 6: tells everyone, and waits for those who answer. Overrides change the options; what
     /// ends the navigation is the error.
     async fn ask(
         &mut self,
+        request: &SessionRequest,
         prepared: &Preparation,
-        abort: &Cancel,
     ) -> std::result::Result<Option<BranchSummary>, Refusal> {
-        let request = &self.request;
-        let asking = Asking {
-            daemon: &self.call.daemon,
-            open: &self.open,
-            event: BeforeEvent::SessionBeforeTree,
-            navigation_id: Some(&request.navigation_id),
-            timeout: request.answer_timeout,
-            abort,
-            takes_summary: request.wants_summary,
+        let asking = question::Asking {
+            navigation_id: Some(&self.navigation_id),
+            takes_summary: self.wants_summary,
+            ..request.asking(BeforeEvent::SessionBeforeTree, self.answer_timeout)
         };
         let decided = question::put(asking, |put| notification::SessionBeforeTree {
             session_id: put.session_id,
             seq: put.seq,
             event_id: put.event_id,
-            navigation_id: request.navigation_id.clone(),
+            navigation_id: self.navigation_id.clone(),
             timeout_ms: put.timeout_ms,
             preparation: self.preparation(prepared),
         });
         let mut decision = decided.await.map_err(|_| Refusal::Aborted)?;
-        if let Some(refusal) = decision.refusal(request.on_no_answer) {
+        if let Some(refusal) = decision.refusal(self.on_no_answer) {
             return Err(Refusal::Answered(refusal));
         }
-        let request = &mut self.request;
-        if decision.custom_instructions.is_some() {
-            request.wishes.custom_instructions = decision.custom_instructions;
-        }
-        if let Some(replace) = decision.replace_instructions {
-            request.wishes.replace_instructions = replace;
-        }
+        summaries::override_options(&mut self.wishes, &mut decision);
         if let Some(label) = &decision.label {
-            request.label = name::given(label);
+            self.label = name::given(label);
         }
         Ok(decision.summary.as_ref().map(summaries::given))
     }
 
     /// Step 7: the configured summarizer.
-    async fn summarize(&self, prepared: &Preparation, abort: &Cancel) -> Result<BranchSummary> {
+    async fn summarize(
+        &self,
+        request: &SessionRequest,
+        prepared: &Preparation,
+    ) -> Result<BranchSummary> {
         let writing = Writing {
-            connection: &self.call.connection,
-            open: &self.open,
+            connection: &request.call.connection,
+            open: &request.open,
             listener: Listener::Deltas {
-                navigation_id: &self.request.navigation_id,
+                navigation_id: &self.navigation_id,
             },
             model: prepared.model.as_ref(),
-            abort,
+            abort: &request.call.cancel,
         };
         let material = prepared.material.clone();
-        let (wishes, model) = (self.request.wishes.clone(), prepared.model.clone());
+        let (wishes, model) = (self.wishes.clone(), prepared.model.clone());
         let subject = match prepared.plan.merges {
             Some(_) => Subject::Merge,
             None => Subject::Branch,
@@ -465,19 +440,19 @@ impl Navigator {
     /// Step 8 and 9: one write, then `session_tree`.
     async fn commit(
         &self,
-        turn: SessionGuard,
+        change: Change,
         prepared: &Preparation,
         summary: Option<BranchSummary>,
         reason: Option<NavigationReason>,
-        abort: &Cancel,
-    ) -> Result<wire::NavigateTreeResult> {
-        let source = Arc::clone(&self.call.daemon.source);
-        let (plan, label) = (prepared.plan.clone(), self.request.label.clone());
+    ) -> Result<wire::Navigation> {
+        let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
+        let source = Arc::clone(&daemon.source);
+        let (plan, label) = (prepared.plan.clone(), self.label.clone());
         let from_hook = summary.as_ref().is_some_and(|summary| summary.from_hook);
         let has_summary = summary.is_some();
         let has_label = label.is_some();
-        let abort = abort.clone();
-        let expected = self.request.expected.clone();
+        let abort = change.cancel.clone();
+        let expected = self.expected.clone();
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
             core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
@@ -489,7 +464,7 @@ impl Navigator {
             navigate::commit(&core.tree, &*source, &plan, summary, label.as_deref())
         };
         // Labels and names may have come since it was planned.
-        let old_leaf_id = turn.leaf_id().map(str::to_owned);
+        let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
         let then = |core: &SessionState, wrote: bool| -> Result<wire::Navigation> {
             let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
             let label_node = path.first().copied().filter(|_| has_label);
@@ -505,14 +480,14 @@ impl Navigator {
                 old_leaf_id: old_leaf_id.as_deref(),
                 new_leaf_id: new_leaf_id.as_deref(),
                 cause: wire::MoveCause::NavigateTree,
-                navigation_id: Some(&self.request.navigation_id),
+                navigation_id: Some(&self.navigation_id),
                 summary_entry: summary_entry.as_deref(),
                 label_entry: label_entry.as_deref(),
                 from_hook: has_summary.then_some(from_hook),
             };
             // A merge only appends.
             if prepared.plan.merges.is_none() {
-                self.call.daemon.session_tree(&self.open, moved);
+                daemon.session_tree(&open, moved);
             }
             let draft = prepared.draft.as_ref();
             Ok(wire::Navigation {
@@ -526,19 +501,10 @@ impl Navigator {
                 summary_entry: summary_entry.as_deref().map(convert::raw),
                 label_entry: label_entry.as_deref().map(convert::raw),
                 from_hook: has_summary.then_some(from_hook),
-                durability: self.open.durability(wrote),
+                durability: open.durability(wrote),
             })
         };
-        let (navigation, _) = commit(
-            &self.call.daemon,
-            &self.call.cancel,
-            &self.open,
-            turn,
-            write,
-            then,
-        )
-        .await?;
-        Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation?)))
+        change.commit(write, then).await?.seen
     }
 }
 
@@ -554,29 +520,24 @@ enum Refusal {
     Answered(question::Refusal),
 }
 
-fn refused(refusal: Refusal, leaf_id: &Option<EntryId>) -> Result<Reply> {
+fn refused(refusal: Refusal, leaf_id: &Option<EntryId>) -> wire::Navigation {
     let (reason, by) = match refusal {
         Refusal::Aborted => (NavigationReason::Aborted, None),
         Refusal::Answered(question::Refusal { reason, by }) => (reason.into(), by),
     };
-    let navigation = wire::Navigation {
+    wire::Navigation {
         by,
-        ..nowhere(reason, true, leaf_id, leaf_id)
-    };
-    Reply::of(&wire::NavigateTreeResult::Navigation(Box::new(navigation)))
+        ..unmoved(reason, true, leaf_id, leaf_id)
+    }
+}
+
+/// A navigation that was aborted at this leaf.
+pub(crate) fn aborted(leaf_id: &Option<EntryId>) -> wire::Navigation {
+    unmoved(NavigationReason::Aborted, true, leaf_id, leaf_id)
 }
 
 /// A navigation that changed nothing.
-pub(super) fn unmoved(
-    reason: NavigationReason,
-    cancelled: bool,
-    old_leaf_id: &Option<EntryId>,
-    new_leaf_id: &Option<EntryId>,
-) -> Result<Reply> {
-    Reply::of(&nowhere(reason, cancelled, old_leaf_id, new_leaf_id))
-}
-
-fn nowhere(
+fn unmoved(
     reason: NavigationReason,
     cancelled: bool,
     old_leaf_id: &Option<EntryId>,

@@ -1,13 +1,14 @@
 //! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
 //! are the catalogue's.
 
-use super::call::Call;
-use super::reply::{Reply, page_bytes};
 use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
+use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::entry::SpawnedBy;
 use crate::error::{Error, Result};
+use crate::rpc::handler::Remainder;
+use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::Row;
 use crate::store::listing::{Listing, normalized_directory as normalized};
 use crate::store::trash::DeletedSession;
@@ -15,6 +16,7 @@ use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,29 +25,47 @@ const LONGEST_ESCAPE: usize = 6;
 /// How long a list waits for appends that were asked for before it.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
-pub(super) async fn list_sessions(
-    call: Arc<Call>,
+pub(in crate::rpc) fn list_sessions(
+    call: &Arc<Call>,
     params: wire::ListSessionsParams,
-) -> Result<Reply> {
-    after_earlier_changes(&call).await?;
+) -> Result<Remainder<Prepared<wire::ListSessionsResult>>> {
     let daemon = Arc::clone(&call.daemon);
     let fits = page_bytes(call.connection.client_frame_bytes());
-    blocking(move || page(daemon.store.list()?, &params, fits)).await
+    let earlier = earlier_changes(call);
+    Ok(Box::pin(async move {
+        earlier.await?;
+        blocking(move || page(daemon.store.list()?, &params, fits)).await
+    }))
 }
 
-/// Waits until earlier changes are in the files: appends that were asked for before, unless another process's lock or a
-/// slow opening keeps them waiting, and changes of the session directory.
-pub(super) async fn after_earlier_changes(call: &Call) -> Result<()> {
+pub(in crate::rpc) fn list_trash(
+    call: &Arc<Call>,
+    params: wire::ListTrashParams,
+) -> Result<Remainder<wire::ListTrashResult>> {
+    let daemon = Arc::clone(&call.daemon);
+    let list = move || trash_page(daemon.store.trashed()?, &params);
+    Ok(Box::pin(blocking(list)))
+}
+
+/// Waits until the changes that were asked for before this call are in the files: appends, unless another process's
+/// lock or a slow opening keeps them waiting, and changes of the session directory.
+pub(super) fn earlier_changes(
+    call: &Call,
+) -> impl Future<Output = Result<()>> + Send + use<> {
     let queues = &call.daemon.queues;
-    let _waiting = tokio::time::timeout(EARLIER_APPENDS, queues.earlier_ended()).await;
-    call.cancel.guard(queues.changes_ended()).await
+    let (appends, changes) = (queues.earlier_ended(), queues.changes_ended());
+    let cancel = call.cancel.clone();
+    async move {
+        let _waiting = tokio::time::timeout(EARLIER_APPENDS, appends).await;
+        cancel.guard(changes).await
+    }
 }
 
 /// A page of the trash.
-pub(super) fn trash_page(
+fn trash_page(
     mut trashed: Vec<DeletedSession>,
     params: &wire::ListTrashParams,
-) -> Result<Reply> {
+) -> Result<wire::ListTrashResult> {
     let cwd = params.cwd.as_deref().map(normalized);
     trashed.retain(|trashed| is_of(&trashed.row.listing, cwd.as_deref()));
     let is_last = |cursor: &str, trashed: &DeletedSession| path_of(&trashed.row.listing) == cursor;
@@ -62,7 +82,7 @@ pub(super) fn trash_page(
         deleted_at: timestamp::format(trashed.deleted_at),
     };
     let last = shown.last().filter(|_| end < trashed.len());
-    Reply::of(&wire::ListTrashResult {
+    Ok(wire::ListTrashResult {
         sessions: shown.iter().map(row).collect(),
         next_cursor: last.map(|last| path_of(&last.row.listing)),
     })
@@ -87,14 +107,18 @@ fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
 }
 
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
-fn page(rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams, fits: usize) -> Result<Reply> {
+fn page(
+    rows: Vec<Arc<Row>>,
+    params: &wire::ListSessionsParams,
+    fits: usize,
+) -> Result<Prepared<wire::ListSessionsResult>> {
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
     let is_last = |cursor: &str, row: &Arc<Row>| row.listing.path.to_string_lossy() == *cursor;
     let start = after(&rows, params.cursor.as_deref(), is_last)?;
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
-    Ok(Reply::Bytes(result(shown, end < rows.len(), fits)?))
+    result(shown, end < rows.len(), fits).map(Prepared::bytes)
 }
 
 /// A `ListSessionsResult`, put together from rows that have been written before: as many as fit, at least

@@ -1,11 +1,12 @@
 //! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`crate::session_search`]'s.
 
-use super::call::Call;
 use super::list;
-use super::reply::{Reply, page_bytes};
 use crate::blocking::blocking;
+use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::error::{Error, Result};
+use crate::rpc::handler::Remainder;
+use crate::rpc::reply::page_bytes;
 use crate::search::{FieldKind, Mode, Query};
 use crate::session_search::{
     self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, Key, SearchOutcome, SearchRequest,
@@ -20,11 +21,14 @@ const USUAL_HITS: u64 = 50;
 /// The most hits of a page.
 const MOST_HITS: u64 = 1000;
 
-pub(super) async fn search(call: Arc<Call>, params: wire::SearchParams) -> Result<Reply> {
+pub(in crate::rpc) fn search(
+    call: &Arc<Call>,
+    params: wire::SearchParams,
+) -> Result<Remainder<wire::SearchResult>> {
     let request = request(params)?;
-    list::after_earlier_changes(&call).await?;
+    let (call, earlier) = (Arc::clone(call), list::earlier_changes(call));
     let fits = page_bytes(call.connection.client_frame_bytes());
-    blocking(move || {
+    let search = move || {
         let connection = &call.connection;
         let token = call.id.as_ref().filter(|_| connection.wants_search_hits());
         let mut on_hit = |hit: &Hit| {
@@ -34,9 +38,12 @@ pub(super) async fn search(call: Arc<Call>, params: wire::SearchParams) -> Resul
         };
         let store = &call.daemon.store;
         let outcome = session_search::search(store, &request, &call.cancel, &mut on_hit)?;
-        Reply::of(&result(outcome, fits)?)
-    })
-    .await
+        result(outcome, fits)
+    };
+    Ok(Box::pin(async move {
+        earlier.await?;
+        blocking(search).await
+    }))
 }
 
 fn request(params: wire::SearchParams) -> Result<SearchRequest> {

@@ -1,18 +1,17 @@
 //! `answer_event`: answers to before events (protocol.md §5). Waits for nothing.
 
-use super::call::Call;
-use super::reply::Reply;
 use crate::ask::{Answerer, Digest};
+use crate::daemon::call::Call;
 use crate::daemon::question::{self, Given};
 use crate::error::Result;
 use crate::wire::{self, EventReply};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) async fn answer_event(
-    call: Arc<Call>,
+pub(in crate::rpc) fn answer_event(
+    call: &Arc<Call>,
     params: wire::AnswerEventParams,
-) -> Result<Reply> {
+) -> Result<wire::AnswerEventResult> {
     let asks = &call.daemon.asks;
     let digest = Digest::of(&params.result);
     let (event_id, reply) = params.reply()?;
@@ -31,7 +30,7 @@ pub(super) async fn answer_event(
             Some(left.as_millis() as u64)
         }
     };
-    Reply::of(&wire::AnswerEventResult {
+    Ok(wire::AnswerEventResult {
         accepted: true,
         timeout_ms,
     })

@@ -1,18 +1,16 @@
 //! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
 
-use super::call::Call;
-use super::read::{INLINE_BYTES, INLINE_ENTRIES};
-use super::reply::Reply;
-use crate::blocking::blocking;
 use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::find;
-use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{Asked, View, ViewRoom};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
+use crate::rpc::handler::{ReadAnswer, Read};
+use crate::rpc::reply::Prepared;
 use crate::search::{Mode, Query};
 use crate::session::SessionState;
 use crate::view::{
@@ -30,66 +28,87 @@ const ENVELOPE_BYTES: usize = 4096;
 /// Rows of a page that is written on the thread that reads requests, if the view stands.
 const INLINE_ROWS: usize = 512;
 
-/// A view to be served.
-struct Wanted {
-    asked: Asked,
+/// A tree as it was asked for.
+struct TreeRequest {
+    params: wire::GetTreeParams,
     query: Option<Query>,
-    /// If it is there already.
-    view: Option<Arc<View>>,
 }
 
-pub(super) async fn get_tree(call: Arc<Call>, params: wire::GetTreeParams) -> Result<Reply> {
-    let params = Arc::new(params);
-    super::read::read_again(|| view_of(&call, &params)).await
-}
+type TreeReply = Prepared<wire::GetTreeResult<'static>>;
 
-async fn view_of(call: &Arc<Call>, params: &Arc<wire::GetTreeParams>) -> Result<Reply> {
-    let query = query(params)?;
-    let (open, turn) = call.fresh(&**params).await?;
-    let frame_bytes = call.connection.client_frame_bytes();
-    let fits = frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2);
-    let asked = asked(&turn, params)?;
-    let last = &open.last_view;
-    let view = last
-        .get(&asked)
-        .or_else(|| last.extended(&turn.tree, &asked));
-    let wanted = Wanted { asked, query, view };
-    if wanted.is_quick(&turn, params) {
-        return tree(call, &open, turn, wanted, params, fits);
-    }
-    let (call, params) = (Arc::clone(call), Arc::clone(params));
-    blocking(move || tree(&call, &open, turn, wanted, &params, fits)).await
-}
-
-fn query(params: &wire::GetTreeParams) -> Result<Option<Query>> {
+pub(in crate::rpc) fn get_tree(
+    params: wire::GetTreeParams,
+) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<TreeReply>> + Send + Sync> {
     let text = params.query.as_deref().unwrap_or_default();
     let mode = mode(params.mode.unwrap_or_default());
-    Query::parse(text, mode).map_err(|reason| Error::invalid_params("query", reason))
+    let query = Query::parse(text, mode);
+    let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
+    let request = Arc::new(TreeRequest { params, query });
+    Ok(move |read: &Read<'_>| request.read(read))
 }
 
-impl Wanted {
+impl TreeRequest {
+    fn read(self: &Arc<Self>, read: &Read<'_>) -> Result<ReadAnswer<TreeReply>> {
+        let asked = asked(read, &self.params)?;
+        let last = &read.open.last_view;
+        let view = last
+            .get(&asked)
+            .or_else(|| last.extended(&read.tree, &asked));
+        if !read.may_block() && !self.is_quick(read, view.as_deref()) {
+            return Ok(ReadAnswer::OnBlockingThread);
+        }
+        let frame_bytes = read.frame_bytes();
+        let revision = format!("{:x}-{:x}", read.open.session.nonce, asked.revision);
+        let page = Page {
+            start: start(read, &self.params, Some(&revision))?,
+            fits: frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2),
+            head: Head {
+                leaf_id: read.leaf_id().map(str::to_owned),
+                revision,
+                seq: read.seq(),
+            },
+            request: Arc::clone(self),
+        };
+        let view = match (view, &self.query) {
+            (Some(view), _) => view,
+            (None, Some(_)) => return page.of_matches(read, asked),
+            (None, None) => {
+                let outline = Outline::new(&read.tree, asked.scope);
+                let room = ViewRoom {
+                    daemon: &read.call.daemon,
+                    origin: read.tree.origin(),
+                };
+                last.make(&room, asked, outline, None)
+            }
+        };
+        page.of_view(read, view)
+    }
+
+    fn is_nested(&self) -> bool {
+        self.params.format == Some(wire::TreeFormat::Nested)
+    }
+
     /// Whether it takes so little that it is answered where requests arrive.
-    fn is_quick(&self, turn: &SessionGuard, params: &wire::GetTreeParams) -> bool {
-        let count = turn.tree.node_count();
-        let last = count.checked_sub(1).and_then(|last| turn.tree.node(last));
-        let end = last.map(|last| turn.tree.place(last));
+    fn is_quick(&self, core: &SessionState, view: Option<&View>) -> bool {
+        let count = core.tree.node_count();
+        let last = count.checked_sub(1).and_then(|last| core.tree.node(last));
+        let end = last.map(|last| core.tree.place(last));
         if count <= INLINE_ENTRIES && end.is_none_or(|end| end.offset <= INLINE_BYTES) {
             return true;
         }
-        let limit = params.limit.map(|limit| limit as usize);
-        let (Some(view), Some(limit), None) = (&self.view, limit, &self.query) else {
+        let limit = self.params.limit.map(|limit| limit as usize);
+        let (Some(view), Some(limit), None) = (view, limit, &self.query) else {
             return false;
         };
-        let is_nested = params.format == Some(wire::TreeFormat::Nested);
-        let Ok(start) = start(turn, params, None) else {
+        let Ok(start) = start(core, &self.params, None) else {
             return true;
         };
-        !is_nested && limit <= INLINE_ROWS && {
+        !self.is_nested() && limit <= INLINE_ROWS && {
             let items = view.visible.items_of(view.page(&start, Some(limit.max(1))));
             let items = items
                 .take(limit)
                 .filter_map(|item| view.outline.items().get(item));
-            let bytes = items.map(|item| read_for_row(turn, item.node));
+            let bytes = items.map(|item| read_for_row(core, item.node));
             bytes.sum::<u64>() <= INLINE_BYTES
         }
     }
@@ -106,10 +125,10 @@ fn read_for_row(core: &SessionState, node: crate::tree::Node) -> u64 {
 }
 
 impl View {
-    fn page(&self, start: &From, limit: Option<usize>) -> Range<usize> {
+    fn page(&self, start: &PageStart, limit: Option<usize>) -> Range<usize> {
         let start = match *start {
-            From::Offset(offset) => Start::Offset(offset),
-            From::Around(node) => {
+            PageStart::Offset(offset) => Start::Offset(offset),
+            PageStart::Around(node) => {
                 let item = self.outline.find(node).unwrap_or_default();
                 Start::Around(self.visible.row_near(item).unwrap_or_default())
             }
@@ -118,11 +137,11 @@ impl View {
     }
 }
 
-fn asked(turn: &SessionGuard, params: &wire::GetTreeParams) -> Result<Asked> {
-    let root = params.root_id.as_deref().map(|id| turn.find(id));
-    let folded = params.fold.iter().flatten().map(|id| turn.find(id));
+fn asked(core: &SessionState, params: &wire::GetTreeParams) -> Result<Asked> {
+    let root = params.root_id.as_deref().map(|id| core.find(id));
+    let folded = params.fold.iter().flatten().map(|id| core.find(id));
     Ok(Asked {
-        revision: turn.tree.revision(),
+        revision: core.tree.revision(),
         scope: Scope {
             root: root.transpose()?,
             filter: filter(params.filter.unwrap_or_default()),
@@ -136,119 +155,156 @@ fn asked(turn: &SessionGuard, params: &wire::GetTreeParams) -> Result<Asked> {
     })
 }
 
-fn tree(
-    call: &Call,
-    open: &OpenSession,
-    turn: SessionGuard,
-    wanted: Wanted,
-    params: &wire::GetTreeParams,
+/// A page of a view.
+struct Page {
+    request: Arc<TreeRequest>,
+    head: Head,
+    start: PageStart,
+    /// The most bytes of its rows.
     fits: usize,
-) -> Result<Reply> {
-    let daemon = &*call.daemon;
-    let Wanted { asked, query, view } = wanted;
-    let revision = format!("{:x}-{:x}", open.session.nonce, asked.revision);
-    let start = start(&turn, params, Some(&revision))?;
-    let head = Head {
-        leaf_id: turn.leaf_id().map(str::to_owned),
-        revision,
-        seq: open.seq(&call.connection),
-    };
-    let is_nested = params.format == Some(wire::TreeFormat::Nested);
-    let limit = params.limit.map(|limit| (limit as usize).max(1));
-    let page = |view: &View| -> Result<Range<usize>> {
-        let visible = &view.visible;
-        if is_nested {
+}
+
+/// The rows of a page, to be read without the session.
+struct PageRows {
+    view: Arc<View>,
+    range: Range<usize>,
+    snapshot: Snapshot,
+    /// The entries of the nested form.
+    fetches: Option<HashMap<usize, Fetch>>,
+    bodies: Bodies,
+}
+
+impl Page {
+    /// The rows of a view that is there. The session is held until it is known what to read.
+    fn of_view(self, read: &Read<'_>, view: Arc<View>) -> Result<ReadAnswer<TreeReply>> {
+        let range = self.range(&view)?;
+        let items = view.visible.items_of(range.clone());
+        let snapshot = Snapshot::take(&read.tree, &view.outline, items);
+        let mut fetches = None;
+        if self.request.is_nested() {
+            self.check_fits(&snapshot, &view)?;
+            fetches = Some(nested_fetches(read, &view.outline, rows_of(&view))?);
+        }
+        let missing = ToExtract::before(range.len(), read, &read.call.daemon.store);
+        let shown = PageRows {
+            view,
+            range,
+            snapshot,
+            fetches,
+            bodies: read.bodies(),
+        };
+        Ok(ReadAnswer::later(0, move || {
+            if let Some(missing) = missing {
+                missing.make(&shown.bodies);
+            }
+            self.write(&shown)
+        }))
+    }
+
+    /// The rows that the query finds. The entries are searched without the session.
+    fn of_matches(self, read: &Read<'_>, asked: Asked) -> Result<ReadAnswer<TreeReply>> {
+        let outline = Outline::new(&read.tree, asked.scope);
+        let snapshot = Snapshot::take(&read.tree, &outline, outline.kept());
+        let is_nested = self.request.is_nested();
+        let fetches = is_nested.then(|| nested_fetches(read, &outline, outline.kept()));
+        let (fetches, bodies) = (fetches.transpose()?, read.bodies());
+        let (call, open) = (Arc::clone(read.call), Arc::clone(read.open));
+        let origin = read.tree.origin();
+        Ok(ReadAnswer::later(0, move || {
+            let room = ViewRoom {
+                daemon: &call.daemon,
+                origin,
+            };
+            let last = &open.last_view;
+            let in_tree = (&bodies, &outline, &snapshot);
+            let query = self.request.query.as_ref();
+            let matched = query.map(|query| last.matches(&asked, origin, query, in_tree));
+            let matched = matched.transpose()?;
+            let view = last.make(&room, asked, outline, matched.as_deref());
+            let range = self.range(&view)?;
+            if is_nested {
+                self.check_fits(&snapshot, &view)?;
+            }
+            self.write(&PageRows {
+                view,
+                range,
+                snapshot,
+                fetches,
+                bodies,
+            })
+        }))
+    }
+
+    /// The rows of a view that the page has at most.
+    fn range(&self, view: &View) -> Result<Range<usize>> {
+        let (visible, params) = (&view.visible, &self.request.params);
+        if self.request.is_nested() {
             nested::check_depth(visible, params.max_depth).map_err(too_deep)?;
             return Ok(0..visible.total());
         }
-        Ok(view.page(&start, limit))
-    };
-    let take = |core: &SessionState, view: &View, range: &Range<usize>| -> Result<(Snapshot, _)> {
-        let items = view.visible.items_of(range.clone());
-        let snapshot = Snapshot::take(&core.tree, &view.outline, items);
-        let rows = view.visible.rows().iter().map(view::Row::item);
-        if is_nested {
-            check_fits(&snapshot, rows.clone(), fits)?;
+        let limit = params.limit.map(|limit| (limit as usize).max(1));
+        Ok(view.page(&self.start, limit))
+    }
+
+    /// Fails if the entries of the rows are more than the client takes, before one of them is read. Half of
+    /// what is stored is certain to go out: an entry that is edited on its way may become shorter.
+    fn check_fits(&self, snapshot: &Snapshot, view: &View) -> Result<()> {
+        let size = |item| Some(u64::from(snapshot.entry(item)?.place.len));
+        let sizes = rows_of(view).filter_map(size);
+        match sizes.sum::<u64>() / 2 > self.fits as u64 {
+            true => Err(too_large(self.fits)),
+            false => Ok(()),
         }
-        let fetches = is_nested.then(|| nested_fetches(core, &view.outline, rows));
-        Ok((snapshot, fetches.transpose()?))
-    };
-    let bodies = turn.bodies();
-    let room = ViewRoom {
-        daemon,
-        origin: turn.tree.origin(),
-    };
-    let extracts = |core: &SessionState, rows: usize| ToExtract::before(rows, core, &daemon.store);
-    let make = |missing: Option<ToExtract>| {
-        if let Some(missing) = missing {
-            missing.make(&bodies);
-        }
-    };
-    // What is read from the file is read without the turn.
-    let (view, range, (snapshot, fetches)) = match (view, &query) {
-        (None, Some(query)) => {
-            let outline = Outline::new(&turn.tree, asked.scope);
-            let snapshot = Snapshot::take(&turn.tree, &outline, outline.kept());
-            let fetches = is_nested.then(|| nested_fetches(&turn, &outline, outline.kept()));
-            let fetches = fetches.transpose()?;
-            drop(turn);
-            let last = &open.last_view;
-            let in_tree = (&bodies, &outline, &snapshot);
-            let matched = last.matches(&asked, room.origin, query, in_tree)?;
-            let view = last.make(&room, asked, outline, Some(&matched));
-            let range = page(&view)?;
-            if is_nested {
-                let rows = view.visible.rows().iter().map(view::Row::item);
-                check_fits(&snapshot, rows, fits)?;
+    }
+
+    fn write(&self, shown: &PageRows) -> Result<TreeReply> {
+        let params = &self.request.params;
+        let visible = &shown.view.visible;
+        let max_bytes = params.max_bytes.map_or(self.fits, |max| max as usize);
+        let mut out = b"{\"nodes\":".to_vec();
+        let served = match &shown.fetches {
+            Some(fetches) => {
+                self.push_nested(&mut out, shown, fetches)?;
+                shown.range.clone()
             }
-            (view, range, (snapshot, fetches))
-        }
-        (view, _) => {
-            let view = view.unwrap_or_else(|| {
-                let outline = Outline::new(&turn.tree, asked.scope);
-                open.last_view.make(&room, asked, outline, None)
-            });
-            let range = page(&view)?;
-            let taken = take(&turn, &view, &range)?;
-            let missing = extracts(&turn, range.len());
-            drop(turn);
-            make(missing);
-            (view, range, taken)
-        }
-    };
-    let visible = &view.visible;
-    let max_bytes = params
-        .max_bytes
-        .map_or(fits, |max| (max as usize).min(fits));
-    let mut out = b"{\"nodes\":".to_vec();
-    let served = match fetches {
-        Some(fetches) => {
-            let mut reader = bodies.reader();
-            nested::push_json(&mut out, visible, &snapshot, |out, item| {
-                if out.len() > fits {
-                    return Err(too_large(fits));
-                }
-                if let Some(fetch) = fetches.get(&item) {
-                    reader.push_entry(out, fetch)?;
-                }
-                Ok::<(), Error>(())
-            })?;
-            range
-        }
-        None => {
-            let rows = Rows {
-                visible,
-                outline: &view.outline,
-                query: query.as_ref(),
-                snapshot: &snapshot,
-                bodies: &bodies,
-                render: params.render.map(render),
-            };
-            rows.push(&mut out, range, max_bytes)?
-        }
-    };
-    push_rest(&mut out, &head, visible, &snapshot, &served);
-    Ok(Reply::Bytes(out))
+            None => {
+                let rows = Rows {
+                    visible,
+                    outline: &shown.view.outline,
+                    query: self.request.query.as_ref(),
+                    snapshot: &shown.snapshot,
+                    bodies: &shown.bodies,
+                    render: params.render.map(render),
+                };
+                rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
+            }
+        };
+        push_rest(&mut out, &self.head, visible, &shown.snapshot, &served);
+        Ok(Prepared::bytes(out))
+    }
+
+    fn push_nested(
+        &self,
+        out: &mut Vec<u8>,
+        shown: &PageRows,
+        fetches: &HashMap<usize, Fetch>,
+    ) -> Result<()> {
+        let mut reader = shown.bodies.reader();
+        nested::push_json(out, &shown.view.visible, &shown.snapshot, |out, item| {
+            if out.len() > self.fits {
+                return Err(too_large(self.fits));
+            }
+            if let Some(fetch) = fetches.get(&item) {
+                reader.push_entry(out, fetch)?;
+            }
+            Ok::<(), Error>(())
+        })
+    }
+}
+
+/// The items of all rows of a view.
+fn rows_of(view: &View) -> impl Iterator<Item = usize> {
+    view.visible.rows().iter().map(view::Row::item)
 }
 
 /// What an answer says behind its rows, of which it has those that were `served`.
@@ -275,17 +331,17 @@ fn push_rest(
 }
 
 /// Where a page begins, before the rows are known.
-enum From {
+enum PageStart {
     Offset(u64),
     Around(crate::tree::Node),
 }
 
 /// `revision` is what a cursor must be of.
 fn start(
-    turn: &SessionGuard,
+    core: &SessionState,
     params: &wire::GetTreeParams,
     revision: Option<&str>,
-) -> Result<From> {
+) -> Result<PageStart> {
     if let Some(cursor) = &params.cursor {
         let (of, offset) = cursor.rsplit_once(':').unwrap_or_default();
         let offset: Option<u64> = offset.parse().ok();
@@ -300,11 +356,11 @@ fn start(
                     .with_details(json!({ "revision": revision })),
             );
         }
-        return Ok(From::Offset(offset));
+        return Ok(PageStart::Offset(offset));
     }
     match &params.around {
-        Some(id) => Ok(From::Around(turn.find(id)?)),
-        None => Ok(From::Offset(params.offset.unwrap_or_default())),
+        Some(id) => Ok(PageStart::Around(core.find(id)?)),
+        None => Ok(PageStart::Offset(params.offset.unwrap_or_default())),
     }
 }
 
@@ -330,16 +386,6 @@ fn nested_fetches(
 fn too_deep(error: nested::TooDeep) -> Error {
     let details = json!({ "depth": error.depth, "limit": error.limit, "format": "flat" });
     Error::new(Kind::NestingTooDeep, error.to_string()).with_details(details)
-}
-
-/// Fails if the entries of these rows are more than the client takes, before one of them is read. Half of
-/// what is stored is certain to go out: an entry that is edited on its way may become shorter.
-fn check_fits(snapshot: &Snapshot, items: impl Iterator<Item = usize>, limit: usize) -> Result<()> {
-    let sizes = items.filter_map(|item| Some(u64::from(snapshot.entry(item)?.place.len)));
-    match sizes.sum::<u64>() / 2 > limit as u64 {
-        true => Err(too_large(limit)),
-        false => Ok(()),
-    }
 }
 
 fn too_large(limit: usize) -> Error {

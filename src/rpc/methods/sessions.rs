@@ -1,19 +1,19 @@
 //! Sessions as a whole: create, open, close, delete (protocol.md §3).
 
-use super::call::Call;
-use super::list;
-use super::reply::Reply;
 use crate::blocking::blocking;
 use crate::daemon::Daemon;
+use crate::daemon::call::Call;
 use crate::daemon::convert;
-use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, SessionGuard, guard};
+use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, Place, SessionGuard, guard};
 use crate::daemon::queue::{Scope, Unnamed};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
+use crate::id::SessionId;
 use crate::log::{self, Claim, Log, OpenedLog};
 use crate::name;
 use crate::os::file::Location;
+use crate::rpc::handler::Remainder;
 use crate::session::{self, Activity, Session, SessionState};
 use crate::store::listing;
 use crate::store::{self, exists};
@@ -26,21 +26,28 @@ use std::time::{Duration, Instant};
 /// How long others wait until it is known which session a file to be opened is of.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);
 
-pub(super) async fn create_session(
-    call: Arc<Call>,
+pub(in crate::rpc) fn create_session(
+    call: &Arc<Call>,
     params: wire::CreateSessionParams,
-) -> Result<Reply> {
+) -> Result<Remainder<wire::CreateSessionResult>> {
     let id = store::choose_id(params.session_id.as_deref())?;
-    let ephemeral = params.ephemeral.unwrap_or_default();
-    if ephemeral && params.write.is_some() {
+    if params.ephemeral.unwrap_or_default() && params.write.is_some() {
         let why = "an ephemeral session is never written: leave it out";
         return Err(Error::invalid_params("write", why));
     }
+    let place = call.place(Some(id.as_str()), Scope::Create);
+    Ok(Box::pin(create(Arc::clone(call), place, id, params)))
+}
+
+async fn create(
+    call: Arc<Call>,
+    place: Place,
+    id: SessionId,
+    params: wire::CreateSessionParams,
+) -> Result<wire::CreateSessionResult> {
     let daemon = Arc::clone(&call.daemon);
-    let lease = daemon
-        .queues
-        .lease(Some(id.as_str()), Scope::Create, &call.cancel)
-        .await?;
+    let ephemeral = params.ephemeral.unwrap_or_default();
+    let lease = place.await?;
     if lease.open().is_some() {
         return Err(exists(id.as_str()));
     }
@@ -80,7 +87,7 @@ pub(super) async fn create_session(
         durability: open.durability(is_written),
     };
     call.open_after(&open, turn.into_with());
-    Reply::of(&result)
+    Ok(result)
 }
 
 /// Two processes never make a session with the same id. Only one that a client has chosen can be taken.
@@ -111,40 +118,58 @@ async fn write_name(
     turn.ok_or_else(Error::cancelled)
 }
 
-pub(super) async fn open_session(
-    call: Arc<Call>,
+pub(in crate::rpc) fn open_session(
+    call: &Arc<Call>,
     params: wire::OpenSessionParams,
-) -> Result<Reply> {
-    let daemon = &call.daemon;
-    let policy = params.durability;
-    let read_only = params.mode == Some(wire::OpenMode::Read);
-    let (mut found, location) = match params.target()? {
+) -> Result<Remainder<wire::OpenSessionResult>> {
+    let options = OpenOptions {
+        read_only: params.mode == Some(wire::OpenMode::Read),
+        durability: params.durability,
+    };
+    let call = Arc::clone(call);
+    Ok(match params.target()? {
         wire::OpenTarget::Id(id) => {
-            let lease = daemon
-                .queues
-                .lease(Some(id), Scope::Open, &call.cancel)
-                .await?;
-            if lease.open().is_some() {
-                return opened_before(&call, lease, policy).await;
-            }
-            let (store, id) = (Arc::clone(daemon), id.to_owned());
-            let location = blocking(move || store.store.find(&id)).await?;
-            (Found::Lease(lease), location)
+            let place = call.place(Some(id), Scope::Open);
+            let id = id.to_owned();
+            Box::pin(async move {
+                let lease = place.await?;
+                if lease.open().is_some() {
+                    return opened_before(&call, lease, options).await;
+                }
+                let daemon = Arc::clone(&call.daemon);
+                let location = blocking(move || daemon.store.find(&id)).await?;
+                open(call, Found::Lease(lease), location, options).await
+            })
         }
         wire::OpenTarget::Path(path) => {
-            let unnamed = daemon.queues.unnamed(&call.cancel);
+            let unnamed = call.daemon.queues.unnamed(&call.cancel);
             let path = path.to_owned();
-            let location = blocking(move || Location::of_path(Path::new(&path))).await?;
-            // The header alone tells whether the session is open already.
-            (name(unnamed, &location).await?, location)
+            Box::pin(async move {
+                let location = blocking(move || Location::of_path(Path::new(&path))).await?;
+                // The header alone tells whether the session is open already.
+                let found = name(unnamed, &location).await?;
+                open(call, found, location, options).await
+            })
         }
-    };
-    if let Found::Lease(lease) = found {
-        if let Some(open) = lease.open() {
-            same_file(open, location).await?;
-            return opened_before(&call, lease, policy).await;
-        }
-        found = Found::Lease(lease);
+    })
+}
+
+/// Opens a file, unless its session is open.
+async fn open(
+    call: Arc<Call>,
+    found: Found,
+    location: Location,
+    options: OpenOptions,
+) -> Result<wire::OpenSessionResult> {
+    let daemon = &call.daemon;
+    if let Found::Lease(lease) = &found
+        && let Some(open) = lease.open()
+    {
+        same_file(open, location).await?;
+        return match found {
+            Found::Lease(lease) => opened_before(&call, lease, options).await,
+            Found::Unnamed(_) => Err(Error::cancelled()),
+        };
     }
     let (opening, at, cancel) = (Arc::clone(daemon), location.clone(), call.cancel.clone());
     let opened = blocking(move || opening.store.open(at, &cancel)).await?;
@@ -158,24 +183,22 @@ pub(super) async fn open_session(
                 Found::Unnamed(unnamed) => unnamed.lease(&id).await?,
                 Found::Lease(lease) => {
                     drop(lease);
-                    daemon
-                        .queues
-                        .lease(Some(&id), Scope::Open, &call.cancel)
-                        .await?
+                    call.place(Some(&id), Scope::Open).await?
                 }
             };
             if let Some(open) = lease.open() {
                 same_file(open, location).await?;
-                return opened_before(&call, lease, policy).await;
+                return opened_before(&call, lease, options).await;
             }
             lease
         }
     };
-    if let Some(at) = opened.log.location().filter(|_| !read_only) {
+    if let Some(at) = opened.log.location().filter(|_| !options.read_only) {
         daemon.store.tidy_once(&at.folder);
     }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
-    let session = Session::new(opened, read_only, durability(&call, policy));
+    let durability = durability(&call, options.durability);
+    let session = Session::new(opened, options.read_only, durability);
     let open = OpenSession::new(session, &call.connection);
     let turn = open.session.guard(Instant::now(), lease)?;
     let result = wire::OpenSessionResult {
@@ -183,7 +206,14 @@ pub(super) async fn open_session(
         diagnostics,
     };
     call.open_after(&open, turn.into_with());
-    Reply::of(&result)
+    Ok(result)
+}
+
+/// How a session is opened.
+#[derive(Clone, Copy)]
+struct OpenOptions {
+    read_only: bool,
+    durability: Option<wire::DurabilityPolicy>,
 }
 
 /// The session's own policy, else the daemon's.
@@ -235,32 +265,31 @@ async fn same_file(open: &Arc<OpenSession>, location: Location) -> Result<()> {
 async fn opened_before(
     call: &Arc<Call>,
     lease: Lease,
-    policy: Option<wire::DurabilityPolicy>,
-) -> Result<Reply> {
+    options: OpenOptions,
+) -> Result<wire::OpenSessionResult> {
     let (open, turn) = guard(lease, Instant::now())?;
     let turn = call.daemon.caught_up(&open, turn).await?;
-    if policy.is_some() {
-        open.session.syncer.set_durability(durability(call, policy));
+    if options.durability.is_some() {
+        let durability = durability(call, options.durability);
+        open.session.syncer.set_durability(durability);
     }
-    Reply::of(&wire::OpenSessionResult {
+    Ok(wire::OpenSessionResult {
         session: convert::session(&open, &call.connection, &turn),
         diagnostics: Vec::new(),
     })
 }
 
-pub(super) async fn close_session(
-    call: Arc<Call>,
+pub(in crate::rpc) fn close_session(
+    call: &Arc<Call>,
     params: wire::CloseSessionParams,
-) -> Result<Reply> {
-    let id = params.session_id.as_deref();
-    let lease = call
-        .daemon
-        .queues
-        .lease(id, Scope::Change, &call.cancel)
-        .await?;
-    let (open, mut turn) = closing(lease).await?;
-    close(&call.daemon, &open, &mut turn);
-    Reply::of(&wire::CloseSessionResult {})
+) -> Result<Remainder<wire::CloseSessionResult>> {
+    let place = call.place(params.session_id.as_deref(), Scope::Change);
+    let daemon = Arc::clone(&call.daemon);
+    Ok(Box::pin(async move {
+        let (open, mut turn) = closing(place.await?).await?;
+        close(&daemon, &open, &mut turn);
+        Ok(wire::CloseSessionResult {})
+    }))
 }
 
 /// The session that is to be closed. A navigation is aborted; a turn of the client is not.
@@ -281,46 +310,51 @@ async fn closing(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
 
 fn close(daemon: &Daemon, open: &OpenSession, turn: &mut SessionGuard) {
     daemon.remove(open, turn);
-    daemon.notify(open, "session_closed", |seq| notification::SessionClosed {
+    daemon.notify(open, |seq| notification::SessionClosed {
         session_id: open.id.to_string(),
         seq,
     });
 }
 
-pub(super) async fn delete_session(
-    call: Arc<Call>,
+pub(in crate::rpc) fn delete_session(
+    call: &Arc<Call>,
     params: wire::DeleteSessionParams,
-) -> Result<Reply> {
+) -> Result<Remainder<wire::DeleteSessionResult>> {
     let id = params.session_id;
     if let Some(open) = call.daemon.find(&id) {
         open.session.check_writable()?;
     }
-    // The lease is kept until the file is gone: nobody writes to it, and its id is free for the next
-    // request. Where that fails the session stays open.
-    let lease = call
-        .daemon
-        .queues
-        .lease(Some(&id), Scope::Change, &call.cancel)
-        .await?;
+    let place = call.place(Some(&id), Scope::Change);
+    Ok(Box::pin(delete(Arc::clone(&call.daemon), place, id)))
+}
+
+/// Keeps the lease until the file is gone: nobody writes to it, and its id is free for the next request. Where
+/// that fails the session stays open.
+async fn delete(
+    daemon: Arc<Daemon>,
+    place: Place,
+    id: String,
+) -> Result<wire::DeleteSessionResult> {
+    let lease = place.await?;
     let trashed = match lease.open() {
         Some(_) => {
             let (open, mut turn) = closing(lease).await?;
             open.session.check_writable()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
-            let trashed = to_trash(&call.daemon, at).await?;
-            close(&call.daemon, &open, &mut turn);
+            let trashed = to_trash(&daemon, at).await?;
+            close(&daemon, &open, &mut turn);
             trashed
         }
         None => {
-            let daemon = Arc::clone(&call.daemon);
-            let found = blocking(move || daemon.store.find(&id)).await?;
-            let trashed = to_trash(&call.daemon, Some(found)).await?;
+            let finding = Arc::clone(&daemon);
+            let found = blocking(move || finding.store.find(&id)).await?;
+            let trashed = to_trash(&daemon, Some(found)).await?;
             drop(lease);
             trashed
         }
     };
-    Reply::of(&wire::DeleteSessionResult {
+    Ok(wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
     })
 }
@@ -333,33 +367,27 @@ async fn to_trash(daemon: &Arc<Daemon>, at: Option<Location>) -> Result<Option<P
     blocking(move || daemon.store.trash(&at).map(Some)).await
 }
 
-pub(super) async fn list_trash(call: Arc<Call>, params: wire::ListTrashParams) -> Result<Reply> {
-    let daemon = Arc::clone(&call.daemon);
-    blocking(move || list::trash_page(daemon.store.trashed()?, &params)).await
-}
-
-pub(super) async fn restore_session(
-    call: Arc<Call>,
+pub(in crate::rpc) fn restore_session(
+    call: &Arc<Call>,
     params: wire::RestoreSessionParams,
-) -> Result<Reply> {
+) -> Result<Remainder<wire::RestoreSessionResult>> {
     let id = params.session_id;
-    let lease = call
-        .daemon
-        .queues
-        .lease(Some(&id), Scope::Change, &call.cancel)
-        .await?;
-    if lease.open().is_some() {
-        return Err(exists(&id));
-    }
+    let place = call.place(Some(&id), Scope::Change);
     let daemon = Arc::clone(&call.daemon);
-    let restored = blocking(move || {
-        let path = daemon.store.restore(&id, params.trashed_path.as_deref())?;
-        Ok(wire::RestoreSessionResult {
-            session_id: id,
-            path: path.display().to_string(),
-        })
-    });
-    let restored = restored.await?;
-    drop(lease);
-    Reply::of(&restored)
+    Ok(Box::pin(async move {
+        let lease = place.await?;
+        if lease.open().is_some() {
+            return Err(exists(&id));
+        }
+        let restored = blocking(move || {
+            let path = daemon.store.restore(&id, params.trashed_path.as_deref())?;
+            Ok(wire::RestoreSessionResult {
+                session_id: id,
+                path: path.display().to_string(),
+            })
+        });
+        let restored = restored.await?;
+        drop(lease);
+        Ok(restored)
+    }))
 }

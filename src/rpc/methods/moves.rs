@@ -1,13 +1,10 @@
 //! Moves of the leaf without a question: `set_leaf`, `branch`, undo and redo, and the log of all moves
 //! (protocol.md §3, session-file.md §4).
 
-use super::call::Call;
-use super::reply::Reply;
-use super::summaries;
-use crate::daemon::commit::commit;
+use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
 use crate::daemon::notify::SessionTree;
-use crate::daemon::open_session::{OpenSession, SessionGuard};
+use crate::daemon::summaries;
 use crate::entry::Kind;
 use crate::error::{self, Error, Result};
 use crate::flow::IdAllocator;
@@ -15,34 +12,31 @@ use crate::flow::PlannedLines;
 use crate::flow::leaf::{self, BranchSummary};
 use crate::flow::validate;
 use crate::id::ExpectedLeaf;
+use crate::rpc::handler::Read;
 use crate::session::SessionState;
 use crate::timestamp;
 use crate::tree::{Cause, Move, Node, Position};
 use crate::wire;
 use std::sync::Arc;
 
-pub(super) async fn set_leaf(call: Arc<Call>, params: wire::SetLeafParams) -> Result<Reply> {
-    let (open, turn) = call.mutable(&params).await?;
-    let to = params.leaf_id.clone();
+pub(in crate::rpc) async fn set_leaf(
+    place: ChangePlace,
+    params: wire::SetLeafParams,
+) -> Result<wire::SetLeafResult> {
+    let to = params.leaf_id;
     let find = move |core: &SessionState| core.find_position(to.as_deref());
-    let moved = go(
-        &call,
-        &open,
-        turn,
-        params.expected_leaf_id.clone(),
-        Cause::SetLeaf,
-        None,
-        find,
-    )
-    .await?;
-    Reply::of(&wire::SetLeafResult {
+    let moved = go(place, params.expected_leaf_id, Cause::SetLeaf, None, find).await?;
+    Ok(wire::SetLeafResult {
         old_leaf_id: moved.old_leaf_id,
         new_leaf_id: moved.new_leaf_id,
         durability: moved.durability,
     })
 }
 
-pub(super) async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Result<Reply> {
+pub(in crate::rpc) async fn branch(
+    place: ChangePlace,
+    params: wire::BranchParams,
+) -> Result<wire::BranchResult> {
     if let Some(given) = &params.summary {
         let raw = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
         let (details, usage) = (
@@ -55,21 +49,11 @@ pub(super) async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Resul
         let reason = "may be null only with a summary; set_leaf moves before the first entry";
         return Err(Error::invalid_params("entryId", reason));
     }
-    let (open, turn) = call.mutable(&params).await?;
     let summary = params.summary.as_ref().map(summaries::given);
-    let to = params.entry_id.clone();
+    let to = params.entry_id;
     let find = move |core: &SessionState| core.find_position(to.as_deref());
-    let moved = go(
-        &call,
-        &open,
-        turn,
-        params.expected_leaf_id.clone(),
-        Cause::Branch,
-        summary,
-        find,
-    )
-    .await?;
-    Reply::of(&wire::BranchResult {
+    let moved = go(place, params.expected_leaf_id, Cause::Branch, summary, find).await?;
+    Ok(wire::BranchResult {
         old_leaf_id: moved.old_leaf_id,
         new_leaf_id: moved.new_leaf_id,
         from_hook: moved.summary_entry.is_some().then_some(true),
@@ -78,75 +62,54 @@ pub(super) async fn branch(call: Arc<Call>, params: wire::BranchParams) -> Resul
     })
 }
 
-pub(super) async fn undo_navigation(
-    call: Arc<Call>,
+pub(in crate::rpc) async fn undo_navigation(
+    place: ChangePlace,
     params: wire::UndoNavigationParams,
-) -> Result<Reply> {
-    let (open, turn) = call.mutable(&params).await?;
+) -> Result<wire::UndoNavigationResult> {
     let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Undo);
-    let moved = go(
-        &call,
-        &open,
-        turn,
-        params.expected_leaf_id.clone(),
-        Cause::Undo,
-        None,
-        find,
-    )
-    .await?;
-    Reply::of(&wire::UndoNavigationResult {
+    let moved = go(place, params.expected_leaf_id, Cause::Undo, None, find).await?;
+    Ok(wire::UndoNavigationResult {
         old_leaf_id: moved.old_leaf_id,
         new_leaf_id: moved.new_leaf_id,
         durability: moved.durability,
     })
 }
 
-pub(super) async fn redo_navigation(
-    call: Arc<Call>,
+pub(in crate::rpc) async fn redo_navigation(
+    place: ChangePlace,
     params: wire::RedoNavigationParams,
-) -> Result<Reply> {
-    let (open, turn) = call.mutable(&params).await?;
+) -> Result<wire::RedoNavigationResult> {
     let find = |core: &SessionState| leaf::history_target(&core.tree, Cause::Redo);
-    let moved = go(
-        &call,
-        &open,
-        turn,
-        params.expected_leaf_id.clone(),
-        Cause::Redo,
-        None,
-        find,
-    )
-    .await?;
-    Reply::of(&wire::RedoNavigationResult {
+    let moved = go(place, params.expected_leaf_id, Cause::Redo, None, find).await?;
+    Ok(wire::RedoNavigationResult {
         old_leaf_id: moved.old_leaf_id,
         new_leaf_id: moved.new_leaf_id,
         durability: moved.durability,
     })
 }
 
-pub(super) async fn get_navigation_log(
-    call: Arc<Call>,
-    params: wire::GetNavigationLogParams,
-) -> Result<Reply> {
-    let (_, turn) = call.fresh(&params).await?;
+pub(in crate::rpc) fn get_navigation_log(
+    read: &Read<'_>,
+    params: &wire::GetNavigationLogParams,
+) -> Result<wire::GetNavigationLogResult> {
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let id = |position: Position| {
         let known = position.known().flatten();
-        known.map(|node| turn.tree.id(node).to_owned())
+        known.map(|node| read.tree.id(node).to_owned())
     };
-    let moves = turn.tree.moves().log().iter().rev().take(limit);
+    let moves = read.tree.moves().log().iter().rev().take(limit);
     // A record's own position, since its parent may have turned up only later.
-    let to = |made: &Move| match turn.tree.kind(made.at) {
-        Kind::LeafRecord => turn.tree.parent(made.at).into(),
+    let to = |made: &Move| match read.tree.kind(made.at) {
+        Kind::LeafRecord => read.tree.parent(made.at).into(),
         _ => made.to,
     };
     let moves = moves.map(|made| wire::Move {
-        at: timestamp::format(turn.tree.timestamp(made.at).unwrap_or_default()),
+        at: timestamp::format(read.tree.timestamp(made.at).unwrap_or_default()),
         from: id(made.from),
         to: id(to(made)),
         cause: convert::cause(made.cause),
     });
-    Reply::of(&wire::GetNavigationLogResult {
+    Ok(wire::GetNavigationLogResult {
         moves: moves.collect(),
     })
 }
@@ -161,17 +124,17 @@ struct Moved {
 
 /// Moves the leaf to what `find` finds, with a record or a summary; says so if it moved.
 async fn go(
-    call: &Arc<Call>,
-    open: &Arc<OpenSession>,
-    turn: SessionGuard,
+    place: ChangePlace,
     expected: ExpectedLeaf,
     cause: Cause,
     summary: Option<BranchSummary>,
     find: impl FnOnce(&SessionState) -> Result<Option<Node>> + Send + 'static,
 ) -> Result<Moved> {
+    let change = place.writable().await?;
+    let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     open.session.check_not_in_turn()?;
-    let source = Arc::clone(&call.daemon.source);
-    let old_leaf_id = turn.leaf_id().map(str::to_owned);
+    let source = Arc::clone(&daemon.source);
+    let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
     let has_summary = summary.is_some();
     let plan = move |core: &SessionState| -> Result<PlannedLines> {
         core.check_expected_leaf(&expected)?;
@@ -184,7 +147,6 @@ async fn go(
             None => leaf::plan(&core.tree, &*source, to, cause),
         })
     };
-    let daemon = Arc::clone(&call.daemon);
     let then = |core: &SessionState, wrote: bool| -> Result<Moved> {
         let summary_entry = match core.leaf().filter(|_| has_summary) {
             Some(node) => Some(core.entry(node)?),
@@ -198,7 +160,7 @@ async fn go(
         };
         if wrote {
             daemon.session_tree(
-                open,
+                &open,
                 SessionTree {
                     old_leaf_id: moved.old_leaf_id.as_deref(),
                     new_leaf_id: moved.new_leaf_id.as_deref(),
@@ -212,6 +174,6 @@ async fn go(
         }
         Ok(moved)
     };
-    let (moved, _) = commit(&call.daemon, &call.cancel, open, turn, plan, then).await?;
+    let moved = change.commit(plan, then).await?.seen;
     moved.map_err(|error| Error::new(error::Kind::StorageIo, error.message))
 }

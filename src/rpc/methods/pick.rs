@@ -1,8 +1,6 @@
 //! `cherry_pick` (semantics.md §5). What may be copied, and how, is [`crate::flow::pick`]'s.
 
-use super::call::Call;
-use super::reply::Reply;
-use crate::daemon::commit::commit;
+use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::flow::pick::{self, Picked};
@@ -10,12 +8,12 @@ use crate::session::SessionState;
 use crate::wire;
 use std::sync::Arc;
 
-pub(super) async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams) -> Result<Reply> {
-    let (open, turn) = call.mutable(&params).await?;
-    let (source, expected) = (
-        Arc::clone(&call.daemon.source),
-        params.expected_leaf_id.clone(),
-    );
+pub(in crate::rpc) async fn cherry_pick(
+    place: ChangePlace,
+    params: wire::CherryPickParams,
+) -> Result<wire::CherryPickResult> {
+    let change = place.writable().await?;
+    let (source, expected) = (Arc::clone(&change.daemon.source), params.expected_leaf_id);
     let plan = move |core: &SessionState| {
         core.check_expected_leaf(&expected)?;
         let read = |id: String| {
@@ -25,11 +23,11 @@ pub(super) async fn cherry_pick(call: Arc<Call>, params: wire::CherryPickParams)
         let picked = params.entry_ids.into_iter().map(read);
         pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
     };
-    let (_, entry_ids) = commit(&call.daemon, &call.cancel, &open, turn, plan, |_, _| {}).await?;
-    let last = entry_ids.last().cloned();
-    Reply::of(&wire::CherryPickResult {
+    let changed = change.commit(plan, |_, _| {}).await?;
+    let last = changed.entry_ids.last().cloned();
+    Ok(wire::CherryPickResult {
         leaf_id: last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?,
-        entry_ids,
-        durability: convert::durability(open.session.syncer.durability()),
+        entry_ids: changed.entry_ids,
+        durability: convert::durability(changed.durability),
     })
 }

@@ -1,33 +1,36 @@
 //! The client's agent turns, and messages from plugins: `begin_turn`, `end_turn`, `send_message`
 //! (semantics.md §5).
 
-use super::call::Call;
-use super::reply::Reply;
 use crate::daemon::agent_turn::{end, flush, request_turn};
+use crate::daemon::commit::ChangePlace;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
 use crate::session::Activity;
 use crate::wire::{self, Disposition, Mutation};
 use std::sync::Arc;
 
-pub(super) async fn begin_turn(call: Arc<Call>, params: wire::BeginTurnParams) -> Result<Reply> {
-    let (open, _turn) = call.fresh(&params).await?;
-    let busy = open.session.begin(Activity::AgentTurn)?;
-    open.client_turn().running = Some(busy);
-    Reply::of(&wire::BeginTurnResult {})
+pub(in crate::rpc) async fn begin_turn(
+    place: ChangePlace,
+    _: wire::BeginTurnParams,
+) -> Result<wire::BeginTurnResult> {
+    let change = place.reached().await?.caught_up().await?;
+    let busy = change.open.session.begin(Activity::AgentTurn)?;
+    change.open.client_turn().running = Some(busy);
+    Ok(wire::BeginTurnResult {})
 }
 
-pub(super) async fn end_turn(call: Arc<Call>, params: wire::EndTurnParams) -> Result<Reply> {
-    let id = params.session_id.as_deref();
-    let (open, turn) = call.turn(id).await?;
-    end(&call.daemon, &call.cancel, &open, turn).await?;
-    Reply::of(&wire::EndTurnResult {})
+pub(in crate::rpc) async fn end_turn(
+    place: ChangePlace,
+    _: wire::EndTurnParams,
+) -> Result<wire::EndTurnResult> {
+    end(place.reached().await?).await?;
+    Ok(wire::EndTurnResult {})
 }
 
-pub(super) async fn send_message(
-    call: Arc<Call>,
+pub(in crate::rpc) async fn send_message(
+    place: ChangePlace,
     params: wire::SendMessageParams,
-) -> Result<Reply> {
+) -> Result<wire::SendMessageResult> {
     let details = params.details.as_ref().map(|raw| raw.get().as_bytes());
     let entry = NewEntry::custom_message(
         &params.custom_type,
@@ -36,13 +39,14 @@ pub(super) async fn send_message(
         details,
     )?
     .with_id(params.entry_id.as_deref(), "entryId")?;
-    let (open, turn) = call.mutable(&params).await?;
+    let change = place.writable().await?;
+    let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     let known = params.entry_id.as_deref();
-    let is_retry = known.is_some_and(|id| turn.tree.find_any(id).is_some());
+    let is_retry = known.is_some_and(|id| change.turn.tree.find_any(id).is_some());
     if open.is_in_turn() && !is_retry {
-        turn.check_expected_leaf(params.expected_leaf())?;
+        change.turn.check_expected_leaf(params.expected_leaf())?;
         open.client_turn().enqueue(entry)?;
-        return Reply::of(&wire::SendMessageResult {
+        return Ok(wire::SendMessageResult {
             disposition: Disposition::Queued,
             entry_id: params.entry_id,
             durability: wire::Durability::None,
@@ -52,26 +56,17 @@ pub(super) async fn send_message(
     let requests_turn = triggers_turn && !open.is_in_turn() && !is_retry;
     let before = match open.is_in_turn() {
         true => Vec::new(),
-        false => open.client_turn().take(&turn),
+        false => open.client_turn().take(&change.turn),
     };
     let expected = params.expected_leaf().clone();
-    let appended = flush(
-        &call.daemon,
-        &call.cancel,
-        &open,
-        turn,
-        before,
-        Some(entry),
-        expected,
-    )
-    .await?;
+    let appended = flush(change, before, Some(entry), expected).await?;
     let entry_id = appended.entry_ids.last().cloned();
     let entry_id =
         entry_id.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
     if requests_turn {
-        request_turn(&call.daemon, &open, &entry_id);
+        request_turn(&daemon, &open, &entry_id);
     }
-    Reply::of(&wire::SendMessageResult {
+    Ok(wire::SendMessageResult {
         disposition: match requests_turn {
             true => Disposition::TurnRequested,
             false => Disposition::Appended,

@@ -1,23 +1,25 @@
 //! Having a summary written, and telling how it comes along (semantics.md §3).
 
+use super::Daemon;
+use super::connection::Connection;
+use super::open_session::OpenSession;
+use super::question::Decision;
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
-use crate::daemon::Daemon;
-use crate::daemon::connection::Connection;
-use crate::daemon::open_session::OpenSession;
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
 use crate::id::EntryId;
 use crate::lock::lock;
 use crate::session::SessionState;
 use crate::summarizer::Summarizer;
+use crate::summary::request::SummaryOptions;
 use crate::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
-use crate::wire::{self, BeforeEvent, RequestId};
+use crate::wire::{self, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Who writes a summary, and who hears of it.
-pub(super) struct Writing<'a> {
+pub(crate) struct Writing<'a> {
     pub connection: &'a Connection,
     pub open: &'a OpenSession,
     pub listener: Listener<'a>,
@@ -27,7 +29,7 @@ pub(super) struct Writing<'a> {
 }
 
 /// The way in which a client receives a summary while it is written.
-pub(super) enum Listener<'a> {
+pub(crate) enum Listener<'a> {
     /// The text, piece by piece; how many characters there are, if the client does not want that.
     Deltas { navigation_id: &'a str },
     /// How many characters there are, of all that is written for one request.
@@ -46,20 +48,12 @@ impl Daemon {
             )
         })
     }
-
-    /// `summarizerUnavailable` where nobody could give a summary.
-    pub(super) fn check_summarizable(&self, open: &OpenSession, event: BeforeEvent) -> Result<()> {
-        if self.answerers(open, event).is_empty() {
-            self.summarizer()?;
-        }
-        Ok(())
-    }
 }
 
 impl Writing<'_> {
     /// Writes the summary of what `request` makes, where that may take long. Fails with
     /// `summarizerUnavailable`, `summarizerFailed`, or `cancelled` if aborted.
-    pub(super) async fn write(
+    pub(crate) async fn write(
         &self,
         request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
     ) -> Result<(Arc<SummaryRequest>, Summary)> {
@@ -161,8 +155,18 @@ impl<'a> Teller<'a> {
     }
 }
 
+/// Takes what the answers of a question override.
+pub(crate) fn override_options(options: &mut SummaryOptions, decision: &mut Decision) {
+    if let Some(instructions) = decision.custom_instructions.take() {
+        options.custom_instructions = Some(instructions);
+    }
+    if let Some(replace) = decision.replace_instructions {
+        options.replace_instructions = replace;
+    }
+}
+
 /// A summary that a client wrote, to be stored as given.
-pub(super) fn given(given: &wire::GivenSummary) -> BranchSummary {
+pub(crate) fn given(given: &wire::GivenSummary) -> BranchSummary {
     let bytes = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
     BranchSummary {
         text: given.summary.clone(),
@@ -172,19 +176,19 @@ pub(super) fn given(given: &wire::GivenSummary) -> BranchSummary {
     }
 }
 
-pub(super) fn id_text(id: &Option<EntryId>) -> Option<String> {
+pub(crate) fn id_text(id: &Option<EntryId>) -> Option<String> {
     id.as_ref().map(|id| id.as_str().to_owned())
 }
 
 /// The model in use at the leaf.
-pub(super) fn model(core: &SessionState) -> Result<Option<ModelName>> {
+pub(crate) fn model(core: &SessionState) -> Result<Option<ModelName>> {
     let above = core.tree.ancestors(core.leaf());
-    let above = above.map(|node| super::read::step(core, node));
+    let above = above.map(|node| super::reading::step(core, node));
     let model = crate::context::current_model(above, &mut |node| core.entry(node))?;
     Ok(model.map(|(provider, model_id)| ModelName { provider, model_id }))
 }
 
-pub(super) fn wire_model(model: &ModelName) -> wire::Model {
+pub(crate) fn wire_model(model: &ModelName) -> wire::Model {
     wire::Model {
         provider: model.provider.clone(),
         model_id: model.model_id.clone(),

@@ -1,0 +1,363 @@
+//! A compaction's way from the question to its commit (semantics.md §4). Where the cut is and what is summarized is
+//! [`crate::flow::compact`]'s.
+
+use super::commit::Change;
+use super::connection::Connection;
+use super::convert;
+use super::question::{self, Refusal};
+use super::reading;
+use super::release::{PlannedOperation, Release, SessionRequest};
+use super::summaries::{self, Listener, Writing};
+use crate::context;
+use crate::error::{Error, Kind, Result};
+use crate::flow::compact::{self, Compaction, Plan};
+use crate::id::ExpectedLeaf;
+use crate::json;
+use crate::session::{Activity, SessionState};
+use crate::summary::request::{self, SummaryOptions};
+use crate::summary::{ModelName, Subject, SummaryRequest, Usage, frame};
+use crate::wire::notification::{self, CompactionReason};
+use crate::wire::{self, BeforeEvent};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// The outcome of the question.
+enum Asked {
+    /// A compaction.
+    Given(Box<Compaction>),
+    /// No compaction; what the answers add for the summarizer.
+    Nothing(Vec<String>),
+    Refused(Refusal),
+}
+
+fn refused(Refusal { reason, by }: Refusal) -> wire::CompactResult {
+    wire::CompactResult {
+        cancelled: true,
+        reason: Some(reason),
+        by,
+        compaction_entry: None,
+        durability: wire::Durability::None,
+    }
+}
+
+/// A compaction as its caller wants it.
+pub(crate) struct Compactor {
+    pub keep: u64,
+    pub expected: ExpectedLeaf,
+    pub answer_timeout: Duration,
+    pub on_no_answer: wire::OnNoAnswer,
+    pub wishes: SummaryOptions,
+}
+
+/// What the session said when the compaction began.
+pub(crate) struct Prepared {
+    plan: Plan,
+    tokens_before: u64,
+    system_message: Option<Vec<u8>>,
+    model: Option<ModelName>,
+    old_leaf_id: Option<String>,
+}
+
+/// The most bytes of entries in a preparation for this client.
+pub(crate) fn preparation_bytes(connection: &Connection) -> u64 {
+    connection.client_frame_bytes().saturating_sub(8192) as u64
+}
+
+/// Bytes that [`prepare`] reads.
+pub(crate) fn bytes_to_prepare(core: &SessionState) -> u64 {
+    reading::size_of(core, core.tree.path(core.leaf()))
+}
+
+/// Reads the context. Bodies of more than `max_bytes` together are named, not kept.
+pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<Prepared> {
+    let path = reading::steps(core, core.leaf());
+    let kept = reading::kept(core, &path)?;
+    let mut body = |node| core.entry(node);
+    let plan = compact::plan(&path, kept, keep, max_bytes, &mut body)?;
+    let system_messages = context::system_messages(&path, kept, &mut body)?;
+    Ok(Prepared {
+        plan,
+        tokens_before: context::tokens(&path, kept, &mut body)?,
+        system_message: compact::system_message(&system_messages),
+        model: summaries::model(core)?,
+        old_leaf_id: core.leaf_id().map(str::to_owned),
+    })
+}
+
+impl Prepared {
+    /// Names the entries instead where they have more than `max_bytes` together.
+    pub(crate) fn preparation(
+        &self,
+        wishes: &SummaryOptions,
+        max_bytes: u64,
+    ) -> wire::CompactionPreparation {
+        let plan = &self.plan;
+        let prefix = plan.turn_prefix.as_ref();
+        let all = plan.history.iter().chain(prefix.into_iter().flatten());
+        let size = all.map(|entry| entry.len() as u64).sum::<u64>();
+        let fits = plan.ids.is_none() && size <= max_bytes;
+        let bodies = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
+            entries.iter().map(|entry| convert::raw(entry)).collect()
+        };
+        let ids = |entries: &Vec<Vec<u8>>| -> Vec<String> {
+            let id = |entry: &Vec<u8>| Some(json::string(json::get(entry, "id")?)?.into_owned());
+            entries.iter().filter_map(id).collect()
+        };
+        let (history_ids, prefix_ids) = match &plan.ids {
+            Some((history, prefix)) => (history.clone(), prefix.clone()),
+            None => (ids(&plan.history), prefix.map(ids)),
+        };
+        wire::CompactionPreparation {
+            first_kept_entry_id: plan.first_kept_entry_id.clone(),
+            entries_to_summarize: fits.then(|| bodies(&plan.history)),
+            entry_ids: (!fits).then_some(history_ids),
+            turn_prefix: prefix.filter(|_| fits).map(bodies),
+            turn_prefix_ids: prefix_ids.filter(|_| !fits),
+            truncated: (!fits).then_some(true),
+            is_split_turn: plan.turn_prefix.is_some(),
+            previous_summary: plan.previous_summary.clone(),
+            previous_compactions: plan.previous_compactions.clone(),
+            model: self.model.as_ref().map(summaries::wire_model),
+            custom_instructions: wishes.custom_instructions.clone(),
+            replace_instructions: Some(wishes.replace_instructions),
+            tokens_before: self.tokens_before,
+            file_ops: wire::FileOps {
+                read_files: plan.files.read_files.clone(),
+                modified_files: plan.files.modified_files.clone(),
+            },
+        }
+    }
+}
+
+impl Compactor {
+    /// Compacts the context at the leaf.
+    pub(crate) async fn run(self, release: Release) -> Result<wire::CompactResult> {
+        let abort = release.call.cancel.clone();
+        let activity = Activity::Compaction { abort };
+        let planning = release.begin(&self.expected, activity).await?;
+        let (daemon, open) = (
+            Arc::clone(&planning.request.call.daemon),
+            Arc::clone(&planning.request.open),
+        );
+        let compacted = self.compact(planning).await;
+        if let Err(error) = &compacted {
+            daemon.notify(&open, |seq| notification::SessionCompactFailed {
+                session_id: open.id.to_string(),
+                seq,
+                reason: CompactionReason::Manual,
+                error: convert::error_object(error),
+            });
+        }
+        compacted
+    }
+
+    async fn compact(mut self, planning: PlannedOperation) -> Result<wire::CompactResult> {
+        let (bytes, keep) = (bytes_to_prepare(&planning.turn), self.keep);
+        let read = move |core: &SessionState| prepare(core, keep, u64::MAX);
+        let (planning, prepared) = planning.read(bytes, read).await?;
+        planning
+            .request
+            .check_summarizable(BeforeEvent::SessionBeforeCompact)?;
+        let waiting = planning.release();
+        let compaction = match self.ask(&waiting.request, &prepared).await? {
+            Asked::Given(given) => *given,
+            Asked::Nothing(context) => {
+                let summarizer = Summarizing {
+                    request: &waiting.request,
+                    prepared: &prepared,
+                    wishes: &self.wishes,
+                    context,
+                    written: AtomicU64::new(0),
+                };
+                summarizer.compaction().await?
+            }
+            Asked::Refused(refusal) => return Ok(refused(refusal)),
+        };
+        let change = waiting.reached().await?;
+        self.commit(change, &prepared, compaction).await
+    }
+
+    /// Tells everyone, and waits for those who answer. Overrides change what is wanted.
+    async fn ask(&mut self, request: &SessionRequest, prepared: &Prepared) -> Result<Asked> {
+        let asking = request.asking(BeforeEvent::SessionBeforeCompact, self.answer_timeout);
+        let max_bytes = preparation_bytes(&request.call.connection);
+        let decided = question::put(asking, |put| notification::SessionBeforeCompact {
+            session_id: put.session_id,
+            seq: put.seq,
+            event_id: put.event_id,
+            timeout_ms: put.timeout_ms,
+            preparation: prepared.preparation(&self.wishes, max_bytes),
+            model: prepared.model.as_ref().map(summaries::wire_model),
+            reason: CompactionReason::Manual,
+        });
+        let mut decision = decided.await?;
+        if let Some(refusal) = decision.refusal(self.on_no_answer) {
+            return Ok(Asked::Refused(refusal));
+        }
+        summaries::override_options(&mut self.wishes, &mut decision);
+        let Some(given) = decision.compaction else {
+            return Ok(Asked::Nothing(decision.context));
+        };
+        Ok(Asked::Given(Box::new(Compaction {
+            summary: given.summary,
+            first_kept_entry_id: match given.first_kept_entry_id {
+                wire::KeptFrom::AsPrepared => Some(prepared.plan.first_kept_entry_id.clone()),
+                wire::KeptFrom::Nothing => None,
+                wire::KeptFrom::Entry(id) => Some(id),
+            },
+            tokens_before: given.tokens_before.unwrap_or(prepared.tokens_before),
+            details: given.details.map(|raw| raw.get().as_bytes().to_vec()),
+            usage: given.usage.map(|raw| raw.get().as_bytes().to_vec()),
+            from_hook: true,
+            ..prepared.compaction()
+        })))
+    }
+
+    /// One write, then `session_compact`.
+    async fn commit(
+        &self,
+        change: Change,
+        prepared: &Prepared,
+        compaction: Compaction,
+    ) -> Result<wire::CompactResult> {
+        let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
+        let (source, abort) = (Arc::clone(&daemon.source), change.cancel.clone());
+        let (expected, old_leaf_id) = (self.expected.clone(), prepared.old_leaf_id.clone());
+        let from_hook = compaction.from_hook;
+        let plan = move |core: &SessionState| {
+            core.check_expected_leaf(&expected)?;
+            core.check_leaf_is_still(old_leaf_id.as_deref())?;
+            if let Some(id) = &compaction.first_kept_entry_id {
+                let kept = core.find(id)?;
+                if core.tree.common_ancestor(core.leaf(), Some(kept)) != Some(kept) {
+                    return Err(Error::entry_not_found(id));
+                }
+            }
+            // From here on it cannot be aborted any more.
+            if !abort.commit() {
+                return Err(Error::cancelled());
+            }
+            Ok(compact::commit(&core.tree, &*source, &compaction))
+        };
+        let then = |core: &SessionState, _wrote: bool| -> Result<Option<Vec<u8>>> {
+            let entry = core.leaf().map(|leaf| core.entry(leaf)).transpose()?;
+            if let Some(entry) = &entry {
+                daemon.notify(&open, |seq| notification::SessionCompact {
+                    session_id: open.id.to_string(),
+                    seq,
+                    compaction_entry: convert::raw(entry),
+                    from_hook,
+                });
+            }
+            Ok(entry)
+        };
+        let entry = change.commit(plan, then).await?.seen?;
+        let entry = entry.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
+        Ok(wire::CompactResult {
+            cancelled: false,
+            reason: None,
+            by: None,
+            compaction_entry: Some(convert::raw(&entry)),
+            durability: convert::durability(open.session.syncer.durability()),
+        })
+    }
+}
+
+/// The work of the configured summarizer for a compaction.
+struct Summarizing<'a> {
+    request: &'a SessionRequest,
+    prepared: &'a Prepared,
+    wishes: &'a SummaryOptions,
+    /// What the answers add.
+    context: Vec<String>,
+    /// Characters of summaries so far.
+    written: AtomicU64,
+}
+
+impl Summarizing<'_> {
+    /// The configured summarizer: the turns before the cut, and the beginning of the turn that is
+    /// cut, each by itself.
+    async fn compaction(&self) -> Result<Compaction> {
+        let plan = &self.prepared.plan;
+        let mut usage: Option<Usage> = None;
+        let mut history = plan.previous_text.clone();
+        if !plan.history.is_empty() {
+            let entries = plan.history.clone();
+            let (text, used) = self.write(Subject::Context, entries, history).await?;
+            history = Some(text);
+            usage = used;
+        }
+        let text = match &plan.turn_prefix {
+            Some(prefix) => {
+                let written = self.write(Subject::TurnPrefix, prefix.clone(), None);
+                let (text, used) = written.await?;
+                usage = match (usage, used) {
+                    (Some(usage), Some(used)) => Some(usage + used),
+                    (usage, used) => usage.or(used),
+                };
+                frame::joined(history.as_deref(), &text)
+            }
+            None => history.unwrap_or_default(),
+        };
+        Ok(Compaction {
+            summary: frame::finish(Subject::Context, &text, &plan.files),
+            details: Some(plan.files.to_details()),
+            usage: usage.map(Usage::to_json),
+            ..self.prepared.compaction()
+        })
+    }
+
+    async fn write(
+        &self,
+        subject: Subject,
+        entries: Vec<Vec<u8>>,
+        previous: Option<String>,
+    ) -> Result<(String, Option<Usage>)> {
+        let writing = Writing {
+            connection: &self.request.call.connection,
+            open: &self.request.open,
+            listener: Listener::Progress {
+                token: self.request.call.id.as_ref(),
+                written: &self.written,
+            },
+            model: self.prepared.model.as_ref(),
+            abort: &self.request.call.cancel,
+        };
+        // The prefix of a turn is added to a summary that has it already.
+        let is_first = subject == Subject::Context || self.prepared.plan.history.is_empty();
+        let context = if is_first {
+            self.context.clone()
+        } else {
+            Vec::new()
+        };
+        let wishes = self.wishes.clone();
+        let (files, model) = (
+            self.prepared.plan.files.clone(),
+            self.prepared.model.clone(),
+        );
+        let written = writing.write(move |summarizer| SummaryRequest {
+            subject,
+            files,
+            context,
+            ..request::request(entries, previous, wishes, summarizer.budget(model.as_ref()))
+        });
+        let (_, summary) = written.await?;
+        Ok((summary.text, summary.usage))
+    }
+}
+
+impl Prepared {
+    /// A compaction of what was planned, without its summary.
+    fn compaction(&self) -> Compaction {
+        Compaction {
+            summary: String::new(),
+            first_kept_entry_id: Some(self.plan.first_kept_entry_id.clone()),
+            tokens_before: self.tokens_before,
+            details: None,
+            usage: None,
+            system_message: self.system_message.clone(),
+            from_hook: false,
+        }
+    }
+}

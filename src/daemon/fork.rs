@@ -1,0 +1,361 @@
+//! Forks: a session copied into a new one, after the question whether it may be (protocol.md §3.10,
+//! session-file.md §5).
+
+use super::Daemon;
+use super::call::Call;
+use super::convert;
+use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
+use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
+use super::queue::Scope;
+use crate::blocking::blocking;
+use crate::clock;
+use crate::durability::Durability;
+use crate::entry::draft::{Draft, draft};
+use crate::error::Result;
+use crate::flow::fork::{self, End, Position};
+use crate::flow::{IdAllocator, leaf};
+use crate::id::SessionId;
+use crate::log::whole::SessionLines;
+use crate::log::{self, Log, OpenedLog};
+use crate::os::file::Folder;
+use crate::session::fork::Copy;
+use crate::session::sync::UnsyncedFile;
+use crate::session::{Session, SessionState};
+use crate::tree::{Cause, Node, Tree};
+use crate::wire::{self, BeforeEvent, notification};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The options of the caller of a fork.
+pub(crate) struct ForkOptions {
+    /// The whole tree, not one branch.
+    pub is_whole: bool,
+    /// The entry at which to fork. Default: the leaf.
+    pub entry_id: Option<String>,
+    pub position: Option<Position>,
+    pub closes_calls: bool,
+    pub cwd: Option<String>,
+}
+
+/// A fork that has been asked for.
+pub(crate) struct Forker {
+    call: Arc<Call>,
+    options: ForkOptions,
+    place: Place,
+    /// Whether later requests wait for the fork, so that a close behind it finds it done. They do not wait for a
+    /// question, unless the client is a script.
+    keeps: bool,
+}
+
+impl Forker {
+    /// A fork in its place in the queue of the session, taken by this call.
+    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>, options: ForkOptions) -> Self {
+        let daemon = &call.daemon;
+        let is_asked = daemon.queues.find_now(session_id).is_ok_and(|open| {
+            let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
+            !answerers.is_empty()
+        });
+        let keeps = !is_asked || call.connection.client().is_none();
+        let scope = if keeps { Scope::Change } else { Scope::Session };
+        Self {
+            place: call.place(session_id, scope),
+            call: Arc::clone(call),
+            options,
+            keeps,
+        }
+    }
+
+    pub(crate) async fn run(self) -> Result<wire::ForkSessionResult> {
+        let Self {
+            call,
+            options,
+            place,
+            keeps,
+        } = self;
+        let (open, turn) = guard(place.await?, Instant::now())?;
+        let turn = call.daemon.caught_up(&open, turn).await?;
+        open.session.check_not_in_turn()?;
+        let (_, source) = Source::find(&turn, &options)?;
+        let tenure = keeps.then(|| turn.into_with());
+        if let Some(refusal) = ask(&call, &open, &source).await? {
+            return Ok(refused(refusal));
+        }
+        let lease = match tenure {
+            Some(tenure) => tenure.lease,
+            None => call.place(Some(&open.id), Scope::Change).await?,
+        };
+        let (open, turn) = guard(lease, Instant::now())?;
+        // Again, since the tree may have been read anew meanwhile.
+        let options = ForkOptions {
+            entry_id: source.entry_id,
+            position: Some(source.position),
+            ..options
+        };
+        let (end, source) = Source::find(&turn, &options)?;
+        copy(&call, &open, turn, end, source, options.is_whole).await
+    }
+}
+
+/// Copies the session into a new one, and opens that with the response.
+async fn copy(
+    call: &Arc<Call>,
+    open: &Arc<OpenSession>,
+    turn: SessionGuard,
+    end: End,
+    mut source: Source,
+    is_whole: bool,
+) -> Result<wire::ForkSessionResult> {
+    let daemon = &call.daemon;
+    let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
+    let durability = open.session.syncer.durability();
+    let id = clock::new_session_id();
+    // A request that names the fork as soon as it is announced waits until it can be found.
+    let lease = call.place(Some(id.as_str()), Scope::CreateFresh).await?;
+    let target = NewSession {
+        daemon: Arc::clone(daemon),
+        id,
+        writes_at_once: call.connection.writes_files_at_once(),
+        is_ephemeral: open.session.ephemeral,
+        durability,
+    };
+    let made = blocking(move || match is_whole {
+        true => target.copy_whole(turn, &source),
+        false => target.copy_branch(turn, &source, end),
+    });
+    let SessionCopy {
+        opened,
+        written,
+        tenure,
+    } = made.await?;
+    let forked = OpenSession::new(Session::new(opened, false, durability), &call.connection);
+    let turn = forked.session.guard(Instant::now(), lease)?;
+    let new_session_id = forked.id.to_string();
+    daemon.notify(open, |seq| notification::SessionFork {
+        session_id: open.id.to_string(),
+        seq,
+        new_session_id: new_session_id.clone(),
+        entry_id: entry_id.clone().unwrap_or_default(),
+    });
+    let session = convert::session(&forked, &call.connection, &turn);
+    call.open_after(&forked, turn.into_with());
+    let is_written = written.is_some();
+    if let Some(written) = written {
+        let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
+        call.after(move || finish(&daemon, &forked, written));
+    }
+    // A close behind it finds what has to be synced.
+    call.after(move || drop(tenure));
+    let images = draft.as_ref().map(|draft| &draft.images);
+    let images = images.filter(|images| !images.is_empty());
+    Ok(wire::ForkSessionResult {
+        session: Some(session),
+        editor_text: draft.as_ref().map(|draft| draft.text.clone()),
+        editor_images: images
+            .map(|images| images.iter().map(|image| convert::raw(image)).collect()),
+        cancelled: false,
+        reason: None,
+        by: None,
+        durability: forked.durability(is_written),
+    })
+}
+
+/// A fork that a client or a hook refused.
+fn refused(Refusal { reason, by }: Refusal) -> wire::ForkSessionResult {
+    wire::ForkSessionResult {
+        session: None,
+        editor_text: None,
+        editor_images: None,
+        cancelled: true,
+        reason: Some(reason),
+        by,
+        durability: wire::Durability::None,
+    }
+}
+
+/// What nobody waits for.
+fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: Written) {
+    daemon.store.tidy(written.folder);
+    if let Some(unsynced) = written.unsynced {
+        let (daemon, open) = (Arc::clone(daemon), Arc::clone(forked));
+        let late = move || daemon.durability_lost(&open);
+        forked.session.syncer.after_making(unsynced, late);
+    }
+}
+
+/// The facts that a fork takes from its source besides the lines.
+struct Source {
+    entry_id: Option<String>,
+    position: Position,
+    /// The text and images that go back to the editor.
+    draft: Option<Draft>,
+    open_calls: Vec<fork::OpenCall>,
+    cwd: String,
+    /// The source's file, or its id where it has none.
+    parent_session: String,
+}
+
+impl Source {
+    /// The end of the fork, and what it takes from its source.
+    fn find(core: &SessionState, options: &ForkOptions) -> Result<(End, Self)> {
+        let entry = match &options.entry_id {
+            Some(id) => Some(core.find(id)?),
+            None => core.leaf(),
+        };
+        let end = fork::end(&core.tree, entry, options.position)?;
+        let mut source = Self::read(core, end, entry, options.closes_calls)?;
+        if let Some(cwd) = &options.cwd {
+            source.cwd.clone_from(cwd);
+        }
+        Ok((end, source))
+    }
+
+    fn read(core: &SessionState, end: End, entry: Option<Node>, close_calls: bool) -> Result<Self> {
+        let closing = fork::closing_messages(&core.tree, end.tip);
+        let closing = closing.into_iter().map(|node| core.entry(node));
+        let open_calls = fork::unanswered_calls(&closing.collect::<Result<Vec<_>>>()?);
+        if !open_calls.is_empty() && !close_calls {
+            return Err(fork::refuse(&open_calls));
+        }
+        let before = entry.filter(|_| end.position == Position::Before);
+        let before = before.map(|node| core.entry(node)).transpose()?;
+        let header = core.log.header();
+        let path = core
+            .log
+            .location()
+            .map(|at| at.path().display().to_string());
+        Ok(Self {
+            entry_id: core.id_of(entry).map(str::to_owned),
+            position: end.position,
+            draft: before.map(|entry| draft(&entry)),
+            open_calls,
+            cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
+            parent_session: path
+                .or_else(|| header.map(|header| header.id.clone()))
+                .unwrap_or_default(),
+        })
+    }
+}
+
+/// Asks the clients and the hooks, which may refuse.
+async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Option<Refusal>> {
+    let asking = Asking {
+        daemon: &call.daemon,
+        open,
+        event: BeforeEvent::SessionBeforeFork,
+        navigation_id: None,
+        timeout: ANSWER_TIMEOUT,
+        abort: &call.cancel,
+        takes_summary: false,
+    };
+    let decided = question::put(asking, |put| notification::SessionBeforeFork {
+        session_id: put.session_id,
+        seq: put.seq,
+        event_id: put.event_id,
+        timeout_ms: put.timeout_ms,
+        entry_id: source.entry_id.clone().unwrap_or_default(),
+        position: match source.position {
+            Position::Before => wire::ForkPosition::Before,
+            Position::At => wire::ForkPosition::At,
+        },
+    });
+    Ok(decided.await?.refusal(wire::OnNoAnswer::Proceed))
+}
+
+/// The work of a fork that remains after its response.
+struct Written {
+    /// The file's.
+    folder: Arc<Folder>,
+    unsynced: Option<UnsyncedFile>,
+}
+
+/// The new session.
+struct NewSession {
+    daemon: Arc<Daemon>,
+    id: SessionId,
+    writes_at_once: bool,
+    is_ephemeral: bool,
+    durability: Durability,
+}
+
+/// A fork that has been made, and what its source's guard came with.
+struct SessionCopy {
+    opened: OpenedLog,
+    /// `None` if nothing was written to a file.
+    written: Option<Written>,
+    tenure: Tenure,
+}
+
+impl NewSession {
+    fn header(&self, source: &Source) -> log::header::Header {
+        let now = self.daemon.source.now_ms();
+        let id = self.id.as_str();
+        log::header::Header::new(id, now, &source.cwd, Some(&source.parent_session))
+    }
+
+    /// Copies all lines of the session, synced. Without any the new session has no file yet.
+    fn copy_whole(&self, turn: SessionGuard, source: &Source) -> Result<SessionCopy> {
+        let (from, to) = (turn.tree.file_leaf(), turn.leaf());
+        let record = (from != to).then(|| {
+            let mut allocator = IdAllocator::new(&turn.tree, &*self.daemon.source);
+            leaf::record_from(&mut allocator, &turn.tree, from, to, Cause::SetLeaf)
+        });
+        let whole = SessionLines::prepare(&turn.log, &turn.tree, record)?;
+        let header = self.header(source);
+        let (opened, written) = if self.is_ephemeral {
+            (whole.into_memory(header)?, None)
+        } else {
+            let location = self.daemon.store.place(&header)?;
+            let log = Log::create(location.clone(), header);
+            if whole.is_empty() && !self.writes_at_once {
+                (unwritten(log), None)
+            } else {
+                let folder = Arc::clone(&location.folder);
+                let opened = whole.to_file(location, &log.header_line())?;
+                let unsynced = None;
+                (opened, Some(Written { folder, unsynced }))
+            }
+        };
+        Ok(SessionCopy {
+            opened,
+            written,
+            tenure: turn.into_with(),
+        })
+    }
+
+    /// Copies the branch up to `end`, synced if so promised. An empty fork is written as a new session is.
+    fn copy_branch(&self, turn: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
+        let copy = Copy::prepare(&turn, end, &source.open_calls, &*self.daemon.source)?;
+        let tenure = turn.into_with();
+        let header = self.header(source);
+        let (opened, written) = if self.is_ephemeral {
+            (copy.to_memory(header)?, None)
+        } else {
+            let location = self.daemon.store.place(&header)?;
+            let log = Log::create(location.clone(), header);
+            if copy.is_empty() && !self.writes_at_once {
+                (unwritten(log), None)
+            } else {
+                let folder = Arc::clone(&location.folder);
+                let synced = self.durability == Durability::Always || copy.is_empty();
+                let made = copy.to_file(location, log.header_line(), synced)?;
+                let unsynced =
+                    (!synced).then(|| UnsyncedFile::made(made.file, Arc::clone(&folder)));
+                (made.opened, Some(Written { folder, unsynced }))
+            }
+        };
+        Ok(SessionCopy {
+            opened,
+            written,
+            tenure,
+        })
+    }
+}
+
+/// A session whose file is written later.
+fn unwritten(log: Log) -> OpenedLog {
+    OpenedLog {
+        log,
+        tree: Tree::new(),
+        diagnostics: Vec::new(),
+    }
+}

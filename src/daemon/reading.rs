@@ -1,0 +1,49 @@
+//! What it takes to read from a session, and where large reads run.
+
+use crate::blocking::blocking;
+use crate::context::{Kept, Step};
+use crate::error::Result;
+use crate::session::SessionState;
+use crate::tree::Node;
+
+/// Bodies larger than this together are not read on the thread that reads requests, in bytes.
+pub(crate) const INLINE_BYTES: u64 = 256 << 10;
+/// More entries than this are not walked on the thread that reads requests.
+pub(crate) const INLINE_ENTRIES: usize = 4096;
+
+/// Bytes of these entries, as stored.
+pub(crate) fn size_of(core: &SessionState, nodes: impl IntoIterator<Item = Node>) -> u64 {
+    let sizes = nodes.into_iter().map(|node| core.tree.place(node).len);
+    sizes.map(u64::from).sum()
+}
+
+/// Which part of a path counts.
+pub(crate) fn kept(core: &SessionState, path: &[Step]) -> Result<Kept> {
+    Kept::of(path, |node| core.entry(node), |id| core.tree.find(id))
+}
+
+/// The path to a position, as the context is made from it.
+pub(crate) fn steps(core: &SessionState, leaf: Option<Node>) -> Vec<Step> {
+    let path = core.tree.path(leaf).into_iter();
+    path.map(|node| step(core, node)).collect()
+}
+
+pub(crate) fn step(core: &SessionState, node: Node) -> Step {
+    Step {
+        node,
+        kind: core.tree.kind(node),
+        role: core.tree.role(node),
+    }
+}
+
+/// Large reads run on a blocking thread, not on the reader thread.
+pub(crate) async fn inline_or_blocking<T: Send + 'static>(
+    size: u64,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    if size > INLINE_BYTES {
+        blocking(work).await
+    } else {
+        work()
+    }
+}

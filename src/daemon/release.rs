@@ -1,0 +1,152 @@
+//! Operations that ask before they commit (protocol.md §1.6): navigation and compaction.
+//!
+//! Such an operation reaches its session in the order of requests and plans on it; lets the session go while it
+//! waits for clients and for a summarizer; then takes its place behind the requests that came meanwhile, to commit.
+
+use super::call::Call;
+use super::commit::Change;
+use super::open_session::{OpenSession, Place, SessionGuard, guard};
+use super::question::Asking;
+use super::queue::Scope;
+use super::reading::inline_or_blocking;
+use crate::error::Result;
+use crate::id::ExpectedLeaf;
+use crate::session::{Activity, Busy, SessionState};
+use crate::wire::BeforeEvent;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The place of a request that asks before it commits, taken when the request arrived.
+#[must_use]
+pub(crate) struct Release {
+    pub(crate) call: Arc<Call>,
+    place: Place,
+}
+
+/// A request and the session that it works on.
+pub(crate) struct SessionRequest {
+    pub(crate) call: Arc<Call>,
+    pub(crate) open: Arc<OpenSession>,
+}
+
+/// An operation that plans, with the session's guard.
+#[must_use]
+pub(crate) struct PlannedOperation {
+    pub(crate) request: SessionRequest,
+    /// Ends before the guard, so that the next request does not find the session busy.
+    busy: Busy,
+    pub(crate) turn: SessionGuard,
+}
+
+/// An operation that waits for clients or a summarizer, while other requests run.
+#[must_use]
+pub(crate) struct WaitingOperation {
+    pub(crate) request: SessionRequest,
+    busy: Busy,
+    /// The guard, on a connection without `initialize`: later requests wait, so that a script means what it says.
+    kept: Option<SessionGuard>,
+}
+
+impl Release {
+    pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>) -> Self {
+        Self {
+            call: Arc::clone(call),
+            place: call.place(session_id, Scope::Session),
+        }
+    }
+
+    /// Begins the operation, which keeps the session busy, once all earlier requests are done and with what others
+    /// have appended taken in. Cancelling the request aborts it, whatever it waits for.
+    pub(crate) async fn begin(
+        self,
+        expected: &ExpectedLeaf,
+        activity: Activity,
+    ) -> Result<PlannedOperation> {
+        let (call, asked) = (self.call, self.place.asked);
+        let (open, turn) = guard(self.place.await?, asked)?;
+        let turn = call.daemon.caught_up(&open, turn).await?;
+        open.session.check_writable()?;
+        open.session.check_idle()?;
+        turn.check_expected_leaf(expected)?;
+        let busy = open.session.begin(activity)?;
+        Ok(PlannedOperation {
+            request: SessionRequest { call, open },
+            busy,
+            turn,
+        })
+    }
+}
+
+impl PlannedOperation {
+    /// Reads `bytes` from the session, with its guard.
+    pub(crate) async fn read<T: Send + 'static>(
+        self,
+        bytes: u64,
+        read: impl FnOnce(&SessionState) -> Result<T> + Send + 'static,
+    ) -> Result<(Self, T)> {
+        inline_or_blocking(bytes, move || {
+            let found = read(&self.turn)?;
+            Ok((self, found))
+        })
+        .await
+    }
+
+    /// Lets later requests run.
+    pub(crate) fn release(self) -> WaitingOperation {
+        let keeps = self.request.call.connection.client().is_none();
+        WaitingOperation {
+            request: self.request,
+            busy: self.busy,
+            kept: keeps.then_some(self.turn),
+        }
+    }
+
+    /// The right to commit without a question.
+    pub(crate) fn into_change(mut self) -> Change {
+        self.turn.with().busy = Some(self.busy);
+        let SessionRequest { call, open } = self.request;
+        Change::new(&call, open, self.turn)
+    }
+}
+
+impl SessionRequest {
+    /// `summarizerUnavailable` if neither a client, a hook nor a summarizer can give a summary.
+    pub(crate) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
+        let daemon = &self.call.daemon;
+        if daemon.answerers(&self.open, event).is_empty() {
+            daemon.summarizer()?;
+        }
+        Ok(())
+    }
+
+    /// A question about the session for this request.
+    pub(crate) fn asking(&self, event: BeforeEvent, timeout: Duration) -> Asking<'_> {
+        Asking {
+            daemon: &self.call.daemon,
+            open: &self.open,
+            event,
+            navigation_id: None,
+            timeout,
+            abort: &self.call.cancel,
+            takes_summary: true,
+        }
+    }
+}
+
+impl WaitingOperation {
+    /// The right to commit, behind the requests that came meanwhile. Fails with `cancelled` if the operation is
+    /// aborted before.
+    pub(crate) async fn reached(self) -> Result<Change> {
+        let SessionRequest { call, open } = self.request;
+        let mut turn = match self.kept {
+            Some(turn) => turn,
+            None => {
+                let place = call.place(Some(&open.id), Scope::Session);
+                let asked = place.asked;
+                guard(place.await?, asked)?.1
+            }
+        };
+        turn.with().busy = Some(self.busy);
+        Ok(Change::new(&call, open, turn))
+    }
+}

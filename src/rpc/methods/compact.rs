@@ -1,0 +1,51 @@
+//! `prepare_compaction` and `compact` (protocol.md §3.11). The way of a compaction is
+//! [`crate::daemon::compaction`]'s.
+
+use crate::daemon::compaction::{self, Compactor, preparation_bytes};
+use crate::daemon::question::ANSWER_TIMEOUT;
+use crate::daemon::reading::INLINE_BYTES;
+use crate::daemon::release::Release;
+use crate::error::Result;
+use crate::flow::compact::KEEP_RECENT_TOKENS;
+use crate::rpc::handler::{ReadAnswer, Read};
+use crate::summary::request::SummaryOptions;
+use crate::wire;
+use std::time::Duration;
+
+pub(in crate::rpc) fn prepare_compaction(
+    read: &Read<'_>,
+    params: &wire::PrepareCompactionParams,
+) -> Result<ReadAnswer<wire::PrepareCompactionResult>> {
+    if !read.may_block() && compaction::bytes_to_prepare(read) > INLINE_BYTES {
+        return Ok(ReadAnswer::OnBlockingThread);
+    }
+    let keep = params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS);
+    let max_bytes = preparation_bytes(&read.call.connection);
+    let prepared = compaction::prepare(read, keep, max_bytes)?;
+    let wishes = SummaryOptions {
+        custom_instructions: params.custom_instructions.clone(),
+        replace_instructions: false,
+    };
+    Ok(ReadAnswer::Ready(wire::PrepareCompactionResult {
+        preparation: prepared.preparation(&wishes, max_bytes),
+    }))
+}
+
+pub(in crate::rpc) async fn compact(
+    release: Release,
+    params: wire::CompactParams,
+) -> Result<wire::CompactResult> {
+    let compactor = Compactor {
+        keep: params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS),
+        expected: params.expected_leaf_id,
+        answer_timeout: params
+            .answer_timeout_ms
+            .map_or(ANSWER_TIMEOUT, Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
+        wishes: SummaryOptions {
+            custom_instructions: params.custom_instructions,
+            replace_instructions: params.replace_instructions.unwrap_or_default(),
+        },
+    };
+    compactor.run(release).await
+}

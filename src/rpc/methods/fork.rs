@@ -1,0 +1,103 @@
+//! `fork_session` and `get_fork_messages` (protocol.md §3.10). The way of a fork is [`crate::daemon::fork`]'s.
+
+use crate::daemon::call::Call;
+use crate::daemon::fork::{Forker, ForkOptions};
+use crate::daemon::reading::size_of;
+use crate::entry::draft::draft;
+use crate::entry::{Kind as EntryKind, Role};
+use crate::error::{Error, Kind, Result};
+use crate::flow::fork::Position;
+use crate::rpc::handler::{ReadAnswer, Read, Remainder};
+use crate::tree::Node;
+use crate::wire;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub(in crate::rpc) fn get_fork_messages(
+    read: &Read<'_>,
+    _: &wire::GetForkMessagesParams,
+) -> Result<ReadAnswer<wire::GetForkMessagesResult>> {
+    let limit = read.frame_bytes();
+    let active: HashSet<Node> = read.tree.ancestors(read.leaf()).collect();
+    let is_user = |node: &Node| {
+        read.tree.kind(*node) == EntryKind::Message && read.tree.role(*node) == Role::User
+    };
+    let nodes: Vec<Node> = read.tree.entries().filter(is_user).collect();
+    let size = size_of(read, nodes.iter().copied());
+    let id = |node: &Node| (read.tree.id(*node).to_owned(), active.contains(node));
+    let ids: Vec<(String, bool)> = nodes.iter().map(id).collect();
+    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    Ok(ReadAnswer::later(size, move || {
+        let mut reader = bodies.reader();
+        let mut messages = Vec::new();
+        // No more is held than can be answered.
+        let mut left = limit;
+        for (fetch, (entry_id, on_active_path)) in fetches.iter().zip(ids) {
+            let text = draft(&reader.entry(fetch)?).text;
+            if !text.is_empty() {
+                left = left
+                    .checked_sub(text.len() + entry_id.len())
+                    .ok_or_else(|| too_large(limit))?;
+                messages.push(wire::ForkMessage {
+                    entry_id,
+                    text,
+                    on_active_path,
+                });
+            }
+        }
+        Ok(wire::GetForkMessagesResult { messages })
+    }))
+}
+
+fn too_large(limit: usize) -> Error {
+    Error::new(
+        Kind::ResponseTooLarge,
+        format!(
+            "the user messages have more than the {limit} bytes the client takes: \
+             read them in pages with get_tree and its filter user-only"
+        ),
+    )
+}
+
+pub(in crate::rpc) fn fork_session(
+    call: &Arc<Call>,
+    params: wire::ForkSessionParams,
+) -> Result<Remainder<wire::ForkSessionResult>> {
+    let scope = params.scope.unwrap_or_default();
+    check_scope(&params, scope)?;
+    // A copy of the whole tree goes on where the source stands, open calls and all.
+    let is_whole = scope == wire::ForkScope::Tree;
+    let options = ForkOptions {
+        is_whole,
+        entry_id: params.entry_id,
+        position: match params.position {
+            _ if is_whole => Some(Position::At),
+            Some(wire::ForkPosition::At) => Some(Position::At),
+            Some(wire::ForkPosition::Before) => Some(Position::Before),
+            None => None,
+        },
+        closes_calls: is_whole || params.close_tool_calls.unwrap_or_default(),
+        cwd: params.cwd,
+    };
+    let forker = Forker::new(call, params.session_id.as_deref(), options);
+    Ok(Box::pin(forker.run()))
+}
+
+/// −32602 for what only a branch takes.
+fn check_scope(params: &wire::ForkSessionParams, scope: wire::ForkScope) -> Result<()> {
+    if scope == wire::ForkScope::Branch {
+        return Ok(());
+    }
+    let given = [
+        ("entryId", params.entry_id.is_some()),
+        ("position", params.position.is_some()),
+        ("closeToolCalls", params.close_tool_calls.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) => Err(Error::invalid_params(
+            *field,
+            "goes with scope \"branch\" only; leave it out to copy the whole tree",
+        )),
+        None => Ok(()),
+    }
+}

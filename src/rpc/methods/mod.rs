@@ -1,0 +1,16 @@
+//! The handlers, a file per method group.
+
+pub(super) mod append;
+pub(super) mod compact;
+pub(super) mod events;
+pub(super) mod fork;
+pub(super) mod handshake;
+pub(super) mod list;
+pub(super) mod moves;
+pub(super) mod navigate;
+pub(super) mod pick;
+pub(super) mod read;
+pub(super) mod search;
+pub(super) mod sessions;
+pub(super) mod tree;
+pub(super) mod turns;

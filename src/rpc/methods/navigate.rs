@@ -1,0 +1,179 @@
+//! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): what each asks for. The steps
+//! of a navigation are [`crate::daemon::navigation`]'s.
+
+use crate::cancel::Cancel;
+use crate::daemon::call::Call;
+use crate::daemon::connection::AskedNavigation;
+use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
+use crate::daemon::question::ANSWER_TIMEOUT;
+use crate::daemon::release::Release;
+use crate::error::{Error, Kind, Result};
+use crate::flow::navigate;
+use crate::id::{self, EntryId};
+use crate::name;
+use crate::session::{Activity, SessionState};
+use crate::summary::request::SummaryOptions;
+use crate::tree::Node;
+use crate::wire::{self, Mutation};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(in crate::rpc) async fn navigate_tree(
+    release: Release,
+    params: wire::NavigateTreeParams,
+) -> Result<wire::NavigateTreeResult> {
+    let call = Arc::clone(&release.call);
+    let rewind = params.rewind.unwrap_or_default();
+    let default = navigator(&call, &params, NavigationKind::To { rewind });
+    let navigator = Navigator {
+        navigation_id: params
+            .navigation_id
+            .clone()
+            .unwrap_or(default.navigation_id),
+        wants_summary: params.summarize.unwrap_or_default(),
+        wishes: SummaryOptions {
+            custom_instructions: params.custom_instructions.clone(),
+            replace_instructions: params.replace_instructions.unwrap_or_default(),
+        },
+        label: params.label.as_deref().and_then(name::given),
+        answer_timeout: params
+            .answer_timeout_ms
+            .map_or(default.answer_timeout, Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
+        dry_run: params.dry_run.unwrap_or_default(),
+        ..default
+    };
+    let find = |core: &SessionState| core.find(&params.target_id);
+    navigate(release, &params, navigator, find).await
+}
+
+pub(in crate::rpc) async fn pop(
+    release: Release,
+    params: wire::PopParams,
+) -> Result<wire::PopResult> {
+    let call = Arc::clone(&release.call);
+    let default = navigator(&call, &params, NavigationKind::To { rewind: true });
+    let navigator = Navigator {
+        navigation_id: params
+            .navigation_id
+            .clone()
+            .unwrap_or(default.navigation_id),
+        wants_summary: params.summarize.unwrap_or(true),
+        wishes: SummaryOptions {
+            custom_instructions: params.custom_instructions.clone(),
+            replace_instructions: params.replace_instructions.unwrap_or_default(),
+        },
+        label: params.label.as_deref().and_then(name::given),
+        answer_timeout: params
+            .answer_timeout_ms
+            .map_or(default.answer_timeout, Duration::from_millis),
+        on_no_answer: params.on_no_answer.unwrap_or_default(),
+        dry_run: params.dry_run.unwrap_or_default(),
+        ..default
+    };
+    let find = |core: &SessionState| navigate::pop_target(&core.tree, params.entry_id.as_deref());
+    let popped = navigate(release, &params, navigator, find).await?;
+    Ok(wire::PopResult(popped))
+}
+
+pub(in crate::rpc) async fn merge_branch(
+    release: Release,
+    params: wire::MergeBranchParams,
+) -> Result<wire::MergeBranchResult> {
+    let call = Arc::clone(&release.call);
+    let navigator = Navigator {
+        wants_summary: true,
+        wishes: SummaryOptions {
+            custom_instructions: params.custom_instructions.clone(),
+            replace_instructions: false,
+        },
+        ..navigator(&call, &params, NavigationKind::Merge)
+    };
+    let find = |core: &SessionState| core.find(&params.tip_id);
+    name_navigation(&call, &params, &navigator);
+    let merged = match navigator.run(release, find).await {
+        Err(error) => aborted_before(&call, &params, error).await?,
+        Ok(merged) => merged,
+    };
+    Ok(wire::MergeBranchResult(merged))
+}
+
+/// A navigation with the options that everything has that says no more.
+fn navigator(call: &Call, params: &impl Mutation, kind: NavigationKind) -> Navigator {
+    Navigator {
+        kind,
+        expected: params.expected_leaf().clone(),
+        navigation_id: id::random_token(&*call.daemon.source),
+        wants_summary: false,
+        wishes: SummaryOptions::default(),
+        label: None,
+        answer_timeout: ANSWER_TIMEOUT,
+        on_no_answer: wire::OnNoAnswer::default(),
+        dry_run: false,
+    }
+}
+
+/// From now on the navigation can be aborted by its id.
+fn name_navigation(call: &Call, params: &impl Mutation, navigator: &Navigator) {
+    call.names_navigation(AskedNavigation {
+        session_id: params.session_id().map(str::to_owned),
+        navigation_id: navigator.navigation_id.clone(),
+    });
+}
+
+async fn navigate(
+    release: Release,
+    params: &impl Mutation,
+    navigator: Navigator,
+    find: impl FnOnce(&SessionState) -> Result<Node>,
+) -> Result<wire::NavigateTreeResult> {
+    let call = Arc::clone(&release.call);
+    name_navigation(&call, params, &navigator);
+    let navigation = match navigator.dry_run {
+        true => match navigator.dry_run(release, find).await {
+            Ok(dry_run) => return Ok(dry_run),
+            Err(error) => Err(error),
+        },
+        false => navigator.run(release, find).await,
+    };
+    let navigation = match navigation {
+        Ok(navigation) => navigation,
+        Err(error) => aborted_before(&call, params, error).await?,
+    };
+    Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation)))
+}
+
+/// The result of a navigation that was aborted while it waited for its place; any other error is passed on.
+async fn aborted_before(
+    call: &Call,
+    params: &impl Mutation,
+    error: Error,
+) -> Result<wire::Navigation> {
+    if error.kind != Kind::Cancelled {
+        return Err(error);
+    }
+    let (_, turn) = call
+        .daemon
+        .turn(params.session_id(), &Cancel::new())
+        .await?;
+    Ok(aborted(&turn.leaf_id().map(EntryId::new)))
+}
+
+/// Waits for nothing (protocol.md §1): ends the navigation that runs, or those that wait for their turn.
+pub(in crate::rpc) fn abort_navigation(
+    call: &Arc<Call>,
+    params: wire::AbortNavigationParams,
+) -> Result<wire::AbortNavigationResult> {
+    let open = call.daemon.queues.find_now(params.session_id.as_deref())?;
+    let wanted = params.navigation_id.as_deref();
+    let is_meant = |id: &str| wanted.is_none_or(|wanted| wanted == id);
+    let aborted = match open.session.activity() {
+        Some(Activity::Navigation { id, abort }) if is_meant(&id) => abort.cancel(),
+        _ => {
+            let waiting = call.connection.asked_navigations(&open.id, is_meant);
+            // Every one of them, not the first alone.
+            waiting.iter().filter(|abort| abort.cancel()).count() > 0
+        }
+    };
+    Ok(wire::AbortNavigationResult { aborted })
+}

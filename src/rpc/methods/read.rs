@@ -1,0 +1,528 @@
+//! Reading a session: leaf, entries, paths, labels, context, branches, statistics (protocol.md §3).
+//!
+//! The session is held to find out what to read; bodies are read without it, and on a blocking thread where there
+//! are many.
+
+use crate::context::{self, Context, Kept, Step};
+use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
+use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
+use crate::daemon::rows::RowReader;
+use crate::entry::Role;
+use crate::error::{Error, Kind, Result};
+use crate::json;
+use crate::lock::lock;
+use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
+use crate::rpc::handler::{ReadAnswer, Read};
+use crate::rpc::reply::{Prepared, page_bytes};
+use crate::session::SessionState;
+use crate::stats::Stats;
+use crate::timestamp;
+use crate::tree::branches::{self, Branch};
+use crate::tree::{FilePlace, Flags, Node, Tree};
+use crate::view::{Outline, Scope, Subject};
+use crate::wire;
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// What a row of `list_branches` has at least besides its id, in bytes: the names of its members.
+const BRANCH_BYTES: usize = 100;
+
+pub(in crate::rpc) fn get_leaf(
+    read: &Read<'_>,
+    _: &wire::GetLeafParams,
+) -> Result<wire::GetLeafResult> {
+    check_fits(read, read.leaf().as_slice(), read.frame_bytes())?;
+    let entry = read.leaf().map(|leaf| read.entry(leaf)).transpose()?;
+    Ok(wire::GetLeafResult {
+        leaf_id: read.leaf_id().map(str::to_owned),
+        seq: read.seq(),
+        entry: entry.as_deref().map(convert::raw),
+    })
+}
+
+pub(in crate::rpc) fn get_entry(
+    read: &Read<'_>,
+    params: &wire::GetEntryParams,
+) -> Result<wire::GetEntryResult> {
+    let node = read.find(&params.entry_id)?;
+    check_fits(read, &[node], read.frame_bytes())?;
+    Ok(wire::GetEntryResult {
+        entry: convert::raw(&read.entry(node)?),
+        flags: read.tree.flags(node).names().map(str::to_owned).collect(),
+    })
+}
+
+pub(in crate::rpc) fn get_label(
+    read: &Read<'_>,
+    params: &wire::GetLabelParams,
+) -> Result<wire::GetLabelResult> {
+    let node = read.find(&params.entry_id)?;
+    let label = read.tree.label(node);
+    let at = label.and_then(|label| read.tree.timestamp(label.entry));
+    Ok(wire::GetLabelResult {
+        label: label.map(|label| label.text.to_string()),
+        label_timestamp: at.map(timestamp::format),
+    })
+}
+
+pub(in crate::rpc) fn get_children(
+    read: &Read<'_>,
+    params: &wire::GetChildrenParams,
+) -> Result<ReadAnswer<Prepared<wire::GetChildrenResult>>> {
+    let parent = read.find_position(params.entry_id.as_deref())?;
+    entries_of(read, read.tree.children(parent))
+}
+
+pub(in crate::rpc) fn get_path(
+    read: &Read<'_>,
+    params: &wire::GetPathParams,
+) -> Result<ReadAnswer<Prepared<wire::GetPathResult>>> {
+    let end = match &params.entry_id {
+        Some(id) => Some(read.find(id)?),
+        None => read.leaf(),
+    };
+    entries_of(read, read.tree.path(end))
+}
+
+/// Fails with `responseTooLarge` if these entries have more than `limit` bytes together: their sizes
+/// are known, so that none is read for an answer that cannot be given.
+fn check_fits(core: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
+    let bodies = core.bodies();
+    // One that is edited on its way out may become shorter.
+    let least = |node: &Node| {
+        let size = u64::from(core.tree.place(*node).len);
+        match bodies.is_verbatim(&core.tree, *node) {
+            true => size + 1,
+            false => size / 2,
+        }
+    };
+    let size: u64 = nodes.iter().map(least).sum();
+    match size > limit as u64 {
+        true => Err(too_large(size, limit)),
+        false => Ok(()),
+    }
+}
+
+fn too_large(size: u64, limit: usize) -> Error {
+    Error::new(
+        Kind::ResponseTooLarge,
+        format!(
+            "the entries have {size} bytes, the client takes {limit}: \
+             read them in pages with get_entries"
+        ),
+    )
+}
+
+/// `{"entries":[…]}`.
+fn entries_of<R: 'static>(read: &Read<'_>, nodes: Vec<Node>) -> Result<ReadAnswer<Prepared<R>>> {
+    check_fits(read, &nodes, read.frame_bytes())?;
+    let size = size_of(read, nodes.iter().copied());
+    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    let write = move || {
+        let part = |range: Range<usize>| {
+            let fetches = fetches.get(range).unwrap_or_default();
+            let sizes = fetches.iter().map(|fetch| fetch.place.len as usize + 1);
+            let mut out = Vec::with_capacity(sizes.sum());
+            let mut reader = bodies.reader();
+            for fetch in fetches {
+                reader.push_entry(&mut out, fetch)?;
+                out.push(b',');
+            }
+            Ok(out)
+        };
+        let mut pieces = vec![b"{\"entries\":[".to_vec()];
+        in_order(0..fetches.len(), CHUNK, part, |part| {
+            pieces.push(part);
+            ControlFlow::Continue(())
+        })?;
+        if let Some(last) = pieces.last_mut() {
+            if !fetches.is_empty() {
+                // The last comma.
+                last.pop();
+            }
+            last.extend_from_slice(b"]}");
+        }
+        Ok(match pieces.len() {
+            0..=2 => Prepared::bytes(pieces.concat()),
+            _ => Prepared::pieces(pieces),
+        })
+    };
+    Ok(ReadAnswer::later(size, write))
+}
+
+pub(in crate::rpc) fn get_entries(
+    read: &Read<'_>,
+    params: &wire::GetEntriesParams,
+) -> Result<ReadAnswer<Prepared<wire::GetEntriesResult>>> {
+    let since = params
+        .since
+        .as_deref()
+        .map(|id| read.find(id))
+        .transpose()?;
+    let limit = params
+        .limit
+        .map_or(usize::MAX, |limit| (limit as usize).max(1));
+    let fits = page_bytes(read.frame_bytes());
+    let max_bytes = params
+        .max_bytes
+        .map_or(fits, |max| (max as usize).min(fits));
+    let (nodes, more) = page(read, since, limit, max_bytes as u64);
+    let leaf_id = read.leaf_id().map(str::to_owned);
+    let (seq, size) = (read.seq(), size_of(read, nodes.iter().copied()));
+    let ids: Vec<String> = nodes
+        .iter()
+        .map(|node| read.tree.id(*node).to_owned())
+        .collect();
+    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    let write = move || {
+        let mut out = b"{\"entries\":".to_vec();
+        let written = push_entries(&mut out, &bodies, &fetches, max_bytes)?;
+        push_id_member(&mut out, "leafId", leaf_id.as_deref());
+        push_number_member(&mut out, "seq", seq);
+        if let Some(last) = ids.get(written.wrapping_sub(1))
+            && (more || written < ids.len())
+        {
+            push_id_member(&mut out, "nextCursor", Some(last));
+        }
+        out.push(b'}');
+        Ok(Prepared::bytes(out))
+    };
+    Ok(ReadAnswer::later(size, write))
+}
+
+/// The entries of a page, one at least if there are any, and whether others follow. A page holds no
+/// more than its stored bytes: what is written can only be larger.
+fn page(
+    core: &SessionState,
+    since: Option<Node>,
+    limit: usize,
+    max_bytes: u64,
+) -> (Vec<Node>, bool) {
+    let first = since.map_or(0, |since| since.number() + 1);
+    let mut after = core
+        .tree
+        .entries_from(first)
+        .take(limit.saturating_add(1))
+        .peekable();
+    let mut nodes = Vec::new();
+    let mut left = max_bytes;
+    while let Some(node) = after.next_if(|_| nodes.len() < limit) {
+        nodes.push(node);
+        let size = u64::from(core.tree.place(node).len) + 1;
+        if size > left {
+            break;
+        }
+        left -= size;
+    }
+    (nodes, after.next().is_some())
+}
+
+/// Writes an array of entries while it has less than `max_bytes`, but one at least; returns how
+/// many.
+fn push_entries(
+    out: &mut Vec<u8>,
+    bodies: &Bodies,
+    fetches: &[Fetch],
+    max_bytes: usize,
+) -> Result<usize> {
+    let start = out.len();
+    out.push(b'[');
+    let mut reader = bodies.reader();
+    let mut written = 0;
+    for fetch in fetches {
+        let before = out.len();
+        if written > 0 {
+            out.push(b',');
+        }
+        reader.push_entry(out, fetch)?;
+        if written > 0 && out.len() - start >= max_bytes {
+            out.truncate(before);
+            break;
+        }
+        written += 1;
+    }
+    out.push(b']');
+    Ok(written)
+}
+
+pub(in crate::rpc) fn get_context(
+    read: &Read<'_>,
+    params: &wire::GetContextParams,
+) -> Result<ReadAnswer<Prepared<wire::GetContextResult>>> {
+    let max_bytes = read.frame_bytes();
+    let leaf = match &params.leaf_id {
+        wire::GivenPosition::Leaf => read.leaf(),
+        wire::GivenPosition::Empty => None,
+        wire::GivenPosition::At(id) => read.find_position(Some(id))?,
+    };
+    let path = steps(read, leaf);
+    let kept = kept(read, &path)?;
+    let format = match params.format.unwrap_or_default() {
+        wire::ContextFormat::Agent => context::Format::Agent,
+        wire::ContextFormat::Llm => context::Format::Llm,
+        wire::ContextFormat::Entries => {
+            return context_entries(read, &path, kept, max_bytes);
+        }
+    };
+    let entries = ContextEntries::new(read, kept, &path)?;
+    let size = entries.size();
+    let build = move || {
+        let mut body = |node| entries.entry(node);
+        let context = context::build_within(&path, kept, format, max_bytes, &mut body)?;
+        Ok(Prepared::bytes(context_json(context)))
+    };
+    Ok(ReadAnswer::later(size, build))
+}
+
+/// The entries that the context is made of, as stored (`format:"entries"`).
+fn context_entries(
+    read: &Read<'_>,
+    path: &[Step],
+    kept: Kept,
+    max_bytes: usize,
+) -> Result<ReadAnswer<Prepared<wire::GetContextResult>>> {
+    let settings = context::settings(path, kept, &mut |node| read.entry(node))?;
+    let nodes: Vec<Node> = context::entries(path, kept).map(|step| step.node).collect();
+    check_fits(read, &nodes, max_bytes)?;
+    let size = size_of(read, nodes.iter().copied());
+    let ids: Vec<Vec<u8>> = nodes
+        .iter()
+        .map(|node| crate::json::quoted(read.tree.id(*node)))
+        .collect();
+    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    let write = move || {
+        let mut out = b"{\"entries\":".to_vec();
+        push_entries(&mut out, &bodies, &fetches, usize::MAX)?;
+        push_settings(&mut out, &settings.thinking_level, settings.model.as_ref());
+        out.extend_from_slice(b",\"entryIds\":");
+        push_array(&mut out, ids);
+        out.push(b'}');
+        Ok(Prepared::bytes(out))
+    };
+    Ok(ReadAnswer::later(size, write))
+}
+
+/// What a context may need, to be read without the session's turn.
+struct ContextEntries {
+    bodies: Bodies,
+    /// By node.
+    fetches: Vec<Fetch>,
+}
+
+impl ContextEntries {
+    fn new(core: &SessionState, kept: Kept, path: &[Step]) -> Result<Self> {
+        let mut fetches = core.fetch(kept.nodes(path))?;
+        // Sorted already, unless a parent stands behind its child.
+        fetches.sort_unstable_by_key(|fetch| fetch.node);
+        Ok(Self {
+            bodies: core.bodies(),
+            fetches,
+        })
+    }
+
+    /// As stored, in bytes.
+    fn size(&self) -> u64 {
+        let sizes = self.fetches.iter().map(|fetch| fetch.place.len);
+        sizes.map(u64::from).sum()
+    }
+
+    /// The entry as clients get it.
+    fn entry(&self, node: Node) -> Result<Vec<u8>> {
+        let at = self.fetches.binary_search_by_key(&node, |fetch| fetch.node);
+        match at.ok().and_then(|at| self.fetches.get(at)) {
+            Some(fetch) => self.bodies.entry(fetch),
+            None => Err(Error::new(Kind::InternalError, "an entry off the context")),
+        }
+    }
+}
+
+fn context_json(context: Context) -> Vec<u8> {
+    let mut out = b"{\"messages\":".to_vec();
+    // Each is let go as soon as it is written.
+    push_array(&mut out, context.messages);
+    push_settings(&mut out, &context.thinking_level, context.model.as_ref());
+    out.extend_from_slice(b",\"entryIds\":");
+    let ids = context
+        .entry_ids
+        .iter()
+        .map(|id| crate::json::quoted_or_null(id.as_deref()));
+    push_array(&mut out, ids);
+    out.push(b'}');
+    out
+}
+
+/// The members `thinkingLevel` and `model`.
+fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String, String)>) {
+    push_id_member(out, "thinkingLevel", Some(thinking_level));
+    match model {
+        Some((provider, model_id)) => {
+            out.extend_from_slice(b",\"model\":{\"provider\":");
+            json::push_string(out, provider);
+            push_id_member(out, "modelId", Some(model_id));
+            out.push(b'}');
+        }
+        None => out.extend_from_slice(b",\"model\":null"),
+    }
+}
+
+pub(in crate::rpc) fn get_stats(
+    read: &Read<'_>,
+    _: &wire::GetStatsParams,
+) -> Result<ReadAnswer<wire::GetStatsResult>> {
+    let open = Arc::clone(read.open);
+    let mut counted = lock(&open.last_count).for_tree(read.tree.origin());
+    let nodes: Vec<Node> = read.tree.entries().skip(counted.count).collect();
+    let size = size_of(read, nodes.iter().copied());
+    let path = steps(read, read.leaf());
+    let kept = kept(read, &path)?;
+    let entries = ContextEntries::new(read, kept, &path)?;
+    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    let count = move || {
+        let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
+        let part = |range: Range<usize>| {
+            let mut stats = Stats::default();
+            let mut reader = bodies.reader();
+            let fetches = fetches.get(range).unwrap_or_default();
+            for fetch in fetches {
+                reader.see_entry(fetch, |entry| stats.add(entry))?;
+            }
+            Ok((fetches.len(), stats))
+        };
+        in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
+            counted.stats += part;
+            counted.count += count;
+            // In the same parts always, so that the sum of costs is the same always.
+            if count == CHUNK && counted.fits_budget() {
+                *lock(&open.last_count) = counted.clone();
+            }
+            ControlFlow::Continue(())
+        })?;
+        let stats = counted.stats;
+        Ok(wire::GetStatsResult {
+            messages: stats.messages,
+            tool_calls: stats.tool_calls,
+            tokens: wire::Tokens {
+                input: stats.tokens.input,
+                output: stats.tokens.output,
+                cache_read: stats.tokens.cache_read,
+                cache_write: stats.tokens.cache_write,
+            },
+            cost: stats.cost,
+            context_tokens,
+        })
+    };
+    Ok(ReadAnswer::later(size, count))
+}
+
+pub(in crate::rpc) fn list_branches(
+    read: &Read<'_>,
+    _: &wire::ListBranchesParams,
+) -> Result<ReadAnswer<wire::ListBranchesResult>> {
+    if !read.may_block() && read.tree.node_count() > INLINE_ENTRIES {
+        return Ok(ReadAnswer::OnBlockingThread);
+    }
+    let (tree, bodies) = (&read.tree, read.bodies());
+    let found = branches::list(tree);
+    check_branches_fit(tree, &found, read.frame_bytes())?;
+    let rows: Vec<BranchRow> = found
+        .into_iter()
+        .map(|row| BranchRow::new(tree, row))
+        .collect();
+    // As in the tree, a tip that is a result is shown with the call that it answers.
+    let some_are_results = rows.iter().any(BranchRow::is_result);
+    let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
+    // The entries of each tip are read without the session.
+    Ok(ReadAnswer::later(0, move || {
+        let items = outline
+            .iter()
+            .flat_map(|outline| outline.items().iter().enumerate());
+        let items: HashMap<Node, usize> = items.map(|(item, of)| (of.node, item)).collect();
+        let mut reader = RowReader::new(&bodies);
+        let mut branches = Vec::with_capacity(rows.len());
+        for row in rows {
+            let at = outline.as_ref().zip(items.get(&row.tip).copied());
+            branches.push(row.with_preview(&mut reader, at)?);
+        }
+        Ok(wire::ListBranchesResult { branches })
+    }))
+}
+
+/// Fails if the rows are more than the client takes. What they have at least is known before one of them is made.
+fn check_branches_fit(tree: &Tree, found: &[Branch], limit: usize) -> Result<()> {
+    let least = found
+        .iter()
+        .map(|row| tree.id(row.tip).len() + BRANCH_BYTES);
+    let least: usize = least.sum();
+    if least <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "the branches have at least {least} bytes, the client takes {limit}: \
+         read the tree in pages with get_tree"
+    );
+    Err(Error::new(Kind::ResponseTooLarge, message))
+}
+
+/// A row of `list_branches` without its preview.
+struct BranchRow {
+    row: wire::Branch,
+    tip: Node,
+    place: FilePlace,
+    subject: Subject,
+}
+
+impl BranchRow {
+    fn new(tree: &Tree, branch: Branch) -> Self {
+        let id = |node: Node| tree.id(node).to_owned();
+        Self {
+            row: wire::Branch {
+                tip_id: id(branch.tip),
+                fork_id: branch.fork.map(id),
+                label: tree.label(branch.tip).map(|label| label.text.to_string()),
+                message_count: branch.message_count,
+                preview: String::new(),
+                last_activity: timestamp::format(tree.timestamp(branch.tip).unwrap_or_default()),
+                is_active: branch.is_active,
+            },
+            tip: branch.tip,
+            place: tree.place(branch.tip),
+            subject: Subject {
+                kind: tree.kind(branch.tip),
+                role: tree.role(branch.tip),
+                flags: tree.flags(branch.tip),
+                calls: false,
+            },
+        }
+    }
+
+    fn is_result(&self) -> bool {
+        self.subject.role == Role::ToolResult
+    }
+
+    /// The row, for a tip that is `at` this item.
+    fn with_preview(
+        self,
+        reader: &mut RowReader<'_>,
+        at: Option<(&Outline, usize)>,
+    ) -> Result<wire::Branch> {
+        let at = at.filter(|_| self.is_result());
+        let Self {
+            row,
+            tip,
+            place,
+            subject,
+        } = self;
+        let preview = match at {
+            Some((outline, item)) => {
+                let callers = outline.callers(item);
+                let (facts, call) = reader.result(tip, place, subject, callers)?;
+                let call = call.cloned().or_else(|| facts.own_call());
+                facts.preview_of_result(call.as_ref(), subject.flags.has(Flags::ERROR), None)
+            }
+            None => reader.facts(tip, place, subject)?.preview.into_owned(),
+        };
+        Ok(wire::Branch { preview, ..row })
+    }
+}

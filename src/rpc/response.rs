@@ -1,0 +1,193 @@
+//! The response to a request: its bytes, and the duty to send it.
+
+use super::reply::Reply;
+use crate::daemon::call::Call;
+use crate::daemon::convert;
+use crate::error::{Error, Kind, Result};
+use crate::json;
+use crate::stdio::{Class, Outbox};
+use jsonrpsee::types::{Id, Response, ResponsePayload};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// Results up to this size, in bytes, are copied into their response.
+const SMALL: usize = 64 << 10;
+
+/// The duty to answer a request exactly once. One that is dropped, by a handler that panics, answers
+/// `internalError`.
+#[must_use]
+pub(super) struct Responder {
+    call: Arc<Call>,
+    /// As sent; `None` for a notification.
+    raw_id: Option<Box<[u8]>>,
+    is_answered: bool,
+    /// Ends once the response is queued.
+    _open_request: OpenRequest,
+}
+
+impl Responder {
+    pub(super) fn new(call: Arc<Call>, raw_id: Option<&[u8]>, open_request: OpenRequest) -> Self {
+        call.connection.begin(&call);
+        Self {
+            call,
+            raw_id: raw_id.map(Box::from),
+            is_answered: false,
+            _open_request: open_request,
+        }
+    }
+
+    pub(super) fn call(&self) -> &Arc<Call> {
+        &self.call
+    }
+
+    /// Queues the response, if one is due, then does what waits for it.
+    pub(super) fn respond(mut self, result: Result<Reply>) {
+        self.send(result);
+    }
+
+    fn send(&mut self, result: Result<Reply>) {
+        self.is_answered = true;
+        if let (Some(id), Some(raw_id)) = (&self.call.id, &self.raw_id) {
+            let connection = &self.call.connection;
+            let response = response(raw_id, result, connection.client_frame_bytes());
+            // On one line already, and not to be looked through again: it may be large.
+            connection.respond(id, |outbox: &Outbox| match response {
+                Reply::Bytes(response) => outbox.push(response, Class::Keep),
+                Reply::Pieces(pieces) => outbox.push_pieces(pieces),
+            });
+        }
+        self.call.answered();
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.send(Err(Error::new(Kind::InternalError, "the handler failed")));
+        }
+    }
+}
+
+/// The requests that have not been answered yet.
+#[derive(Default)]
+pub(super) struct OpenRequests {
+    count: AtomicUsize,
+    /// Of their frames.
+    bytes: AtomicUsize,
+    idle: Notify,
+}
+
+impl OpenRequests {
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    /// Waits until every request has been answered.
+    pub(super) async fn ended(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.count() == 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+}
+
+/// One of the requests that have not been answered, until dropped.
+pub(super) struct OpenRequest {
+    all: Arc<OpenRequests>,
+    bytes: usize,
+}
+
+impl OpenRequest {
+    /// A request whose params have so many bytes.
+    pub(super) fn new(all: &Arc<OpenRequests>, bytes: usize) -> Self {
+        all.bytes.fetch_add(bytes, Ordering::AcqRel);
+        all.count.fetch_add(1, Ordering::AcqRel);
+        Self {
+            all: Arc::clone(all),
+            bytes,
+        }
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.all.bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+        if self.all.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.all.idle.notify_waiters();
+        }
+    }
+}
+
+/// The response to a client that takes `limit` bytes.
+fn response(raw_id: &[u8], result: Result<Reply>, limit: usize) -> Reply {
+    let response = match result {
+        Ok(Reply::Bytes(result)) if result.len() <= SMALL => success(raw_id, &result),
+        Ok(Reply::Bytes(result)) => around(raw_id, vec![result]),
+        Ok(Reply::Pieces(result)) => around(raw_id, result),
+        Err(error) => {
+            let error = error_response(raw_id, &error);
+            // The kind is the contract; details are what there is room for.
+            Reply::Bytes(match error.len() > limit {
+                true => without_details(&error),
+                false => error,
+            })
+        }
+    };
+    match response.len() {
+        length if length > limit => Reply::Bytes(error_response(raw_id, &too_large(length, limit))),
+        _ => response,
+    }
+}
+
+fn too_large(bytes: usize, limit: usize) -> Error {
+    let message = format!("the response has {bytes} bytes, the client takes {limit}");
+    Error::new(Kind::ResponseTooLarge, message)
+}
+
+fn without_details(response: &[u8]) -> Vec<u8> {
+    let error = json::get(response, "error").unwrap_or(b"{}");
+    let data = json::get(error, "data").unwrap_or(b"{}");
+    let error = json::with_member(error, "data", &json::without_member(data, "details"));
+    json::with_member(response, "error", &error)
+}
+
+/// A response with this result.
+fn success(raw_id: &[u8], result: &[u8]) -> Reply {
+    let mut response = success_head(raw_id, result.len() + 1);
+    response.extend_from_slice(result);
+    response.push(b'}');
+    Reply::Bytes(response)
+}
+
+/// A response around a result that is too large to be copied.
+fn around(raw_id: &[u8], mut result: Vec<Vec<u8>>) -> Reply {
+    result.insert(0, success_head(raw_id, 0));
+    result.push(b"}".to_vec());
+    Reply::Pieces(result)
+}
+
+/// Up to the result, with room for `more` bytes.
+fn success_head(raw_id: &[u8], more: usize) -> Vec<u8> {
+    const BEFORE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+    const BETWEEN: &[u8] = b",\"result\":";
+    let mut head = Vec::with_capacity(BEFORE.len() + raw_id.len() + BETWEEN.len() + more);
+    head.extend_from_slice(BEFORE);
+    json::push_raw(&mut head, raw_id);
+    head.extend_from_slice(BETWEEN);
+    head
+}
+
+/// On one line, the id as the client spelled it.
+pub(super) fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {
+    let payload: ResponsePayload<'_, ()> = ResponsePayload::error(convert::error(error));
+    let response = serde_json::to_vec(&Response::new(payload, Id::Null)).unwrap_or_default();
+    convert::on_one_line(json::with_member(&response, "id", raw_id))
+}
