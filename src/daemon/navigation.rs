@@ -178,7 +178,9 @@ impl Navigator {
             Destination::Leaf(id) => return self.stay(planning, id).await,
         };
         if self.wants_summary {
-            planning.request.check_summarizable(BeforeEvent::SessionBeforeTree)?;
+            planning
+                .request
+                .check_summarizable(BeforeEvent::SessionBeforeTree)?;
         }
         let (planning, preparation) = self.prepare(planning, plan).await?;
         self.go(planning.release(), preparation).await
@@ -238,7 +240,11 @@ impl Navigator {
     }
 
     /// Step 2, at the target: appends the label, if one is wanted.
-    async fn stay(&self, planning: PlannedOperation, target_id: EntryId) -> Result<wire::Navigation> {
+    async fn stay(
+        &self,
+        planning: PlannedOperation,
+        target_id: EntryId,
+    ) -> Result<wire::Navigation> {
         let leaf_id = planning.turn.leaf_id().map(EntryId::new);
         let Some(label) = self.label.clone() else {
             return Ok(unmoved(
@@ -277,7 +283,11 @@ impl Navigator {
     }
 
     /// Steps 6 to 9.
-    async fn go(&mut self, waiting: WaitingOperation, preparation: Preparation) -> Result<wire::Navigation> {
+    async fn go(
+        &mut self,
+        waiting: WaitingOperation,
+        preparation: Preparation,
+    ) -> Result<wire::Navigation> {
         let old = &preparation.plan.old_leaf_id;
         let given = match self.ask(&waiting.request, &preparation).await {
             Ok(given) => given,
@@ -319,7 +329,11 @@ impl Navigator {
 
     /// Step 5: reads what the clients and the summarizer are given. Large branches are read on a blocking thread,
     /// with the guard, since bodies may need the tree.
-    async fn prepare(&self, planning: PlannedOperation, plan: Plan) -> Result<(PlannedOperation, Preparation)> {
+    async fn prepare(
+        &self,
+        planning: PlannedOperation,
+        plan: Plan,
+    ) -> Result<(PlannedOperation, Preparation)> {
         let limit = self.bodies_limit(&planning);
         let wants_summary = self.wants_summary && plan.worth_summarizing;
         let summarizes = wants_summary

@@ -4,7 +4,7 @@
 //! requests is fixed before a handler waits. A handler runs here until it has to wait, then on the runtime.
 
 use super::request::{Request, parse};
-use super::response::{Responder, OpenRequest, OpenRequests, error_response};
+use super::response::{OpenRequest, OpenRequests, Responder, error_response};
 use super::table;
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;

@@ -7,7 +7,7 @@ use crate::daemon::reading::INLINE_BYTES;
 use crate::daemon::release::Release;
 use crate::error::Result;
 use crate::flow::compact::KEEP_RECENT_TOKENS;
-use crate::rpc::handler::{ReadAnswer, Read};
+use crate::rpc::handler::{Read, ReadAnswer};
 use crate::summary::request::SummaryOptions;
 use crate::wire;
 use std::time::Duration;

@@ -1,13 +1,13 @@
 //! `fork_session` and `get_fork_messages` (protocol.md §3.10). The way of a fork is [`crate::daemon::fork`]'s.
 
 use crate::daemon::call::Call;
-use crate::daemon::fork::{Forker, ForkOptions};
+use crate::daemon::fork::{ForkOptions, Forker};
 use crate::daemon::reading::size_of;
 use crate::entry::draft::draft;
 use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::flow::fork::Position;
-use crate::rpc::handler::{ReadAnswer, Read, Remainder};
+use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::tree::Node;
 use crate::wire;
 use std::collections::HashSet;

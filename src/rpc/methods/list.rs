@@ -49,9 +49,7 @@ pub(in crate::rpc) fn list_trash(
 
 /// Waits until the changes that were asked for before this call are in the files: appends, unless another process's
 /// lock or a slow opening keeps them waiting, and changes of the session directory.
-pub(super) fn earlier_changes(
-    call: &Call,
-) -> impl Future<Output = Result<()>> + Send + use<> {
+pub(super) fn earlier_changes(call: &Call) -> impl Future<Output = Result<()>> + Send + use<> {
     let queues = &call.daemon.queues;
     let (appends, changes) = (queues.earlier_ended(), queues.changes_ended());
     let cancel = call.cancel.clone();

@@ -13,7 +13,7 @@ use crate::json;
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
-use crate::rpc::handler::{ReadAnswer, Read};
+use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session::SessionState;
 use crate::stats::Stats;

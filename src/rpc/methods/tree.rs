@@ -9,7 +9,7 @@ use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
-use crate::rpc::handler::{ReadAnswer, Read};
+use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
 use crate::search::{Mode, Query};
 use crate::session::SessionState;
