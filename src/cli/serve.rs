@@ -5,19 +5,21 @@
 
 use super::Options;
 use crate::clock::SystemSource;
+use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::daemon::connection::Connection;
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,104 +44,143 @@ enum EndReason {
 
 /// Serves stdin and stdout until the end.
 pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    if std::io::stdin().is_terminal() {
+    if io::stdin().is_terminal() {
         introduce();
     }
+    let config = read_config(options)?;
+    let runtime = start_runtime()?;
+    let (end, ended) = mpsc::channel();
+    let outbox = Outbox::new(config.max_queued_bytes);
+    let max_frame_bytes = config.max_frame_bytes;
+    let asked = end.clone();
+    let on_shutdown = Box::new(move || report(&asked, EndReason::Asked));
+    let daemon = Daemon::new(
+        config,
+        Arc::new(SystemSource),
+        runtime.handle(),
+        on_shutdown,
+    );
+    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
+    let dispatcher = Dispatcher::new(Arc::clone(&connection), runtime.handle().clone())?;
+    let serving = Serving {
+        runtime,
+        outbox,
+        daemon,
+        connection,
+        dispatcher: Arc::new(dispatcher),
+    };
+
+    watch_signals(&serving.runtime, &end)?;
+    let output = unbuffered(io::stdout())?;
+    let shortcut = Shortcut::new(&output);
+    let writer = serving.start_writer(output, end.clone())?;
+    serving.start_reader(shortcut, max_frame_bytes, end)?;
+    let reason = ended.recv().unwrap_or(EndReason::InputEnded);
+    serving.finish(reason, ended, writer);
+    Ok(match reason {
+        EndReason::BadBlock => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// The configuration. Problems that do not prevent serving are logged.
+fn read_config(options: &Options) -> anyhow::Result<Config> {
     let settings = options.settings()?;
     let (file, problems) = settings.complaints();
     for problem in problems {
         let file = file.map(Path::display);
         tracing::warn!(file = file.map(tracing::field::display), "{problem}");
     }
-    let config = settings.into_config()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    settings.into_config()
+}
+
+fn start_runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
         .enable_io()
         .thread_name("treelined")
         .build()
-        .context("start the runtime")?;
-    let (end, ended) = mpsc::channel();
-    let outbox = Outbox::new(config.max_queued_bytes);
-    let max_frame_bytes = config.max_frame_bytes;
-    let asked = end.clone();
-    let on_shutdown = Box::new(move || report(&asked, EndReason::Asked));
-    let source = Arc::new(SystemSource);
-    let handle = runtime.handle();
-    let daemon = Daemon::new(config, source, handle, on_shutdown);
-    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
-    let dispatcher = Arc::new(Dispatcher::new(
-        Arc::clone(&connection),
-        runtime.handle().clone(),
-    )?);
+        .context("start the runtime")
+}
 
-    watch_signals(&runtime, &end)?;
-    let shortcut;
-    let writer = {
-        let (outbox, end) = (Arc::clone(&outbox), end.clone());
-        let mut output = unbuffered(std::io::stdout())?;
-        shortcut = Shortcut::new(&output);
+/// The daemon with its one connection, and the runtime for requests that wait.
+struct Serving {
+    runtime: Runtime,
+    outbox: Arc<Outbox>,
+    daemon: Arc<Daemon>,
+    connection: Arc<Connection>,
+    dispatcher: Arc<Dispatcher>,
+}
+
+impl Serving {
+    fn start_writer(&self, mut output: File, end: Sender<EndReason>) -> io::Result<JoinHandle<()>> {
+        let outbox = Arc::clone(&self.outbox);
         let write = move || {
             if outbox.run(&mut output).is_err() {
                 report(&end, EndReason::OutputBroken);
             }
         };
-        std::thread::Builder::new()
-            .name("writer".into())
-            .spawn(write)?
-    };
-    let reader = {
-        let (dispatcher, connection) = (Arc::clone(&dispatcher), Arc::clone(&connection));
-        let input = unbuffered(std::io::stdin())?;
-        move || {
-            let reason = read(
-                input,
-                max_frame_bytes,
-                &dispatcher,
-                &connection,
-                shortcut.as_ref(),
-            );
-            report(&end, reason);
-        }
-    };
-    std::thread::Builder::new()
-        .name("reader".into())
-        .spawn(reader)?;
-
-    let reason = ended.recv().unwrap_or(EndReason::InputEnded);
-    daemon.end();
-    daemon.end_questions();
-    outbox.wake();
-    if reason == EndReason::OutputBroken {
-        // Nobody reads responses, but acknowledged entries must survive.
-        runtime.block_on(daemon.flush());
-        return Ok(ExitCode::SUCCESS);
+        thread::Builder::new().name("writer".into()).spawn(write)
     }
-    runtime.block_on(async {
-        let mut finish = pin!(async {
-            dispatcher.drained().await;
-            daemon.end_turns().await;
-            daemon.hooks.drained().await;
-        });
-        tokio::select! {
-            () = &mut finish => {}
-            () = grace_period(reason, ended) => {
-                // Requests that still run are cancelled and answered.
-                connection.cancel_all();
-                let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
-            }
+
+    /// Starts the thread that reads stdin. Nothing joins it, since it may be blocked in `read` at the end.
+    fn start_reader(
+        &self,
+        shortcut: Option<Shortcut>,
+        max_frame_bytes: usize,
+        end: Sender<EndReason>,
+    ) -> anyhow::Result<()> {
+        let input = unbuffered(io::stdin())?;
+        let (dispatcher, connection) = (Arc::clone(&self.dispatcher), Arc::clone(&self.connection));
+        let reader = move || {
+            let shortcut = shortcut.as_ref();
+            let reason = read(input, max_frame_bytes, &dispatcher, &connection, shortcut);
+            report(&end, reason);
+        };
+        thread::Builder::new().name("reader".into()).spawn(reader)?;
+        Ok(())
+    }
+
+    /// Answers requests that still run, cancels those that outlast the grace time, and syncs files.
+    fn finish(self, reason: EndReason, ended: Receiver<EndReason>, writer: JoinHandle<()>) {
+        let Self {
+            runtime,
+            outbox,
+            daemon,
+            connection,
+            dispatcher,
+        } = self;
+        daemon.end();
+        daemon.end_questions();
+        outbox.wake();
+        if reason == EndReason::OutputBroken {
+            // Nobody reads responses, but acknowledged entries must survive.
+            runtime.block_on(daemon.flush());
+            return;
         }
-        daemon.look_a_last_time().await;
-        daemon.flush().await;
-    });
-    outbox.close();
-    let _panicked = writer.join();
-    daemon.store.settle();
-    runtime.shutdown_background();
-    Ok(match reason {
-        EndReason::BadBlock => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    })
+        runtime.block_on(async {
+            let mut finish = pin!(async {
+                dispatcher.drained().await;
+                daemon.end_turns().await;
+                daemon.hooks.drained().await;
+            });
+            tokio::select! {
+                () = &mut finish => {}
+                () = grace_period(reason, ended) => {
+                    // Requests that still run are cancelled and answered.
+                    connection.cancel_all();
+                    let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
+                }
+            }
+            daemon.look_a_last_time().await;
+            daemon.flush().await;
+        });
+        outbox.close();
+        let _panicked = writer.join();
+        daemon.store.settle();
+        runtime.shutdown_background();
+    }
 }
 
 /// Ends after the grace time of a signal, `shutdown` or broken output, which may also follow the end of
@@ -238,7 +279,7 @@ fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
 
 /// Says what the program is, if stdin is a terminal.
 fn introduce() {
-    let mut stderr = std::io::stderr();
+    let mut stderr = io::stderr();
     // Nothing depends on this message.
     let _unread = writeln!(
         stderr,
