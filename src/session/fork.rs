@@ -1,7 +1,6 @@
-//! The lines of a fork: prepared under its source's turn, copied without it (session-file.md §5).
+//! The content of a fork: prepared with the source's guard held, copied without it (session-file.md §5).
 //!
-//! Owns what goes into the new session from where. Which entries a fork has is `flow`'s to say, how a
-//! file comes to be is `log`'s.
+//! `flow` decides which entries a fork has, and `log` writes the file.
 
 use super::SessionState;
 use crate::error::Result;
@@ -19,11 +18,11 @@ pub(crate) struct Copy {
     plan: Plan,
     bodies: Bodies,
     kept: Vec<Kept>,
-    /// The ids of what is kept, one after the other.
+    /// The ids of the copied entries, without separators.
     ids: String,
-    /// How to get those entries that are not copied as they stand, in order.
+    /// How to read the entries that are not copied byte for byte, in order.
     others: Vec<Fetch>,
-    /// Results for calls that have none.
+    /// Error results for tool calls that have none.
     results: Vec<Vec<u8>>,
     /// The id of the last entry before the labels.
     last_id: Option<String>,
@@ -33,22 +32,21 @@ pub(crate) struct Copy {
 /// An entry that is copied.
 struct Kept {
     place: FilePlace,
-    /// Where its id ends in `ids`.
+    /// The end of its id in `ids`.
     id_end: usize,
-    /// What is known of its copy, if that is the stored line, byte for byte.
+    /// The tree's data of the copy, if the stored line is copied byte for byte.
     facts: Option<PlainFacts>,
 }
 
 /// The next lines of a fork.
 enum Piece<'a> {
-    /// They follow each other in the source, and are copied as they stand.
+    /// Adjacent lines of the source, copied byte for byte.
     Run(&'a [CopiedLine<'a>]),
     Line(&'a [u8]),
 }
 
 impl Copy {
-    /// Of a fork of `core` that ends there and answers these calls. Reads bodies only where something
-    /// in them has to be resolved.
+    /// Prepares a fork of `core`. Reads bodies only if a reference in them must be resolved.
     pub(crate) fn prepare(
         core: &SessionState,
         end: End,
@@ -62,7 +60,7 @@ impl Copy {
         let mut before = None;
         for node in std::mem::take(&mut plan.kept) {
             ids.push_str(tree.id(node));
-            // Hanging on the entry before it in the source too, it needs no other parent.
+            // The parent stays if it is the same entry in the source.
             let is_linked = before.is_some()
                 && tree.parent(node) == before
                 && !tree.flags(node).has(Flags::REPARENTED);
@@ -99,7 +97,7 @@ impl Copy {
         self.kept.is_empty()
     }
 
-    /// Hands everything to `take`, in order.
+    /// Passes everything to `take`, in order.
     fn pieces(&self, mut take: impl FnMut(Piece<'_>) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         let mut others = self.others.iter();
@@ -178,14 +176,14 @@ impl Copy {
         })
     }
 
-    /// Makes the session file, synced with its folder if so wanted.
+    /// Makes the session file, and syncs it with its folder if `synced`.
     pub(crate) fn to_file(
         &self,
         at: Location,
         header_line: Vec<u8>,
         synced: bool,
     ) -> Result<FinishedLog> {
-        // Beside the entries: their results and labels.
+        // Error results and labels are written besides the entries.
         let more = self.results.len() + self.labels.len();
         let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);
         let mut draft = LogWriter::begin(at, header_line, tree)?;

@@ -1,4 +1,4 @@
-//! The Messages API of Anthropic: one request, one stream of events.
+//! Anthropic's Messages API: builds a request and reads its stream of events.
 
 use super::{Failure, Outgoing, Piece, Usage, identifier};
 use crate::summary::prompt::Prompt;
@@ -24,7 +24,7 @@ pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgo
     }
 }
 
-/// The content of the stream so far.
+/// The state of reading one stream.
 #[derive(Default)]
 pub(super) struct Reader {
     usage: Option<Usage>,

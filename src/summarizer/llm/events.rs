@@ -1,7 +1,8 @@
-//! Server-sent events out of a stream of bytes, as far as models' servers use them: the data of each.
+//! Splits a stream of bytes into server-sent events and keeps their data, the only field that model servers
+//! use.
 //!
-//! Takes time linear in the bytes whatever they are, and no more memory than [`MAX_EVENT_BYTES`] and a
-//! chunk; `eventsource-stream` copies what is left of a chunk with every event and has no limit.
+//! Time is linear in the bytes, and memory is at most [`MAX_EVENT_BYTES`] and a chunk. `eventsource-stream`
+//! copies the rest of a chunk for every event and has no limit.
 
 use super::Failure;
 use std::collections::VecDeque;
@@ -9,20 +10,20 @@ use std::collections::VecDeque;
 /// Longest single event, in bytes.
 const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// Events on their way. One that the end of the stream cuts off is never handed out.
+/// Reads events. An event that the end of the stream cuts off is dropped.
 #[derive(Default)]
 pub(super) struct Events {
-    /// The line that has no end yet.
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// The data lines of the event that has no end yet.
+    /// The data lines of the incomplete event.
     data: Option<Vec<u8>>,
-    /// A line feed here would belong to the line end before.
+    /// The last byte was a carriage return; a line feed after it belongs to the same line end.
     after_return: bool,
     whole: VecDeque<String>,
 }
 
 impl Events {
-    /// Takes in what has come. Fails if an event is too long or no UTF-8.
+    /// Reads a chunk. Fails if an event is too long or is not UTF-8.
     pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), Failure> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_return)

@@ -1,4 +1,4 @@
-//! The Chat Completions API of OpenAI and of the many servers that speak it: one request, one stream.
+//! OpenAI's Chat Completions API, which many other servers offer too: builds a request and reads its stream.
 
 use super::{Failure, Outgoing, Piece, Usage, identifier};
 use crate::summary::prompt::Prompt;
@@ -6,7 +6,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The longest answer is left to the model: the member that names it differs between servers.
+/// Sends no limit of the answer's length, since servers differ in the name of that member.
 pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     let body = json!({
         "model": model_id,
@@ -26,7 +26,7 @@ pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     }
 }
 
-/// The content of the stream so far.
+/// The state of reading one stream.
 #[derive(Default)]
 pub(super) struct Reader {
     usage: Option<Usage>,
