@@ -2,7 +2,7 @@
 
 use std::slice::SliceIndex;
 
-/// A file offset or length as an index. A value that is too large saturates: no buffer reaches that far, so every
+/// A file offset or length as an index. A value that is too large saturates: no buffer is that long, so every
 /// later `get` fails.
 pub(crate) fn index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)

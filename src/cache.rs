@@ -1,4 +1,4 @@
-//! Files kept on disk only for speed: one that is wrong, stale or missing is made again.
+//! Files on disk that only save time: one that is wrong, stale or missing is made again.
 //!
 //! Owns the folder `.cache` of the session directory and the one layout of the files in it. A file is blocks of
 //! bytes, then a table with the length and checksum of each block and a summary, then a footer with the format's
@@ -20,18 +20,18 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 const FOLDER: &str = ".cache";
 /// Bytes of the footer: format, length and checksum of the table.
 const FOOTER: usize = 16 + 8 + 8;
-/// Bytes that [`Block::pass`] hands on at a time: few enough to stay in the processor's cache while they are
+/// Bytes that [`Block::pass`] passes on at a time: few enough to stay in the processor's cache while they are
 /// read, summed and used.
 const PASS: usize = 256 << 10;
 
-/// Names the format of a file. It changes with anything that changes in the file's blocks or summary.
+/// Names the format of a file. Every change of its blocks or summary changes the name.
 pub(crate) type Format = [u8; 16];
 
 /// A kind of files of which each session file has one.
 #[derive(Debug)]
 pub struct FileKind {
     pub format: &'static Format,
-    /// How the names of these files end, and of no others: [`Cache::prune`] removes by it.
+    /// The ending of these files' names and of no others: [`Cache::prune`] removes files by it.
     pub ending: &'static str,
     /// Files kept in one session directory.
     pub most: usize,
@@ -190,9 +190,9 @@ impl Block {
         (xxh3_64(&bytes) == self.checksum).then_some(bytes)
     }
 
-    /// Hands the bytes of the block to `each`, some whole records of `record` bytes at a time. The checksum is known
-    /// only at the end: `each` must accept any bytes, and the caller must drop what it made where this gives
-    /// `None`.
+    /// Passes the bytes of the block to `each`, a whole number of records of `record` bytes at a time. The
+    /// checksum is known only at the end, so `each` must accept any bytes, and on `None` the caller must drop
+    /// its results.
     pub fn pass(
         &self,
         file: &File,
@@ -285,7 +285,7 @@ pub(crate) fn get_status(fields: &mut Cursor<'_>) -> Option<Status> {
     })
 }
 
-/// Makes all checksums of a file right after its bytes were changed, as far as its table can still be read.
+/// Makes all checksums of a file match its changed bytes, as far as its table can be read.
 #[cfg(test)]
 pub(crate) fn forge_checksums(file: &mut [u8]) {
     let footer = file.len() - FOOTER;

@@ -1,7 +1,7 @@
 //! treelined keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and
 //! stdout, one append-only JSONL file per session.
 //!
-//! The map, in reading order: the modules. README.md has the same list with the imports of each.
+//! The modules, in reading order. README.md has the same list with the imports of each.
 //!
 //! Words:
 //! - `error`: errors as clients see them, and the one table of their codes

@@ -1,9 +1,9 @@
 //! Several threads, ordered results.
 //!
-//! Owns the threads of everything that is split over several cores: [`map_in_order`] maps numbers to results,
-//! [`in_order`] does so for parts of a range, and [`Background`] does one kind of work behind the
-//! caller. Results arrive in order, at most a bounded number of them wait, and a panic of any thread is
-//! raised again on the caller's. What the work is, is up to the callers.
+//! Owns the threads of all work that is split over several cores. [`map_in_order`] maps numbers to results,
+//! [`in_order`] maps parts of a range, and [`Background`] does one kind of work while its caller continues.
+//! Results arrive in order, a bounded number of them wait, and a panic of any thread is raised again on the
+//! caller's.
 
 use crate::error::Result;
 use crate::lock::{lock, wait};
@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
-/// Bodies that one thread reads in one go.
+/// The number of bodies that one thread reads at a time.
 pub(crate) const CHUNK: usize = 2048;
 /// Threads that one request may use.
 const REQUEST_THREADS: usize = 4;
@@ -25,12 +25,12 @@ const REQUEST_THREADS: usize = 4;
 pub(crate) struct Plan {
     /// Threads besides the caller's.
     pub helpers: usize,
-    /// Results that may be begun and not yet taken; bounds the memory they need. At least 1.
+    /// The most results that are begun and not yet taken, at least 1; bounds their memory.
     pub ahead: usize,
 }
 
 impl Plan {
-    /// As many threads as there are cores, at most `threads`, and one result for each.
+    /// One thread for each core, at most `threads`, and one waiting result for each.
     pub(crate) fn up_to(threads: usize) -> Self {
         let threads = cores().min(threads).max(1);
         Self {
@@ -40,18 +40,19 @@ impl Plan {
     }
 }
 
-/// The cores that this process may use. Asking the system takes several reads, so the first answer stays.
+/// The number of cores that this process may use. Asking the system takes several reads, so the first answer
+/// is kept.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Does `work` for each number below `count` on several threads and hands the results to `take` on this one,
-/// in order, until that breaks. `state` makes what each thread works with.
+/// Calls `work` for each number below `count` on several threads and passes the results to `take` on this
+/// one, in order, until `take` breaks. `state` makes each thread's own state.
 ///
-/// The caller's thread works too wherever the next result is not there yet; with a `count` of 1, or where no
-/// thread can be started, it does everything. After a break no work begins; what is under way is waited
-/// for. A panic of `work` is raised here, when its result is due at the latest.
+/// This thread works too while the next result is not ready; with a `count` of 1, or if no thread can be
+/// started, it does everything. After a break no new work begins, and running work is waited for. A panic of
+/// `work` is raised here, at the latest when its result is due.
 pub(crate) fn map_in_order<S, T: Send, B>(
     count: usize,
     plan: Plan,
@@ -102,8 +103,8 @@ pub(crate) fn map_in_order<S, T: Send, B>(
     })
 }
 
-/// As [`map_in_order`], for `range` in chunks of at most `size`. Fails with the first failure in order. A range of
-/// one chunk stays on this thread.
+/// As [`map_in_order`], for chunks of `range` with at most `size` numbers. Fails with the first failure in
+/// order. A range of one chunk stays on this thread.
 pub(crate) fn in_order<T: Send>(
     range: Range<usize>,
     size: usize,
@@ -130,7 +131,8 @@ pub(crate) fn in_order<T: Send>(
     done.break_value().unwrap_or(Ok(()))
 }
 
-/// Does `other` on another thread while this one does `here`; one after the other where no thread can be started.
+/// Runs `other` on another thread while this one runs `here`; one after the other if no thread can be
+/// started.
 pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
     thread::scope(|scope| {
         let helper = thread::Builder::new().name("parallel".to_owned());
@@ -144,14 +146,14 @@ pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B +
     })
 }
 
-/// The numbers under way and the results that wait.
+/// The numbers in progress and the results that wait.
 struct Queue<T> {
     count: usize,
     ahead: usize,
     slots: Mutex<Slots<T>>,
-    /// The next result is there.
+    /// Notified when the next result is ready.
     ready: Condvar,
-    /// More may be begun, or everything is over.
+    /// Notified when more may begin, or when everything is over.
     room: Condvar,
 }
 
@@ -161,9 +163,9 @@ type Done<T> = thread::Result<T>;
 struct Slots<T> {
     /// Results that were taken.
     taken: usize,
-    /// The numbers from `taken` on that were begun; `None` while their work is under way.
+    /// The numbers from `taken` on that were begun; `None` while their work is in progress.
     begun: VecDeque<Option<Done<T>>>,
-    /// Helpers that wait for room.
+    /// The number of helpers that wait for room.
     waiting: usize,
     stopped: bool,
 }
@@ -186,7 +188,7 @@ enum Turn<T> {
 }
 
 impl<T> Queue<T> {
-    /// The next number to work on, for the caller of this.
+    /// Reserves the next number, on which the caller then works.
     fn begin(&self, slots: &mut Slots<T>) -> Option<usize> {
         let number = slots.taken + slots.begun.len();
         let may_begin = number < self.count && slots.begun.len() < self.ahead;
@@ -196,7 +198,7 @@ impl<T> Queue<T> {
         })
     }
 
-    /// `None` once there is nothing to begin any more.
+    /// `None` if there is no further number.
     fn begin_when_there_is_room(&self) -> Option<usize> {
         let mut slots = lock(&self.slots);
         loop {
@@ -253,8 +255,8 @@ impl<T> Drop for StopOnDrop<'_, T> {
     }
 }
 
-/// A thread that does one kind of work on items in the order in which it is given them, while the caller
-/// prepares the next one. Dropped, it finishes what it was given.
+/// A thread that does one kind of work on items, in the order of [`push`](Self::push), while the caller
+/// prepares the next one. Dropping it finishes the pushed items.
 pub(crate) struct Background<T> {
     items: Option<SyncSender<T>>,
     used: Receiver<T>,
@@ -273,7 +275,7 @@ impl<T: Send + 'static> Background<T> {
         let run = move || {
             for item in received {
                 work(&item)?;
-                // The caller may be finishing and take nothing back.
+                // The caller may be finishing and not take items back.
                 let _unwanted = give_back.send(item);
             }
             Ok(())
@@ -286,8 +288,8 @@ impl<T: Send + 'static> Background<T> {
         })
     }
 
-    /// Hands an item over, waiting while too many wait, and gives back one that is done with, if there is one.
-    /// Fails with the failure that ended the thread.
+    /// Passes an item on, waiting while too many wait, and returns a finished item for reuse, if there is
+    /// one. Fails with the failure that ended the thread.
     pub(crate) fn push(&mut self, item: T) -> io::Result<Option<T>> {
         let sent = self.items.as_ref().map(|items| items.send(item));
         if let Some(Ok(())) = sent {
@@ -297,7 +299,7 @@ impl<T: Send + 'static> Background<T> {
         Err(io::Error::other("the background thread has ended"))
     }
 
-    /// Waits until everything handed over is done. Nothing can be handed over afterwards.
+    /// Waits until all items are done. Nothing can be pushed afterwards.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.items = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -312,7 +314,7 @@ impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.items = None;
         if let Some(thread) = self.thread.take() {
-            // Its failure or panic has nobody left to go to.
+            // Nobody is left to report its failure or panic to.
             let _ended = thread.join();
         }
     }
@@ -385,7 +387,7 @@ mod tests {
             },
         );
         assert!(done.is_continue());
-        // The result in the hands of `take` is no longer counted by the queue, but is here.
+        // The queue does not count the result that `take` has, but `most` does.
         let most = most.load(Ordering::SeqCst);
         assert!((2..=PLAN.ahead + 1).contains(&most), "{most}");
     }
@@ -424,7 +426,7 @@ mod tests {
         assert_eq!(calls.iter().sum::<usize>(), 50);
     }
 
-    /// The results before it are taken; nobody waits for ever for the one that never comes.
+    /// The results before the panic are taken, and nobody waits for ever for its result.
     #[test]
     fn a_panic_in_a_worker_is_raised_on_the_caller() {
         for plan in [

@@ -356,8 +356,8 @@ mod tests {
         fault.reason
     }
 
-    /// A refusal named one member only, and clients had to guess the others. It names every accepted
-    /// message, and for content every accepted block.
+    /// A refusal named only one member, and clients had to guess the others. It names every accepted message,
+    /// and for content every accepted block.
     #[test]
     fn a_refusal_names_every_accepted_shape() {
         for message in [

@@ -37,7 +37,7 @@ impl AddAssign for Stats {
 }
 
 impl AddAssign for Tokens {
-    /// Clients write any number, so the sum saturates.
+    /// Clients may write any number, so the sum saturates.
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);

@@ -2,7 +2,6 @@
 //!
 //! Owns the child process and matches responses to requests. The commands choose the requests and handle
 //! notifications.
-//! with notifications, is the commands'.
 
 use super::Options;
 use anyhow::{Context, bail};
@@ -167,8 +166,8 @@ impl Daemon {
     }
 }
 
-/// Keeps only the text of the error, because [`super::run`] would take a broken pipe for one of our own
-/// stdout.
+/// Keeps only the text of the error: [`super::run`] would mistake a broken pipe to the daemon for one of our
+/// own stdout.
 fn gone(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!("cannot reach the daemon: {error}")
 }

@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// How long running summaries may take after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// How long cancelled requests may take to be answered.
+/// How long cancelled requests may take to answer.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The reason why serving ends.
@@ -142,7 +142,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Answers requests that still run, cancels those that outlast the grace time, and syncs files.
+    /// Waits for running requests, cancels those that outlast the grace time, and syncs files.
     fn finish(self, reason: EndReason, ended: Receiver<EndReason>, writer: JoinHandle<()>) {
         let Self {
             runtime,
@@ -183,8 +183,8 @@ impl Serving {
     }
 }
 
-/// Ends after the grace time of a signal, `shutdown` or broken output, which may also follow the end of
-/// stdin.
+/// Ends after the grace time that a signal, `shutdown` or the death of the client's process begins; it may
+/// follow the end of stdin.
 async fn grace_period(reason: EndReason, ended: Receiver<EndReason>) {
     if reason != EndReason::Asked {
         let is_asked =
@@ -265,7 +265,7 @@ fn watch_signals(runtime: &Runtime, end: &Sender<EndReason>) -> anyhow::Result<(
     super::outlive_the_size_limit()
 }
 
-/// Reports a reason for the end. Only the first counts; the receiver may be gone later.
+/// Reports a reason for the end. Only the first one counts, so the receiver may be gone.
 fn report(end: &Sender<EndReason>, reason: EndReason) {
     let _late = end.send(reason);
 }
@@ -277,10 +277,10 @@ fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
     Ok(File::from(descriptor.context("open the standard streams")?))
 }
 
-/// Says what the program is, if stdin is a terminal.
+/// Introduces the program to a user who starts it in a terminal.
 fn introduce() {
     let mut stderr = io::stderr();
-    // Nothing depends on this message.
+    // A failure has no consequence.
     let _unread = writeln!(
         stderr,
         "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\

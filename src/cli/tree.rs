@@ -1,6 +1,6 @@
 //! `treelined tree`: draws a session.
 //!
-//! Starts a daemon and is its client, so that the drawing has the same rows as any client gets.
+//! The command starts a daemon and is its client, so it draws the rows that any client gets.
 
 use super::daemon::Daemon;
 use super::drawing::{Drawing, Row};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Rows of one page.
 const PAGE: usize = 100_000;
-/// Rows that are searched for the first message.
+/// Rows searched for the first message.
 const FIRST_ROWS: usize = 16;
 /// Most columns for ids.
 const ID_COLUMNS: usize = 16;
@@ -104,7 +104,8 @@ fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let hidden = loop {
         let page = page(daemon, tree, cursor.as_deref())?;
         rows += page.nodes.len();
-        // The first page decides the columns of ids, so that drawing can begin with it.
+        // The first page decides the width of the ids' column, so that drawing can begin before the other
+        // pages are read.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,

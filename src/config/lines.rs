@@ -158,8 +158,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Keys and values were printed as Rust or raw, with what a terminal obeys, and in part as
-        /// something that no configuration file may hold.
+        /// Keys and values were printed as Rust strings or raw, with controls that a terminal obeys, and
+        /// partly as text that no configuration file may hold.
         #[test]
         fn what_is_described_reads_back_and_has_no_controls(
             (name, text) in (any::<String>(), any::<String>()),

@@ -74,7 +74,7 @@ pub(crate) enum DurabilityName {
     Always,
 }
 
-/// Looks up a variable of the environment.
+/// Looks up an environment variable.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The settings in force, and where each comes from.
@@ -110,9 +110,9 @@ struct LimitsSection {
 #[serde(deny_unknown_fields)]
 struct SummarizerSection {
     r#use: Option<SummarizerName>,
-    /// Context window in tokens of a model that is not known.
+    /// The context window, in tokens, of a model that has no known one.
     context_window: Option<u64>,
-    /// Tokens kept free for prompt and answer.
+    /// Tokens reserved for prompt and answer.
     reserve_tokens: Option<u64>,
     command: Option<CommandSection>,
     #[serde(default)]
@@ -123,7 +123,7 @@ struct SummarizerSection {
 #[serde(deny_unknown_fields)]
 struct CommandSection {
     argv: Vec<String>,
-    /// Variables of the environment that it gets besides the usual ones.
+    /// Environment variables that the program gets besides the usual ones.
     env: Option<Vec<String>>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
@@ -151,7 +151,7 @@ struct LlmSection {
 struct ProviderSection {
     api: Option<ApiName>,
     base_url: Option<String>,
-    /// The variable of the environment; empty: no key is needed.
+    /// The environment variable; empty if no key is needed.
     key_env: Option<String>,
 }
 
@@ -167,7 +167,7 @@ enum ApiName {
 struct HookSection {
     events: Vec<String>,
     argv: Vec<String>,
-    /// Variables of the environment that it gets besides the usual ones.
+    /// Environment variables that the program gets besides the usual ones.
     env: Option<Vec<String>>,
     on_failure: Option<OnFailureName>,
     timeout_ms: Option<u64>,
@@ -280,8 +280,8 @@ impl Settings {
         }
     }
 
-    /// The settings in force as an equivalent configuration file, each line with its source, and with what is
-    /// wrong.
+    /// The settings in force as an equivalent configuration file; each line has its source and its problem,
+    /// if any.
     pub(crate) fn describe(&self) -> String {
         let mut text = match &self.file {
             Some(path) => format!("configuration file: {}", path.display()),
@@ -295,12 +295,12 @@ impl Settings {
         text
     }
 
-    /// Problems that do not keep the daemon from running: programs that fail.
+    /// Problems that do not prevent the daemon from running, such as programs that cannot be started.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         self.lines.notes()
     }
 
-    /// All problems, and the file that has them.
+    /// All problems, and the file that they are in.
     pub(crate) fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
         let refused = self.refused.as_deref().into_iter();
         (
@@ -540,7 +540,7 @@ fn providers(
     Ok(providers)
 }
 
-/// The variables that hold keys.
+/// The environment variables that hold keys.
 fn key_variables(section: &LlmSection) -> Vec<String> {
     let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
     let configured = section.providers.values();

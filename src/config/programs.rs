@@ -1,4 +1,4 @@
-//! The programs that the configuration names: hooks, and the summarizer's.
+//! The programs that the configuration names: hooks, and the summarizer's command.
 
 use super::lines::{Origin, SettingLines};
 use super::{HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName};
@@ -22,7 +22,7 @@ pub(super) fn hooks(
             let is_known = schema::notification_names().any(|name| name == event) && !silent;
             ensure!(
                 is_known,
-                "hooks[{index}].events: no event {event:?} can be listened to"
+                "hooks[{index}].events: there is no event {event:?} for hooks"
             );
         }
         let events = section.events.iter().map(|event| event.as_str().into());
@@ -54,7 +54,7 @@ pub(super) fn hooks(
     Ok(hooks)
 }
 
-/// A program that cannot run is no error here: it is noted, and fails when it is used.
+/// Reads a program. One that cannot run is noted, not refused; it fails when it is used.
 pub(super) fn program(
     (argv, env): (&[String], Option<&[String]>),
     keys: &[String],

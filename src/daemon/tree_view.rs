@@ -1,4 +1,4 @@
-//! The view of a session's tree that was last asked for, kept for the pages that follow.
+//! The last view of a session's tree, kept for further pages.
 
 use super::Daemon;
 use super::find::{self, Known};
@@ -12,8 +12,7 @@ use crate::view::{Folding, Outline, Scope, Snapshot, Visible};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The view that was last asked for, kept for the pages that follow: what a page costs then does
-/// not grow with the tree.
+/// The last view, kept for further pages: a page then costs the same for trees of any size.
 #[derive(Default)]
 pub(crate) struct LastView {
     view: Mutex<Option<Arc<View>>>,
@@ -23,7 +22,7 @@ pub(crate) struct LastView {
 
 /// The results of a query.
 pub(crate) struct Found {
-    /// Of the tree.
+    /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) query: AskedQuery,
     known: Known,
@@ -35,8 +34,7 @@ impl LastView {
         last.as_ref().filter(|view| view.asked == *asked).cloned()
     }
 
-    /// The view that was asked for before the last entries were appended, with these in it; `None` if it
-    /// is easier made anew.
+    /// The last view extended by the entries appended since; `None` if a new view is cheaper.
     pub(crate) fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
         let mut last = lock(&self.view);
         let view = Arc::get_mut(last.as_mut()?)?;
@@ -63,7 +61,7 @@ impl LastView {
         *lock(&self.found) = None;
     }
 
-    /// Makes a view, and keeps it if it is within the budget.
+    /// Makes a view, and keeps it if it fits into the budget.
     pub(crate) fn make(
         &self,
         room: &ViewRoom<'_>,
@@ -92,7 +90,7 @@ impl LastView {
         view
     }
 
-    /// Which items of an outline the query finds.
+    /// Tells for each item of an outline whether the query matches it.
     pub(crate) fn matches(
         &self,
         asked: &Asked,
@@ -123,23 +121,23 @@ impl LastView {
     }
 }
 
-/// A query as it was asked.
+/// The mode and the text of a query.
 pub(crate) type AskedQuery = (Mode, String);
 
 /// The daemon and the tree that a view is made for.
 pub(crate) struct ViewRoom<'a> {
     pub(crate) daemon: &'a Daemon,
-    /// Of the tree.
+    /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
 }
 
-/// The bytes of one view among those of all views that are kept, until dropped.
+/// The bytes of one kept view, subtracted from the total when dropped.
 pub(crate) struct Counted {
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-/// `None` if all views may not have so many bytes more.
+/// Adds the view's bytes to the total; `None` if the total would exceed the budget.
 pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<Counted> {
     let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
     let order = Ordering::AcqRel;
@@ -167,10 +165,10 @@ pub(crate) struct Asked {
 
 pub(crate) struct View {
     pub(crate) asked: Asked,
-    /// Of the tree.
+    /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) outline: Outline,
     pub(crate) visible: Visible,
-    /// `None` if it is not kept.
+    /// `None` if the view is not kept.
     _counted: Option<Counted>,
 }

@@ -114,7 +114,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 impl Folder {
-    /// Opens a folder the user names; links above it are the user's business.
+    /// Opens a folder that the user names; links above it are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
         Ok(Self {
@@ -234,7 +234,7 @@ impl Folder {
         Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)
     }
 
-    /// The names in the folder, with their types as far as they are known without asking.
+    /// The names in the folder, each with the type that the listing gives.
     pub fn list(&self) -> io::Result<Vec<(OsString, FileType)>> {
         use std::os::unix::ffi::OsStringExt;
         let mut entries = Vec::new();
@@ -271,7 +271,7 @@ impl Folder {
         for name in names {
             let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Ok(status(&stat)),
-                // Possible reason: the folder was replaced.
+                // The folder may have been replaced.
                 Err(_) => self.status(name),
             };
             each(name, found);
@@ -347,8 +347,8 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
     }
 
-    /// Waits for the exclusive right to choose names in this folder, among processes that ask for it. On a file
-    /// system without locks there is no wait.
+    /// Waits for the exclusive right to choose names in this folder; all processes of this program ask for
+    /// it. On a file system without locks it does not wait.
     pub fn lock(&self) -> Result<FolderLock> {
         let failed = |error: io::Error| {
             Error::io(&format!("lock the folder {}", self.path.display()), &error)
@@ -401,7 +401,7 @@ pub struct FolderLock {
 }
 
 /// Whether an error of `flock` means that locks are not supported. Network file systems may need a writable
-/// descriptor, which a folder has not.
+/// descriptor, which a folder does not have.
 pub(crate) fn is_lock_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::Unsupported
@@ -410,8 +410,8 @@ pub(crate) fn is_lock_unsupported(error: &io::Error) -> bool {
             .any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// Makes a folder (0700) and its missing parents. Their names are synced, since the content would be lost with
-/// them.
+/// Makes a folder (0700) and its missing parents, and syncs their names: a file would be lost with the name
+/// of its folder.
 fn make(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let missing = path.ancestors().take_while(|above| !above.is_dir());
@@ -441,7 +441,7 @@ fn sync_folder(folder: &File) -> io::Result<()> {
     }
 }
 
-/// `openat`. Without free descriptors it closes unused ones and tries once more.
+/// Calls `openat`. If no descriptor is free, closes unused ones and tries once more.
 fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     match fs::openat(&folder, name, flags, mode) {
         Err(Errno::MFILE | Errno::NFILE) if handle::close_idle() => {

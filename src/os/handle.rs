@@ -8,12 +8,12 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Most handles held open, where the process may have very many.
+/// The most open handles if the process may have very many descriptors.
 const MAX_OPEN: usize = 4096;
-/// Handles held open even if the process may have few.
+/// The fewest open handles if the process may have few descriptors.
 const MIN_OPEN: usize = 8;
 
-/// All open handles that can be closed. Descriptors belong to the process, and so does this.
+/// All open handles that can be closed; global, since descriptors belong to the process.
 static OPEN: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
 /// Counts uses, to find the least recently used handle.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -129,7 +129,7 @@ impl Handle {
             return;
         }
         let mut by_age: Vec<Arc<Slot>> = open.clone();
-        // Each is read once: the values change meanwhile.
+        // Each value is read once, since it may change during the sort.
         by_age.sort_by_cached_key(|slot| slot.used.load(Ordering::Relaxed));
         for slot in by_age {
             if open.len() <= budget() {
@@ -179,8 +179,8 @@ pub(crate) fn close_idle() -> bool {
     open.len() < before
 }
 
-/// How many may be open at a time: half of the process's limit, so that pipes, listings and copies have the
-/// other half.
+/// The most handles that may be open at a time: half of the process's limit; pipes, listings and copies use
+/// the other half.
 pub(crate) fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {

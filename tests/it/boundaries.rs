@@ -1,18 +1,17 @@
-//! Holds the architecture: which module of `src` imports which, which modules are pure, and how long
-//! files and functions may be. README.md has the table of modules; each row is a decision.
+//! Checks the architecture: the imports between modules of `src`, the pure modules, and the lengths of files
+//! and functions. The table of modules is in README.md.
 
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a pure module does not name: the system, threads, locks, the runtime, the clock.
+/// Names that pure modules must not use: the system, threads, locks, the runtime, the clock.
 const IMPURE: &str =
     r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|Mutex|RwLock|Instant|SystemTime)\b";
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 80;
-/// Files and functions that are longer and still to be split. An entry that is short by now fails the
-/// test.
+/// Files and functions over the limit that are still to be split. The test fails if one of them is short.
 const TOO_LONG: &[&str] = &["src/rpc/fork.rs: fork_session", "src/rpc/tree.rs: tree"];
 
 type Imports = BTreeMap<String, BTreeSet<String>>;
@@ -110,12 +109,12 @@ fn modules_import_exactly_what_the_readme_allows() {
         let more: Vec<_> = actual.difference(&allowed).collect();
         assert!(
             more.is_empty(),
-            "README.md does not let `{module}` import {more:?}"
+            "README.md does not allow `{module}` to import {more:?}"
         );
         let less: Vec<_> = allowed.difference(actual).collect();
         assert!(
             less.is_empty(),
-            "`{module}` imports no {less:?}, as README.md says"
+            "README.md lists imports that `{module}` does not have: {less:?}"
         );
     }
 }
@@ -135,7 +134,7 @@ fn no_modules_import_each_other_in_a_circle() {
     }
     assert!(
         left.is_empty(),
-        "in a circle, or importing one that is: {left:#?}"
+        "in a cycle, or importing a module of a cycle: {left:#?}"
     );
 }
 

@@ -8,7 +8,7 @@ use crate::crash::Random;
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
-/// Pieces that inputs are made of.
+/// Pieces of which inputs are made.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -133,8 +133,8 @@ fn folder() -> tempfile::TempDir {
         .unwrap()
 }
 
-/// Inputs that failed once are kept in `tests/fuzz/seeds`, a folder for each target. The fuzzer begins with
-/// them.
+/// Inputs that once failed are kept in `tests/fuzz/seeds`, in a folder for each target. The fuzzer begins
+/// with them.
 #[test]
 fn every_seed_passes_its_target() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! Black-box tests of the daemon: the real program over real pipes, compared with the documents in `schema/`.
-//! Each file or folder has one subject. `harness` drives the program, `fixture` makes its input.
+//! Black-box tests of the daemon: the real program over real pipes, checked against the documents in
+//! `schema/`. Each file or folder has one subject. `harness` runs the program, `fixture` makes its input.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a test that stumbles fails, and says where"
+    reason = "a failed step fails the test and names its line"
 )]
 
 mod append;

@@ -373,7 +373,7 @@ fn the_migrate_command_reports_a_full_disk() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(said.contains("storageFull"), "{said}");
     assert_eq!(fs::read(&path).unwrap(), original);
-    assert_eq!(names(&path), ["old.jsonl"], "nothing is left lying about");
+    assert_eq!(names(&path), ["old.jsonl"], "no temporary file is left");
 }
 
 /// The daemon still looks at the old file fifty seconds after the migration, and not after a minute.
@@ -398,7 +398,7 @@ fn the_old_file_is_watched_for_a_minute() {
     let deleted = open
         .filter_map(|fd| fs::read_link(fd.unwrap().path()).ok())
         .filter(|target| target.to_string_lossy().ends_with("(deleted)"));
-    assert_eq!(deleted.count(), 0, "the old file is let go");
+    assert_eq!(deleted.count(), 0, "the old file is closed");
 }
 
 /// Damaged lines are copied, and so is a torn tail.

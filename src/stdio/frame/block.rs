@@ -7,7 +7,7 @@ pub(super) const MAX_BLOCK: usize = 16 * 1024;
 /// Bytes of the longest header name; bounds what is scanned again when a line arrives in parts.
 pub(super) const MAX_NAME: usize = 64;
 
-/// A partly read header block. `Copy`, so that looking ahead is free.
+/// A partly read header block. It is `Copy`, so looking ahead costs nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Block {
     /// Start of the current line, in bytes from the start of the block.
@@ -22,7 +22,7 @@ pub(super) enum Progress {
     More,
     /// A line is not `Name: value`, or the block is too long to be one.
     NoHeader,
-    /// `Content-Length` is missing, no number, or contradicts an earlier one.
+    /// `Content-Length` is missing, is not a number, or contradicts an earlier one.
     Bad,
     /// The block has `size` bytes with its blank line, and a body of `length` bytes follows.
     End { size: usize, length: u64 },
@@ -36,7 +36,8 @@ impl Block {
             let unseen = rest.get(self.scanned..).unwrap_or_default();
             let Some(at) = memchr(b'\n', unseen) else {
                 self.scanned = rest.len();
-                // Decided before the line ends: a line that cannot be a header is not waited for.
+                // Decided before the line ends, so that the reader does not wait for a line that cannot be a
+                // header.
                 if bytes.len() > MAX_BLOCK || !may_become_header(rest) {
                     return Progress::NoHeader;
                 }
@@ -90,7 +91,7 @@ fn split_header(line: &[u8]) -> Option<(&[u8], &[u8])> {
     named.then_some((name, value.strip_prefix(b":")?))
 }
 
-/// A token character of RFC 9110 §5.6.2, of which field names consist.
+/// A token character of RFC 9110 §5.6.2; field names consist of these.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -1,8 +1,8 @@
 //! Input bytes → frames (protocol.md §1): detects the framing, finds the end of each message, and skips
 //! messages that are too large. Pure over [`Read`].
 //!
-//! [`buffer`] holds the bytes read, [`block`] parses a header block, [`head`] finds the id of a message too
-//! large to be held. Validating JSON and answering are the caller's.
+//! [`buffer`] holds the bytes read, [`block`] parses a header block, and [`head`] finds the id of a message
+//! that is too large. The caller validates JSON and answers.
 
 mod block;
 mod buffer;
@@ -37,8 +37,8 @@ pub enum Frame<'a> {
         /// Its first bytes, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
-    /// A header block without a valid `Content-Length`. Where the next frame begins is unknown:
-    /// −32700 and exit 1; every later call gives [`Frame::Eof`].
+    /// A header block without a valid `Content-Length`. The start of the next frame is unknown, so the daemon
+    /// answers −32700 and exits with 1; every later call gives [`Frame::Eof`].
     BadBlock,
     /// The input has ended. An unfinished frame at the end came before this as a message: a last line without
     /// `\n`, or the part of a body that arrived.
@@ -47,8 +47,8 @@ pub enum Frame<'a> {
 
 /// Splits an input into frames, detecting the framing from its first bytes.
 ///
-/// Takes time linear in the input, whatever the sizes in which it arrives. Holds one frame at a time, in one
-/// reused buffer.
+/// Takes time linear in the input, whatever the sizes of the reads. Holds one frame at a time, in one reused
+/// buffer.
 pub struct FrameReader<R> {
     buffer: Buffer<R>,
     max_frame_bytes: usize,
@@ -127,7 +127,7 @@ impl<R: Read> FrameReader<R> {
     ///
     /// # Errors
     ///
-    /// Those of the input's `read`, except `Interrupted`, which is retried. Nothing is lost by an error: the
+    /// The errors of the input's `read`, except `Interrupted`, which is retried. An error loses nothing: the
     /// next call continues at the same place.
     #[expect(
         clippy::should_implement_trait,
@@ -137,8 +137,8 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// As [`next`](Self::next), and whether another frame is buffered: see
-    /// [`has_buffered`](Self::has_buffered).
+    /// As [`next`](Self::next); also tells whether another frame is buffered, as
+    /// [`has_buffered`](Self::has_buffered) does.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl<R: Read> FrameReader<R> {
         Ok((frame, more))
     }
 
-    /// Whether [`next`](Self::next) would return a frame, other than the first of the connection, without
-    /// reading. While it does, output may be held back to be written together.
+    /// Whether [`next`](Self::next) would return a frame without reading; always false before the first frame
+    /// of the connection. While it is true, output may be held back to be written together.
     pub fn has_buffered(&self) -> bool {
         let live = self.buffer.live();
         match self.state {
@@ -229,7 +229,7 @@ impl<R: Read> FrameReader<R> {
     /// Decides on the framing as soon as the bytes allow it.
     fn detect(&mut self, mut block: Block) -> Step {
         match self.advance(&mut block) {
-            // A length was seen, or a block ended without one: no line protocol looks like that.
+            // A length was found, or a block ended without one: lines of JSON do not look like that.
             Progress::End { .. } | Progress::Bad => self.settle(Framing::ContentLength),
             Progress::NoHeader if block.length.is_some() => self.settle(Framing::ContentLength),
             Progress::NoHeader => self.settle(Framing::Lines),
@@ -274,7 +274,7 @@ impl<R: Read> FrameReader<R> {
             return self.content(whole).map_or(Step::Again, Step::FrameSpan);
         }
         let pending = live.len();
-        // One more than the limit may still be a `\r` that does not count.
+        // One byte more than the limit may be a `\r`, which does not count.
         if pending > self.max_frame_bytes.saturating_add(1) {
             self.head.clear();
             self.state = ReaderState::SkipLine;
@@ -390,7 +390,7 @@ impl<R: Read> FrameReader<R> {
                 self.state = ReaderState::Lost;
                 FrameSpan::BadBlock
             }
-            // A cut object never parses, so this is answered −32700 and nothing runs by half.
+            // A cut object never parses, so the answer is −32700 and no request runs in part.
             ReaderState::Body { .. } => {
                 self.state = ReaderState::Header(Block::default());
                 FrameSpan::Message(self.buffer.consume_all())

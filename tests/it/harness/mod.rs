@@ -1,7 +1,7 @@
 //! Drives the real program over real pipes.
 //!
-//! `places` holds the directories and the runs to the end, `daemon` the running child process, `calls` the
-//! requests and what comes back, `checks` what must hold of every conversation. `fixture` makes the input.
+//! `places` has the directories and runs the program to its end, `daemon` the running child process, `calls`
+//! the requests and results, `checks` the rules of every conversation. `fixture` makes the input.
 
 mod calls;
 mod checks;

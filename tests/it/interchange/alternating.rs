@@ -1,5 +1,5 @@
 //! pi and the daemon write one file in turns, at random: appends, branches, labels, summaries, compactions,
-//! edits, names, moves, forks. After every round both see the same.
+//! edits, names, moves, forks. After every round both read the same session.
 //!
 //! The seed is printed; `TREELINED_TEST_SEED=n` repeats it. `TREELINED_INTERCHANGE_ROUNDS` sets the number of
 //! rounds (20).
@@ -38,7 +38,7 @@ fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
 
 struct Turns {
     both: Both,
-    /// Keeps the file open for reading, and follows it.
+    /// A daemon that keeps the file open and follows it.
     follower: Daemon,
     /// A SessionManager that stays open, and does not see appends of the daemon.
     stale: Option<Manager>,

@@ -293,7 +293,7 @@ impl Run {
         }
     }
 
-    /// Another program takes the last line for the leaf, even a record, and appends below it.
+    /// Another program treats the last line as the leaf, even a record, and appends below it.
     fn foreign_append(&mut self) {
         let last = file_lines(&self.path).pop().unwrap()["id"]
             .as_str()
