@@ -90,6 +90,8 @@ mod store;
 mod summarizer;
 mod summary;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod timestamp;
 mod tools;
 mod tree;

@@ -276,7 +276,9 @@ fn meaning(damage: Damage) -> &'static str {
         Damage::Cycle => {
             "The entry's parent descends from the entry. The cycle is cut here: the entry is a root."
         }
-        Damage::SecondHeader => "The line is a second header. It is ignored; the first one is used.",
+        Damage::SecondHeader => {
+            "The line is a second header. It is ignored; the first one is used."
+        }
         Damage::MissingTrailingNewline => {
             "The last line has no line break. It is read; the next append begins a new line."
         }

@@ -29,8 +29,12 @@ pub(crate) async fn summarize(
         };
         failed(cause, format!("the summarizer's program failed: {failure}"))
     })?;
-    let text = String::from_utf8(output)
-        .map_err(|_| failed("badResponse", "the summarizer's program wrote text that is not UTF-8"))?;
+    let text = String::from_utf8(output).map_err(|_| {
+        failed(
+            "badResponse",
+            "the summarizer's program wrote text that is not UTF-8",
+        )
+    })?;
     if text.trim().is_empty() {
         return Err(failed("empty", "the summarizer's program wrote nothing"));
     }

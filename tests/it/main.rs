@@ -48,6 +48,8 @@ mod open;
 mod order;
 mod paths;
 mod permissions;
+#[path = "../../src/tests/random.rs"]
+mod random;
 mod readme;
 mod repairing;
 mod resources;

@@ -6,6 +6,7 @@ use super::block::{MAX_BLOCK, MAX_NAME};
 use super::buffer::CHUNK;
 use super::head::HEAD;
 use super::*;
+use crate::tests::random::Random;
 use std::io::ErrorKind;
 
 /// Gives one piece per read, each after an `Interrupted`, and counts the reads.
@@ -474,19 +475,6 @@ fn split_naively(input: &[u8]) -> Vec<Owned> {
         line => Some(message(line)),
     });
     frames.collect()
-}
-
-/// A linear congruential generator with the constants of Knuth's MMIX.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
 }
 
 /// Gives `{`, then filler, then a line end and a short message, at most `piece` bytes per read.
