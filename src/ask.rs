@@ -21,7 +21,7 @@ const REMEMBERED: usize = 256;
 
 /// The open questions.
 pub(crate) struct Asks<A> {
-    state: Mutex<State<A>>,
+    state: Mutex<AskState<A>>,
     /// The longest time from question to answer, extensions included.
     max_answer: Duration,
     /// Whether an answer decides alone, whatever the other answers are.
@@ -70,15 +70,15 @@ impl Answerer {
     }
 }
 
-struct State<A> {
-    open: HashMap<EventId, Open<A>>,
+struct AskState<A> {
+    open: HashMap<EventId, OpenQuestion<A>>,
     /// Accepted answers, oldest first.
     answered: VecDeque<(EventId, Answerer, Digest)>,
     /// The connection has ended, so the client cannot answer any more.
     ended: bool,
 }
 
-struct Open<A> {
+struct OpenQuestion<A> {
     asked: Instant,
     /// Tells whether the asker was cancelled, before the asker itself notices.
     cancel: Cancel,
@@ -86,7 +86,7 @@ struct Open<A> {
     waiting: Vec<Answerer>,
     answers: Vec<(Answerer, A)>,
     accepts: Accepts<A>,
-    settled: oneshot::Sender<Outcome<A>>,
+    settled: oneshot::Sender<QuestionOutcome<A>>,
 }
 
 /// A question that waits for its answers.
@@ -94,12 +94,12 @@ pub(crate) struct Question<A> {
     id: EventId,
     cancel: Cancel,
     deadline: watch::Receiver<Instant>,
-    settled: oneshot::Receiver<Outcome<A>>,
+    settled: oneshot::Receiver<QuestionOutcome<A>>,
 }
 
 /// How a question ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome<A> {
+pub(crate) enum QuestionOutcome<A> {
     Settled {
         /// In the order in which they arrived.
         answers: Vec<(Answerer, A)>,
@@ -113,7 +113,7 @@ pub(crate) enum Outcome<A> {
 impl<A> Asks<A> {
     pub(crate) fn new(max_answer: Duration, decides: fn(&A) -> bool) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(AskState {
                 open: HashMap::new(),
                 answered: VecDeque::new(),
                 ended: false,
@@ -138,7 +138,7 @@ impl<A> Asks<A> {
         let (sender, settled) = oneshot::channel();
         let mut state = self.state();
         if !(state.ended && waiting.contains(&Answerer::Client)) {
-            let open = Open {
+            let open = OpenQuestion {
                 asked,
                 cancel: cancel.clone(),
                 deadline: deadline_sender,
@@ -158,30 +158,30 @@ impl<A> Asks<A> {
     }
 
     /// Waits for the one outcome.
-    pub(crate) async fn outcome(&self, mut question: Question<A>) -> Outcome<A> {
+    pub(crate) async fn outcome(&self, mut question: Question<A>) -> QuestionOutcome<A> {
         loop {
             let deadline = *question.deadline.borrow_and_update();
             tokio::select! {
                 biased;
                 () = question.cancel.cancelled() => {
                     self.state().open.remove(&question.id);
-                    return Outcome::Aborted;
+                    return QuestionOutcome::Aborted;
                 }
-                outcome = &mut question.settled => return outcome.unwrap_or(Outcome::Aborted),
+                outcome = &mut question.settled => return outcome.unwrap_or(QuestionOutcome::Aborted),
                 changed = question.deadline.changed() => {
                     if changed.is_ok() {
                         continue;
                     }
                     // An answer or the end of the connection has settled the question.
-                    return question.settled.await.unwrap_or(Outcome::Aborted);
+                    return question.settled.await.unwrap_or(QuestionOutcome::Aborted);
                 }
                 () = tokio::time::sleep_until(deadline.into()) => {
                     let open = self.state().open.remove(&question.id);
                     if let Some(open) = open {
-                        let Open { answers, waiting: missing, .. } = open;
-                        return Outcome::Settled { answers, missing };
+                        let OpenQuestion { answers, waiting: missing, .. } = open;
+                        return QuestionOutcome::Settled { answers, missing };
                     }
-                    return question.settled.await.unwrap_or(Outcome::Aborted);
+                    return question.settled.await.unwrap_or(QuestionOutcome::Aborted);
                 }
             }
         }
@@ -260,15 +260,15 @@ impl<A> Asks<A> {
             .retain(|_, open| !open.waiting.contains(&Answerer::Client));
     }
 
-    fn state(&self) -> MutexGuard<'_, State<A>> {
+    fn state(&self) -> MutexGuard<'_, AskState<A>> {
         lock(&self.state)
     }
 }
 
-impl<A> Open<A> {
+impl<A> OpenQuestion<A> {
     /// False if nobody waits for the outcome.
     fn settle(self) -> bool {
-        let outcome = Outcome::Settled {
+        let outcome = QuestionOutcome::Settled {
             answers: self.answers,
             missing: Vec::new(),
         };
@@ -310,8 +310,8 @@ mod tests {
         )
     }
 
-    fn in_time(answers: &[(Answerer, u8)]) -> Outcome<u8> {
-        Outcome::Settled {
+    fn in_time(answers: &[(Answerer, u8)]) -> QuestionOutcome<u8> {
+        QuestionOutcome::Settled {
             answers: answers.to_vec(),
             missing: Vec::new(),
         }
@@ -399,7 +399,7 @@ mod tests {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], Duration::from_millis(5));
             asks.answer("e", HOOK, spelled(""), 2).unwrap();
-            let expect = Outcome::Settled {
+            let expect = QuestionOutcome::Settled {
                 answers: vec![(HOOK, 2)],
                 missing: vec![CLIENT],
             };
@@ -432,16 +432,16 @@ mod tests {
             let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel, accepts);
             cancel.cancel();
             check_not_pending(asks.answer("f", CLIENT, spelled("{}"), 1));
-            assert_eq!(asks.outcome(question).await, Outcome::Aborted);
+            assert_eq!(asks.outcome(question).await, QuestionOutcome::Aborted);
 
             let of_client = ask(&asks, "g", &[HOOK, CLIENT], MAX);
             let of_hook = ask(&asks, "h", &[HOOK], MAX);
             asks.end();
-            assert_eq!(asks.outcome(of_client).await, Outcome::Aborted);
+            assert_eq!(asks.outcome(of_client).await, QuestionOutcome::Aborted);
             asks.answer("h", HOOK, spelled(""), 3).unwrap();
             assert_eq!(asks.outcome(of_hook).await, in_time(&[(HOOK, 3)]));
             let later = ask(&asks, "i", &[CLIENT], MAX);
-            assert_eq!(asks.outcome(later).await, Outcome::Aborted);
+            assert_eq!(asks.outcome(later).await, QuestionOutcome::Aborted);
         });
     }
 

@@ -134,7 +134,7 @@ pub mod internals {
     pub use crate::log::repair::repair;
     pub use crate::log::{Log, OpenedLog};
     pub use crate::os::file::Location;
-    pub use crate::os::handle::Access;
+    pub use crate::os::handle::HandleAccess;
     pub use crate::rpc::Dispatcher;
     pub use crate::session::{Session, SessionState};
     pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};

@@ -22,14 +22,14 @@ const REQUEST_THREADS: usize = 4;
 
 /// How work is spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ThreadPlan {
     /// Threads besides the caller's.
     pub helpers: usize,
     /// The most results that are begun and not yet taken, at least 1; bounds their memory.
     pub ahead: usize,
 }
 
-impl Plan {
+impl ThreadPlan {
     /// One thread for each core, at most `threads`, and one waiting result for each.
     pub(crate) fn up_to(threads: usize) -> Self {
         let threads = cores().min(threads).max(1);
@@ -55,13 +55,13 @@ pub(crate) fn cores() -> usize {
 /// `work` is raised here, at the latest when its result is due.
 pub(crate) fn map_in_order<S, T: Send, B>(
     count: usize,
-    plan: Plan,
+    plan: ThreadPlan,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
     mut take: impl FnMut(T) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     let helpers = plan.helpers.min(count.saturating_sub(1));
-    let queue = Queue {
+    let queue = WorkQueue {
         count,
         ahead: plan.ahead.max(1),
         slots: Mutex::default(),
@@ -92,9 +92,9 @@ pub(crate) fn map_in_order<S, T: Send, B>(
         for _ in 0..count {
             let done = loop {
                 match queue.take_or_begin() {
-                    Turn::Take(Ok(done)) => break done,
-                    Turn::Take(Err(panic)) => resume_unwind(panic),
-                    Turn::Work(number) => queue.finish(number, Ok(work(&mut own, number))),
+                    NextStep::Take(Ok(done)) => break done,
+                    NextStep::Take(Err(panic)) => resume_unwind(panic),
+                    NextStep::Work(number) => queue.finish(number, Ok(work(&mut own, number))),
                 }
             };
             take(done)?;
@@ -119,7 +119,7 @@ pub(crate) fn in_order<T: Send>(
     let work = |(): &mut (), number: usize| work(chunk(number));
     let done = map_in_order(
         count,
-        Plan::up_to(REQUEST_THREADS),
+        ThreadPlan::up_to(REQUEST_THREADS),
         || (),
         work,
         |done| match done.map(&mut take) {
@@ -147,10 +147,10 @@ pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B +
 }
 
 /// The numbers in progress and the results that wait.
-struct Queue<T> {
+struct WorkQueue<T> {
     count: usize,
     ahead: usize,
-    slots: Mutex<Slots<T>>,
+    slots: Mutex<WorkSlots<T>>,
     /// Notified when the next result is ready.
     ready: Condvar,
     /// Notified when more may begin, or when everything is over.
@@ -158,19 +158,19 @@ struct Queue<T> {
 }
 
 /// A result, or the panic of its work.
-type Done<T> = thread::Result<T>;
+type WorkResult<T> = thread::Result<T>;
 
-struct Slots<T> {
+struct WorkSlots<T> {
     /// Results that were taken.
     taken: usize,
     /// The numbers from `taken` on that were begun; `None` while their work is in progress.
-    begun: VecDeque<Option<Done<T>>>,
+    begun: VecDeque<Option<WorkResult<T>>>,
     /// The number of helpers that wait for room.
     waiting: usize,
     stopped: bool,
 }
 
-impl<T> Default for Slots<T> {
+impl<T> Default for WorkSlots<T> {
     fn default() -> Self {
         Self {
             taken: 0,
@@ -182,14 +182,14 @@ impl<T> Default for Slots<T> {
 }
 
 /// The caller's next step.
-enum Turn<T> {
-    Take(Done<T>),
+enum NextStep<T> {
+    Take(WorkResult<T>),
     Work(usize),
 }
 
-impl<T> Queue<T> {
+impl<T> WorkQueue<T> {
     /// Reserves the next number, on which the caller then works.
-    fn begin(&self, slots: &mut Slots<T>) -> Option<usize> {
+    fn begin(&self, slots: &mut WorkSlots<T>) -> Option<usize> {
         let number = slots.taken + slots.begun.len();
         let may_begin = number < self.count && slots.begun.len() < self.ahead;
         may_begin.then(|| {
@@ -214,7 +214,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn finish(&self, number: usize, done: Done<T>) {
+    fn finish(&self, number: usize, done: WorkResult<T>) {
         let mut slots = lock(&self.slots);
         let at = number - slots.taken;
         if let Some(slot) = slots.begun.get_mut(at) {
@@ -226,7 +226,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn take_or_begin(&self) -> Turn<T> {
+    fn take_or_begin(&self) -> NextStep<T> {
         let mut slots = lock(&self.slots);
         loop {
             if let Some(Some(_)) = slots.begun.front()
@@ -236,17 +236,17 @@ impl<T> Queue<T> {
                 if slots.waiting > 0 {
                     self.room.notify_one();
                 }
-                return Turn::Take(done);
+                return NextStep::Take(done);
             }
             if let Some(number) = self.begin(&mut slots) {
-                return Turn::Work(number);
+                return NextStep::Work(number);
             }
             slots = wait(&self.ready, slots);
         }
     }
 }
 
-struct StopOnDrop<'q, T>(&'q Queue<T>);
+struct StopOnDrop<'q, T>(&'q WorkQueue<T>);
 
 impl<T> Drop for StopOnDrop<'_, T> {
     fn drop(&mut self) {
@@ -328,12 +328,12 @@ mod tests {
     use std::time::Duration;
 
     /// More helpers than this machine may have cores, so that several threads take part everywhere.
-    const PLAN: Plan = Plan {
+    const PLAN: ThreadPlan = ThreadPlan {
         helpers: 3,
         ahead: 5,
     };
 
-    fn collect(count: usize, plan: Plan) -> Vec<usize> {
+    fn collect(count: usize, plan: ThreadPlan) -> Vec<usize> {
         let mut all = Vec::new();
         let work = |(): &mut (), number: usize| {
             // The first of each four is the slowest.
@@ -360,7 +360,7 @@ mod tests {
             let expected: Vec<usize> = (0..count).collect();
             assert_eq!(collect(count, PLAN), expected);
             for (helpers, ahead) in [(0, 1), (0, 0), (3, 1), (9, 2)] {
-                assert_eq!(collect(count, Plan { helpers, ahead }), expected);
+                assert_eq!(collect(count, ThreadPlan { helpers, ahead }), expected);
             }
         }
     }
@@ -431,7 +431,7 @@ mod tests {
     fn a_panic_in_a_worker_is_raised_on_the_caller() {
         for plan in [
             PLAN,
-            Plan {
+            ThreadPlan {
                 helpers: 0,
                 ahead: 1,
             },

@@ -24,7 +24,7 @@ pub(crate) enum Shape {
 
 /// A member of an object.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct KnownMember {
     pub name: &'static str,
     pub shape: Shape,
     /// A member that is not required may also be null.
@@ -40,7 +40,7 @@ pub(crate) struct Record {
     /// Its name in the schema.
     pub name: &'static str,
     pub description: &'static str,
-    pub members: &'static [Member],
+    pub members: &'static [KnownMember],
 }
 
 macro_rules! record {
@@ -51,7 +51,7 @@ macro_rules! record {
             tag: $tag,
             name: $name,
             description: $description,
-            members: &[$(Member {
+            members: &[$(KnownMember {
                 name: stringify!($member),
                 shape: $shape,
                 is_required: record!(@$need),

@@ -21,7 +21,7 @@ mod story;
 mod tree;
 
 use crate::config::Config;
-use crate::config::{self, DurabilityName, Flags, Settings, SummarizerName};
+use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -222,7 +222,7 @@ fn log_to_stderr() {
         .from_env_lossy();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| Log)
+        .with_writer(|| StderrLog)
         .with_ansi(false)
         .with_target(false)
         .without_time()
@@ -231,9 +231,9 @@ fn log_to_stderr() {
 
 /// Writes log lines to stderr with control characters made visible: a line may hold a path, or output of
 /// another program.
-struct Log;
+struct StderrLog;
 
-impl Write for Log {
+impl Write for StderrLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = terminal::line(text.trim_end());
@@ -252,7 +252,7 @@ impl Options {
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
-        let flags = Flags {
+        let flags = ConfigFlags {
             config: self.config.clone(),
             session_dir: self.session_dir.clone(),
             summarizer: self.summarizer,

@@ -5,7 +5,7 @@
 //! that a conversation reads the same to the model in both. Text is spliced without decoding: the model
 //! gets what the file holds.
 
-use super::agent::{Message, text_block};
+use super::agent::{AgentMessage, text_block};
 use crate::entry::Role;
 use crate::json;
 
@@ -19,8 +19,8 @@ const BRANCH: [&str; 2] = [
 ];
 
 /// `None` for roles that no provider knows, and for commands kept out of the context.
-pub(crate) fn convert(message: Message) -> Option<Vec<u8>> {
-    let Message { role, json } = message;
+pub(crate) fn convert(message: AgentMessage) -> Option<Vec<u8>> {
+    let AgentMessage { role, json } = message;
     match role {
         Role::System | Role::User | Role::Assistant | Role::ToolResult => Some(json),
         Role::BashExecution if is_true(json::get(&json, "excludeFromContext")) => None,

@@ -52,7 +52,7 @@ pub(crate) struct Context {
 
 /// The settings at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct PathSettings {
     /// The last level set on the path, else `off`.
     pub thinking_level: String,
     /// Provider and model id, as last used or set on the path.
@@ -204,10 +204,10 @@ pub(crate) fn settings(
     path: &[Step],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
-) -> Result<Settings, Error> {
+) -> Result<PathSettings, Error> {
     let above = path.iter().enumerate().rev();
     let above = above.map(|(at, step)| (at >= kept.first, *step));
-    Ok(Settings {
+    Ok(PathSettings {
         thinking_level: thinking_level(path, body)?,
         model: model(above, &MessageCollector::new(Format::Agent), body)?,
     })

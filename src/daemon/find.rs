@@ -49,7 +49,7 @@ impl Bits {
 
 /// An entry whose text must be searched.
 #[derive(Clone, Copy)]
-struct Asked {
+struct SearchTarget {
     place: FilePlace,
     node: Node,
     kind: Kind,
@@ -167,14 +167,14 @@ fn shown_beside(
 }
 
 /// The entries to search: those that the filter keeps, and the calls of their tool results.
-fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<Asked> {
+fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<SearchTarget> {
     let mut asked = Vec::new();
     for item in outline.kept() {
         let Some(entry) = snapshot.entry(item) else {
             continue;
         };
         if !known.tested.get(entry.node) {
-            asked.push(Asked {
+            asked.push(SearchTarget {
                 place: entry.place,
                 node: entry.node,
                 kind: entry.kind,
@@ -185,7 +185,7 @@ fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<Asked>
             && let Some(caller) = outline.callers(item).next()
             && !known.tested.get(caller.node)
         {
-            asked.push(Asked {
+            asked.push(SearchTarget {
                 place: caller.place(),
                 node: caller.node,
                 kind: Kind::Message,
@@ -201,7 +201,7 @@ fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<Asked>
 
 fn learn(
     bodies: &Bodies,
-    asked: Vec<Asked>,
+    asked: Vec<SearchTarget>,
     query: &Query,
     words: &RowWords,
     known: &mut Known,

@@ -7,7 +7,7 @@
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::{Daemon, notify};
-use crate::ask::{Answerer, Digest, Outcome, Question};
+use crate::ask::{Answerer, Digest, Question, QuestionOutcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::flow::validate;
@@ -216,13 +216,15 @@ impl Asking<'_> {
     /// Combines the answers to the outcome, the name of the one that decided, and the decision.
     fn combine(
         &self,
-        outcome: Outcome<Given>,
+        outcome: QuestionOutcome<Given>,
         timeout: Duration,
     ) -> (EventOutcome, Option<String>, Result<Decision>) {
         let daemon = self.daemon;
         let (mut answers, missing) = match outcome {
-            Outcome::Settled { answers, missing } => (answers, missing),
-            Outcome::Aborted => return (EventOutcome::Aborted, None, Err(Error::cancelled())),
+            QuestionOutcome::Settled { answers, missing } => (answers, missing),
+            QuestionOutcome::Aborted => {
+                return (EventOutcome::Aborted, None, Err(Error::cancelled()));
+            }
         };
         let mut in_time = true;
         for by in missing {

@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct LastView {
     view: Mutex<Option<Arc<View>>>,
     /// The results of the last query.
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<QueryMatches>>,
 }
 
 /// The results of a query.
-pub(crate) struct Found {
+pub(crate) struct QueryMatches {
     /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) query: AskedQuery,
@@ -100,7 +100,7 @@ impl LastView {
     ) -> Result<Vec<bool>> {
         let (bodies, outline, snapshot) = in_tree;
         let last = lock(&self.found).take();
-        let is_same = |last: &Found| {
+        let is_same = |last: &QueryMatches| {
             last.origin == origin
                 && asked
                     .query
@@ -112,7 +112,7 @@ impl LastView {
             .map(|last| last.known)
             .unwrap_or_default();
         let matched = find::matches(bodies, outline, snapshot, query, &mut known)?;
-        *lock(&self.found) = asked.query.clone().map(|query| Found {
+        *lock(&self.found) = asked.query.clone().map(|query| QueryMatches {
             origin,
             query,
             known,
@@ -132,23 +132,23 @@ pub(crate) struct ViewRoom<'a> {
 }
 
 /// The bytes of one kept view, subtracted from the total when dropped.
-pub(crate) struct Counted {
+pub(crate) struct CountedBytes {
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
 
 /// Adds the view's bytes to the total; `None` if the total would exceed the budget.
-pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<Counted> {
+pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<CountedBytes> {
     let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
     let order = Ordering::AcqRel;
     let taken = all.fetch_update(order, Ordering::Acquire, room);
-    taken.ok().map(|_| Counted {
+    taken.ok().map(|_| CountedBytes {
         all: Arc::clone(all),
         bytes,
     })
 }
 
-impl Drop for Counted {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -170,5 +170,5 @@ pub(crate) struct View {
     pub(crate) outline: Outline,
     pub(crate) visible: Visible,
     /// `None` if the view is not kept.
-    _counted: Option<Counted>,
+    _counted: Option<CountedBytes>,
 }

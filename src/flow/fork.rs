@@ -29,7 +29,7 @@ pub(crate) struct End {
 
 /// The entries of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ForkPlan {
     /// From the root to the tip, without label entries.
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
@@ -62,7 +62,7 @@ pub(crate) fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) 
 }
 
 /// The entries of a fork with this end. Linear in the length of the path.
-pub(crate) fn plan(tree: &Tree, end: End) -> Plan {
+pub(crate) fn plan(tree: &Tree, end: End) -> ForkPlan {
     let mut kept = tree.path(end.tip);
     let mut boundaries = HashMap::new();
     let mut next_kept = None;
@@ -86,14 +86,14 @@ pub(crate) fn plan(tree: &Tree, end: End) -> Plan {
         .map(|(_, label)| label.entry)
         .collect();
     labels.sort_unstable();
-    Plan {
+    ForkPlan {
         kept,
         labels,
         boundaries,
     }
 }
 
-impl Plan {
+impl ForkPlan {
     /// A copied line: byte for byte, except a parent or boundary that the fork leaves out.
     pub(crate) fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
         let stored = json::get(&entry, "parentId").unwrap_or_default();

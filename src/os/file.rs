@@ -1,7 +1,7 @@
 //! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, never
 //! a FIFO or device, private to their owner (session-file.md §1, §5).
 
-use super::handle::{self, Access, Handle};
+use super::handle::{self, Handle, HandleAccess};
 use crate::error::{Error, Kind, Result};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -118,7 +118,7 @@ impl Folder {
     pub fn open(path: &Path) -> io::Result<Self> {
         let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
         Ok(Self {
-            handle: Handle::new(folder, Access::Read),
+            handle: Handle::new(folder, HandleAccess::Read),
             within: None,
             path: path.to_owned(),
         })
@@ -143,7 +143,7 @@ impl Folder {
     /// A folder in this folder.
     pub fn subfolder(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
         Ok(Self {
-            handle: Handle::new(self.open_subfolder(name)?, Access::Read),
+            handle: Handle::new(self.open_subfolder(name)?, HandleAccess::Read),
             within: Some((Arc::clone(self), name.to_owned())),
             path: self.path.join(name),
         })
@@ -193,7 +193,7 @@ impl Folder {
 
     /// The open folder.
     fn fd(&self) -> Result<Arc<File>, Errno> {
-        self.handle.get(Access::Read, || self.open_again())
+        self.handle.get(HandleAccess::Read, || self.open_again())
     }
 
     fn open_again(&self) -> Result<File, Errno> {
@@ -208,7 +208,7 @@ impl Folder {
         let fd = self.fd()?;
         match act(&fd) {
             Err(Errno::NOENT) if is_removed(&fd) => {
-                let fd = self.handle.set(self.open_again()?, Access::Read);
+                let fd = self.handle.set(self.open_again()?, HandleAccess::Read);
                 act(&fd)
             }
             other => other,
@@ -280,10 +280,10 @@ impl Folder {
     }
 
     /// Opens a regular file; refuses anything else untouched.
-    pub fn file(&self, name: &OsStr, access: Access) -> Result<File> {
+    pub fn file(&self, name: &OsStr, access: HandleAccess) -> Result<File> {
         let access = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Append => OFlags::RDWR | OFlags::APPEND,
+            HandleAccess::Read => OFlags::RDONLY,
+            HandleAccess::Append => OFlags::RDWR | OFlags::APPEND,
         };
         // NONBLOCK: opening a FIFO must not wait for its other end.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;

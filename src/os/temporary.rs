@@ -4,7 +4,7 @@
 //! a lock is abandoned.
 
 use super::file::{self, Folder, Location};
-use super::handle::Access;
+use super::handle::HandleAccess;
 use rustix::fs::fstat;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -123,7 +123,7 @@ pub(crate) fn remove_abandoned(folder: &Folder) -> io::Result<()> {
 }
 
 fn remove_if_abandoned(folder: &Folder, name: &OsStr) -> io::Result<()> {
-    let Ok(file) = folder.file(name, Access::Read) else {
+    let Ok(file) = folder.file(name, HandleAccess::Read) else {
         return Ok(());
     };
     if file.try_lock().is_err() {

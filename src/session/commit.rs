@@ -104,11 +104,11 @@ enum Attempt {
     /// The commit must be made on a thread that may block.
     Later,
     /// The lines are in the file, but reading them takes too long on this thread.
-    Written(Box<Written>),
+    Written(Box<WrittenLines>),
 }
 
 /// Lines in the file that are not in the tree yet.
-struct Written {
+struct WrittenLines {
     lock: Lock,
     landed: WriteOutcome,
     /// The number of planned lines.
@@ -321,10 +321,10 @@ impl SessionState {
         synced
     }
 
-    fn write(&mut self, lock: Lock, planned: PlannedLines) -> Result<Written> {
+    fn write(&mut self, lock: Lock, planned: PlannedLines) -> Result<WrittenLines> {
         let lines = planned.lines.len();
         let landed = self.log.write(&lock, planned.lines)?;
-        Ok(Written {
+        Ok(WrittenLines {
             lock,
             landed,
             lines,
@@ -334,8 +334,8 @@ impl SessionState {
     }
 
     /// Takes what has been written into the tree.
-    fn take_in(&mut self, written: Written, changes: &mut Changes) -> Result<CommitOutcome> {
-        let Written {
+    fn take_in(&mut self, written: WrittenLines, changes: &mut Changes) -> Result<CommitOutcome> {
+        let WrittenLines {
             lock,
             landed,
             lines,

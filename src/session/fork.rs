@@ -4,7 +4,7 @@
 
 use super::SessionState;
 use crate::error::Result;
-use crate::flow::fork::{self, End, OpenCall, Plan};
+use crate::flow::fork::{self, End, ForkPlan, OpenCall};
 use crate::id;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::copy::{CHUNK, CopiedLine, FinishedLog, LogWriter};
@@ -15,9 +15,9 @@ use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// The parts of a fork.
 pub(crate) struct Copy {
-    plan: Plan,
+    plan: ForkPlan,
     bodies: Bodies,
-    kept: Vec<Kept>,
+    kept: Vec<KeptEntry>,
     /// The ids of the copied entries, without separators.
     ids: String,
     /// How to read the entries that are not copied byte for byte, in order.
@@ -30,7 +30,7 @@ pub(crate) struct Copy {
 }
 
 /// An entry that is copied.
-struct Kept {
+struct KeptEntry {
     place: FilePlace,
     /// The end of its id in `ids`.
     id_end: usize,
@@ -39,7 +39,7 @@ struct Kept {
 }
 
 /// The next lines of a fork.
-enum Piece<'a> {
+enum ForkPart<'a> {
     /// Adjacent lines of the source, copied byte for byte.
     Run(&'a [CopiedLine<'a>]),
     Line(&'a [u8]),
@@ -69,7 +69,7 @@ impl Copy {
             if facts.is_none() {
                 others.push(bodies.fetch(tree, node)?);
             }
-            kept.push(Kept {
+            kept.push(KeptEntry {
                 place: tree.place(node),
                 id_end: ids.len(),
                 facts,
@@ -98,7 +98,7 @@ impl Copy {
     }
 
     /// Passes everything to `take`, in order.
-    fn pieces(&self, mut take: impl FnMut(Piece<'_>) -> Result<()>) -> Result<()> {
+    fn pieces(&self, mut take: impl FnMut(ForkPart<'_>) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         let mut others = self.others.iter();
         let mut run: Vec<CopiedLine<'_>> = Vec::new();
@@ -115,7 +115,7 @@ impl Copy {
                     && offset + u64::from(len) - first.place.offset < CHUNK as u64
             });
             if !goes_on && !run.is_empty() {
-                take(Piece::Run(&run))?;
+                take(ForkPart::Run(&run))?;
                 run.clear();
             }
             run_end = offset + u64::from(len);
@@ -128,22 +128,22 @@ impl Copy {
                 None => {
                     if let Some(fetch) = others.next() {
                         let entry = reader.entry(fetch)?;
-                        take(Piece::Line(&self.plan.copy(entry, parent_id)))?;
+                        take(ForkPart::Line(&self.plan.copy(entry, parent_id)))?;
                     }
                 }
             }
             parent_id = Some(id);
         }
         if !run.is_empty() {
-            take(Piece::Run(&run))?;
+            take(ForkPart::Run(&run))?;
         }
         for line in &self.results {
-            take(Piece::Line(line))?;
+            take(ForkPart::Line(line))?;
         }
         parent_id = self.last_id.as_deref();
         for (fetch, id) in &self.labels {
             let entry = reader.entry(fetch)?;
-            take(Piece::Line(&self.plan.copy(entry, parent_id)))?;
+            take(ForkPart::Line(&self.plan.copy(entry, parent_id)))?;
             parent_id = Some(id);
         }
         Ok(())
@@ -154,8 +154,8 @@ impl Copy {
         let mut lines = Vec::new();
         self.pieces(|piece| {
             match piece {
-                Piece::Line(line) => lines.push(line.to_vec()),
-                Piece::Run(run) => {
+                ForkPart::Line(line) => lines.push(line.to_vec()),
+                ForkPart::Run(run) => {
                     for line in run {
                         let stored = self.bodies.read(line.place)?;
                         self.bodies.check_line(&stored, stored.len(), line.id)?;
@@ -188,8 +188,8 @@ impl Copy {
         let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);
         let mut draft = LogWriter::begin(at, header_line, tree)?;
         self.pieces(|piece| match piece {
-            Piece::Line(line) => draft.line(line),
-            Piece::Run(run) => draft.copy(&self.bodies, run),
+            ForkPart::Line(line) => draft.line(line),
+            ForkPart::Run(run) => draft.copy(&self.bodies, run),
         })?;
         draft.finish(synced)
     }

@@ -15,7 +15,7 @@ pub(crate) async fn summarize(
     request: &SummaryRequest,
     on_piece: OnPiece<'_>,
 ) -> Result<Summary, Error> {
-    let pieces = Mutex::new(Pieces::default());
+    let pieces = Mutex::new(Utf8Pieces::default());
     let heard = |bytes: &[u8]| {
         let mut pieces = lock(&pieces);
         pieces.push(bytes, on_piece);
@@ -106,9 +106,9 @@ fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
 
 /// Splits output into pieces of whole characters; holds the bytes of an incomplete one.
 #[derive(Default)]
-struct Pieces(Vec<u8>);
+struct Utf8Pieces(Vec<u8>);
 
-impl Pieces {
+impl Utf8Pieces {
     fn push(&mut self, bytes: &[u8], on_piece: OnPiece<'_>) {
         self.0.extend_from_slice(bytes);
         let valid = match std::str::from_utf8(&self.0) {

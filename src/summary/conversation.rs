@@ -3,7 +3,7 @@
 //! It is text, so that a model does not continue it as a conversation. Owns the choice of messages and the
 //! text of each one; the caller chooses the entries.
 
-use crate::context::agent::{self, Message};
+use crate::context::agent::{self, AgentMessage};
 use crate::context::content::{self, ContentBlock, ToolCallBlock};
 use crate::context::{kind_and_role, llm};
 use crate::entry::{Kind, Role};
@@ -86,14 +86,14 @@ pub(crate) fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
 }
 
 /// Whether the conversation has the call that a tool result answers.
-fn is_represented(result: &Message, calls: &HashSet<String>) -> bool {
+fn is_represented(result: &AgentMessage, calls: &HashSet<String>) -> bool {
     json::get(&result.json, "toolCallId")
         .and_then(json::string)
         .is_some_and(|id| calls.contains(&*id))
 }
 
 /// As [`content::estimated_tokens`], but a tool result counts only as far as its text is shown.
-fn estimated_tokens(message: &Message) -> u64 {
+fn estimated_tokens(message: &AgentMessage) -> u64 {
     let tokens = content::estimated_tokens(message);
     match message.role {
         Role::ToolResult => tokens.min(TOOL_RESULT_CHARACTERS.div_ceil(4) as u64),
@@ -102,7 +102,7 @@ fn estimated_tokens(message: &Message) -> u64 {
 }
 
 /// The text of a message, in parts; `None` if it has none. Thinking is left out.
-pub(crate) fn serialize(message: Message) -> Option<Vec<String>> {
+pub(crate) fn serialize(message: AgentMessage) -> Option<Vec<String>> {
     let role = message.role;
     let message = llm::convert(message)?;
     let content = content::of(&message);
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn tokens_are_characters_by_four_and_images_1200() {
         let estimate = |message: Value, role| {
-            content::estimated_tokens(&Message {
+            content::estimated_tokens(&AgentMessage {
                 role,
                 json: message.to_string().into_bytes(),
             })

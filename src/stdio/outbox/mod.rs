@@ -62,7 +62,7 @@ pub struct Outbox {
 
 #[derive(Debug)]
 struct OutboxState {
-    queue: VecDeque<Item>,
+    queue: VecDeque<OutboxItem>,
     /// Position in the queue of the last gap of each session.
     gaps: HashMap<Arc<str>, usize>,
     /// Positions in the queue of the last delta of each navigation.
@@ -89,11 +89,11 @@ enum Phase {
 }
 
 #[derive(Debug)]
-enum Item {
+enum OutboxItem {
     Message(Vec<u8>),
     /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
-    Delta(Box<Delta>),
+    Delta(Box<QueuedDelta>),
     /// A range of lost messages, in the place of the first of them.
     Gap {
         session: Arc<str>,
@@ -103,7 +103,7 @@ enum Item {
 }
 
 #[derive(Debug)]
-struct Delta {
+struct QueuedDelta {
     session: Box<str>,
     navigation: Box<str>,
     index: u64,
@@ -143,16 +143,16 @@ impl Outbox {
     /// Queues one message: JSON text without line end, and without a line break between tokens.
     /// Discarded once the outbox is closed or broken.
     pub fn push(&self, message: Vec<u8>, class: Class) {
-        self.push_item(Item::Message(message), class);
+        self.push_item(OutboxItem::Message(message), class);
     }
 
     /// Queues one message that is never dropped, in pieces, so that a large one need not be copied. Otherwise
     /// as [`push`](Self::push).
     pub fn push_pieces(&self, pieces: Vec<Vec<u8>>) {
-        self.push_item(Item::Pieces(pieces), Class::Keep);
+        self.push_item(OutboxItem::Pieces(pieces), Class::Keep);
     }
 
-    fn push_item(&self, item: Item, class: Class) {
+    fn push_item(&self, item: OutboxItem, class: Class) {
         debug_assert!(item.is_one_line(), "a message is one line");
         let mut state = self.lock();
         if state.phase != Phase::Open {
@@ -177,7 +177,7 @@ impl Outbox {
         if !state.merge(session, navigation, delta) {
             let place = state.queue.len();
             state.deltas.push(place);
-            state.put(Item::Delta(Box::new(Delta {
+            state.put(OutboxItem::Delta(Box::new(QueuedDelta {
                 session: session.into(),
                 navigation: navigation.into(),
                 index,
@@ -329,7 +329,7 @@ impl Outbox {
     }
 
     /// Takes all queued messages and leaves an empty queue. `None`: closed and drained.
-    fn next_batch(&self, empty: VecDeque<Item>) -> Option<(VecDeque<Item>, Framing)> {
+    fn next_batch(&self, empty: VecDeque<OutboxItem>) -> Option<(VecDeque<OutboxItem>, Framing)> {
         let mut state = self.lock();
         while state.queue.is_empty() {
             if state.phase != Phase::Open {
@@ -379,7 +379,7 @@ impl Outbox {
 }
 
 impl OutboxState {
-    fn put(&mut self, item: Item) {
+    fn put(&mut self, item: OutboxItem) {
         self.unread = self.unread.saturating_add(item.cost());
         self.queue.push_back(item);
     }
@@ -392,14 +392,14 @@ impl OutboxState {
             .gaps
             .get(&session)
             .and_then(|place| self.queue.get_mut(*place));
-        if let Some(Item::Gap { to, .. }) = last
+        if let Some(OutboxItem::Gap { to, .. }) = last
             && to.checked_add(1) == Some(seq)
         {
             *to = seq;
             return;
         }
         self.gaps.insert(Arc::clone(&session), self.queue.len());
-        self.put(Item::Gap {
+        self.put(OutboxItem::Gap {
             session,
             from: seq,
             to: seq,
@@ -413,7 +413,7 @@ impl OutboxState {
         }
         let mut bytes = Vec::with_capacity(self.unread + 64);
         for item in &self.queue {
-            let Item::Message(message) = item else {
+            let OutboxItem::Message(message) = item else {
                 return None;
             };
             if self.framing == Framing::ContentLength {
@@ -429,7 +429,7 @@ impl OutboxState {
 
     fn merge(&mut self, session: &str, navigation: &str, text: &str) -> bool {
         for place in self.deltas.iter().rev() {
-            if let Some(Item::Delta(delta)) = self.queue.get_mut(*place)
+            if let Some(OutboxItem::Delta(delta)) = self.queue.get_mut(*place)
                 && *delta.navigation == *navigation
                 && *delta.session == *session
             {
@@ -441,14 +441,14 @@ impl OutboxState {
         false
     }
 
-    fn take(&mut self, empty: VecDeque<Item>) -> VecDeque<Item> {
+    fn take(&mut self, empty: VecDeque<OutboxItem>) -> VecDeque<OutboxItem> {
         self.gaps.clear();
         self.deltas.clear();
         std::mem::replace(&mut self.queue, empty)
     }
 }
 
-impl Item {
+impl OutboxItem {
     /// Its share of the unread bytes.
     fn cost(&self) -> usize {
         match self {
@@ -509,9 +509,9 @@ struct Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    fn write(&mut self, item: Item, framing: Framing) -> io::Result<()> {
+    fn write(&mut self, item: OutboxItem, framing: Framing) -> io::Result<()> {
         let cost = item.cost();
-        if let Item::Pieces(pieces) = item {
+        if let OutboxItem::Pieces(pieces) = item {
             if framing == Framing::ContentLength {
                 write!(self.collected, "Content-Length: {cost}\r\n\r\n")?;
             }

@@ -4,7 +4,7 @@
 //! Time is linear in the bytes, and memory is at most [`MAX_EVENT_BYTES`] and a chunk. `eventsource-stream`
 //! copies the rest of a chunk for every event and has no limit.
 
-use super::Failure;
+use super::ModelFailure;
 use std::collections::VecDeque;
 
 /// Longest single event, in bytes.
@@ -12,7 +12,7 @@ const MAX_EVENT_BYTES: usize = 1 << 20;
 
 /// Reads events. An event that the end of the stream cuts off is dropped.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventSplitter {
     /// The incomplete last line.
     line: Vec<u8>,
     /// The data lines of the incomplete event.
@@ -22,9 +22,9 @@ pub(super) struct Events {
     whole: VecDeque<String>,
 }
 
-impl Events {
+impl EventSplitter {
     /// Reads a chunk. Fails if an event is too long or is not UTF-8.
-    pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), ModelFailure> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_return)
                 && let Some(rest) = chunk.strip_prefix(b"\n")
@@ -36,7 +36,7 @@ impl Events {
             let (text, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
             let unfinished = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
             if unfinished + text.len() > MAX_EVENT_BYTES {
-                return Err(Failure::TooLong);
+                return Err(ModelFailure::TooLong);
             }
             self.line.extend_from_slice(text);
             chunk = rest;
@@ -54,11 +54,11 @@ impl Events {
         self.whole.pop_front()
     }
 
-    fn end_line(&mut self) -> Result<(), Failure> {
+    fn end_line(&mut self) -> Result<(), ModelFailure> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             if let Some(data) = self.data.take() {
-                let data = String::from_utf8(data).map_err(|_| Failure::BadResponse)?;
+                let data = String::from_utf8(data).map_err(|_| ModelFailure::BadResponse)?;
                 self.whole.push_back(data);
             }
         } else if let Some(value) = line.strip_prefix(b"data:") {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn however_it_is_cut_into_chunks_the_events_are_the_same() {
         for size in 1..STREAM.len() {
-            let mut events = Events::default();
+            let mut events = EventSplitter::default();
             let mut said = Vec::new();
             for chunk in STREAM.as_bytes().chunks(size) {
                 events.push(chunk).unwrap();
@@ -99,12 +99,15 @@ mod tests {
     fn an_event_too_long_or_no_text_is_refused() {
         let long = "data: x\n".repeat(1 << 20);
         assert_eq!(
-            Events::default().push(long.as_bytes()),
-            Err(Failure::TooLong)
+            EventSplitter::default().push(long.as_bytes()),
+            Err(ModelFailure::TooLong)
         );
         let line = vec![b'x'; MAX_EVENT_BYTES + 1];
-        assert_eq!(Events::default().push(&line), Err(Failure::TooLong));
-        let no_text = Events::default().push(b"data: \xff\n\n");
-        assert_eq!(no_text, Err(Failure::BadResponse));
+        assert_eq!(
+            EventSplitter::default().push(&line),
+            Err(ModelFailure::TooLong)
+        );
+        let no_text = EventSplitter::default().push(b"data: \xff\n\n");
+        assert_eq!(no_text, Err(ModelFailure::BadResponse));
     }
 }

@@ -20,7 +20,7 @@ use crate::error::{Error, Kind};
 use crate::summary::conversation::TokenBudget;
 use crate::summary::{ModelName, Summary, SummaryRequest, Usage, prompt};
 use address::{endpoint, is_loopback};
-use events::Events;
+use events::EventSplitter;
 use futures_util::StreamExt;
 use pause::retry_after;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -47,7 +47,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The known providers, and how a model is chosen.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct LlmSettings {
     /// By the name that conversations give.
     pub providers: BTreeMap<String, Provider>,
     /// The model for conversations whose own cannot be asked.
@@ -76,7 +76,7 @@ pub struct Provider {
     /// The address to which the paths of the API are appended. Its query is sent too.
     pub base_url: Url,
     /// `None` if the provider needs no key.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
 }
 
 /// The API whose requests and streams the provider uses.
@@ -88,7 +88,7 @@ pub enum Api {
 
 /// A key and the name of its environment variable.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct ApiKey {
     /// The environment variable.
     pub variable: String,
     pub secret: Option<SecretString>,
@@ -100,12 +100,12 @@ pub struct Llm {
     client: Client,
     /// For servers on this machine, which are asked without a proxy; `None` if there are none.
     direct: Option<Client>,
-    settings: Arc<Settings>,
+    settings: Arc<LlmSettings>,
 }
 
 impl Llm {
     /// Fails if the client cannot be set up.
-    pub fn new(settings: Settings) -> Result<Self, reqwest::Error> {
+    pub fn new(settings: LlmSettings) -> Result<Self, reqwest::Error> {
         let builder = || {
             Client::builder()
                 .connect_timeout(settings.connect_timeout)
@@ -138,7 +138,7 @@ impl Llm {
     }
 
     /// Asks the model. Fails with `summarizerUnavailable` if no model can be asked, else with
-    /// `summarizerFailed` and [`Failure::cause`] as `details.cause`.
+    /// `summarizerFailed` and [`ModelFailure::cause`] as `details.cause`.
     pub async fn summarize(
         &self,
         request: &SummaryRequest,
@@ -150,7 +150,7 @@ impl Llm {
         match tokio::time::timeout(self.settings.total_timeout, asked).await {
             Ok(Ok(summary)) => Ok(summary),
             Ok(Err(failure)) => Err(failure.into_error(model)),
-            Err(_) => Err(Failure::Timeout("total").into_error(model)),
+            Err(_) => Err(ModelFailure::Timeout("total").into_error(model)),
         }
     }
 
@@ -171,7 +171,7 @@ impl Llm {
                 None => why = format!("the provider {name:?} is not configured"),
                 Some(Provider {
                     key:
-                        Some(Key {
+                        Some(ApiKey {
                             variable,
                             secret: None,
                         }),
@@ -193,7 +193,7 @@ impl Llm {
         provider: &Provider,
         request: &SummaryRequest,
         told: OnPiece<'_>,
-    ) -> Result<Summary, Failure> {
+    ) -> Result<Summary, ModelFailure> {
         let has_spoken = AtomicBool::new(false);
         let heard = |text: &str| {
             has_spoken.store(true, Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Llm {
         provider: &Provider,
         request: &SummaryRequest,
         told: OnPiece<'_>,
-    ) -> Result<Summary, Failure> {
+    ) -> Result<Summary, ModelFailure> {
         let prompt = prompt::prompt(request);
         let Outgoing {
             path,
@@ -244,7 +244,7 @@ impl Llm {
                 Api::OpenAi => ("authorization", "Bearer "),
             };
             let value = format!("{prefix}{}", key.expose_secret());
-            let mut value = HeaderValue::from_str(&value).map_err(|_| Failure::BadKey)?;
+            let mut value = HeaderValue::from_str(&value).map_err(|_| ModelFailure::BadKey)?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
@@ -256,8 +256,8 @@ impl Llm {
             .within_idle(send)
             .await?
             .map_err(|error| match error.is_timeout() {
-                true => Failure::Timeout("connect"),
-                false => Failure::Connect,
+                true => ModelFailure::Timeout("connect"),
+                false => ModelFailure::Connect,
             })?;
         let redactor = Redactor::new(key);
         if response.status() != StatusCode::OK {
@@ -265,16 +265,16 @@ impl Llm {
         }
         let answer = match provider.api {
             Api::Anthropic => {
-                let reader = anthropic::Reader::default();
+                let reader = anthropic::AnthropicReader::default();
                 self.read(response, reader, redactor, told).await
             }
             Api::OpenAi => {
-                let reader = openai::Reader::default();
+                let reader = openai::OpenAiReader::default();
                 self.read(response, reader, redactor, told).await
             }
         }?;
         match answer.text.trim().is_empty() {
-            true => Err(Failure::Empty),
+            true => Err(ModelFailure::Empty),
             false => Ok(answer),
         }
     }
@@ -282,16 +282,16 @@ impl Llm {
     async fn read(
         &self,
         response: Response,
-        mut reader: impl Reader,
+        mut reader: impl StreamReader,
         mut redactor: Redactor<'_>,
         told: OnPiece<'_>,
-    ) -> Result<Summary, Failure> {
+    ) -> Result<Summary, ModelFailure> {
         // A response that is no event stream would not be one at the next attempt.
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));
         let mut chunks = response.bytes_stream();
-        let mut events = Events::default();
+        let mut events = EventSplitter::default();
         let mut text = String::new();
         let mut pass_on = |piece: String| {
             if !piece.is_empty() {
@@ -305,20 +305,20 @@ impl Llm {
                 is_stream = true;
                 let piece = reader.take(&data);
                 match piece.map_err(|failure| failure.redacted(&redactor))? {
-                    Piece::Text(piece) => pass_on(redactor.push(&piece)),
-                    Piece::Nothing => {}
-                    Piece::End => break 'events,
+                    EventContent::Text(piece) => pass_on(redactor.push(&piece)),
+                    EventContent::Nothing => {}
+                    EventContent::End => break 'events,
                 }
             }
             let chunk = match self.within_idle(chunks.next()).await? {
-                Some(chunk) => chunk.map_err(|_| Failure::Cut)?,
+                Some(chunk) => chunk.map_err(|_| ModelFailure::Cut)?,
                 None if reader.is_complete() => break,
-                None if is_stream => return Err(Failure::Cut),
-                None => return Err(Failure::BadResponse),
+                None if is_stream => return Err(ModelFailure::Cut),
+                None => return Err(ModelFailure::BadResponse),
             };
             total += chunk.len();
             if total > MAX_ANSWER_BYTES {
-                return Err(Failure::TooLong);
+                return Err(ModelFailure::TooLong);
             }
             events.push(&chunk)?;
         }
@@ -327,13 +327,13 @@ impl Llm {
         Ok(Summary { text, usage })
     }
 
-    async fn within_idle<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    async fn within_idle<T>(&self, work: impl Future<Output = T>) -> Result<T, ModelFailure> {
         let done = tokio::time::timeout(self.settings.idle_timeout, work).await;
-        done.map_err(|_| Failure::Timeout("idle"))
+        done.map_err(|_| ModelFailure::Timeout("idle"))
     }
 
     /// The error for a response other than 200.
-    async fn refusal(&self, response: Response) -> Failure {
+    async fn refusal(&self, response: Response) -> ModelFailure {
         let status = response.status();
         let retry_after = retry_after(response.headers());
         let mut body = Vec::new();
@@ -343,7 +343,7 @@ impl Llm {
         {
             body.extend_from_slice(&chunk);
         }
-        Failure::Status {
+        ModelFailure::Status {
             status,
             retry_after,
             code: error_code(&body),
@@ -359,16 +359,16 @@ struct Outgoing {
 }
 
 /// Reads the events of a stream.
-trait Reader {
-    fn take(&mut self, data: &str) -> Result<Piece, Failure>;
+trait StreamReader {
+    fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure>;
     /// Whether the answer is complete if the stream ends here.
     fn is_complete(&self) -> bool;
     /// The usage; an error if the answer is no summary.
-    fn finish(self) -> Result<Option<Usage>, Failure>;
+    fn finish(self) -> Result<Option<Usage>, ModelFailure>;
 }
 
 /// The content of an event.
-enum Piece {
+enum EventContent {
     Text(String),
     Nothing,
     /// The end of the answer.
@@ -377,7 +377,7 @@ enum Piece {
 
 /// Why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum ModelFailure {
     /// The server could not be reached.
     Connect,
     /// A time limit has passed: `connect`, `idle` or `total`.
@@ -408,32 +408,32 @@ pub(crate) enum Failure {
     BadKey,
 }
 
-impl Failure {
+impl ModelFailure {
     /// The name of the cause for programs.
     pub(crate) fn cause(&self) -> &'static str {
         match self {
-            Failure::Connect => "connect",
-            Failure::Timeout(_) => "timeout",
-            Failure::Status { status, .. } => match status.as_u16() {
+            ModelFailure::Connect => "connect",
+            ModelFailure::Timeout(_) => "timeout",
+            ModelFailure::Status { status, .. } => match status.as_u16() {
                 429 => "rateLimited",
                 401 | 403 => "unauthorized",
                 _ => "http",
             },
-            Failure::InStream(_) => "provider",
-            Failure::Cut => "cut",
-            Failure::Truncated => "truncated",
-            Failure::Empty => "empty",
-            Failure::Refused => "refused",
-            Failure::ToolCall => "toolCall",
-            Failure::TooLong => "tooLong",
-            Failure::BadResponse => "badResponse",
-            Failure::BadKey => "badKey",
+            ModelFailure::InStream(_) => "provider",
+            ModelFailure::Cut => "cut",
+            ModelFailure::Truncated => "truncated",
+            ModelFailure::Empty => "empty",
+            ModelFailure::Refused => "refused",
+            ModelFailure::ToolCall => "toolCall",
+            ModelFailure::TooLong => "tooLong",
+            ModelFailure::BadResponse => "badResponse",
+            ModelFailure::BadKey => "badKey",
         }
     }
 
     /// Removes the key from the server's code.
     fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
-        if let Failure::Status { code, .. } | Failure::InStream(code) = &mut self {
+        if let ModelFailure::Status { code, .. } | ModelFailure::InStream(code) = &mut self {
             *code = code.take().and_then(|code| redactor.word(code));
         }
         self
@@ -442,18 +442,20 @@ impl Failure {
     /// Whether another attempt may succeed.
     fn is_passing(&self) -> bool {
         match self {
-            Failure::Connect | Failure::Cut | Failure::Timeout("connect" | "idle") => true,
-            Failure::Status { status, .. } => {
+            ModelFailure::Connect
+            | ModelFailure::Cut
+            | ModelFailure::Timeout("connect" | "idle") => true,
+            ModelFailure::Status { status, .. } => {
                 status.is_server_error() || matches!(status.as_u16(), 408 | 429)
             }
-            Failure::InStream(code) => code.as_deref() == Some("overloaded_error"),
+            ModelFailure::InStream(code) => code.as_deref() == Some("overloaded_error"),
             _ => false,
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Failure::Status { retry_after, .. } => *retry_after,
+            ModelFailure::Status { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
@@ -462,7 +464,7 @@ impl Failure {
         let ModelName { provider, model_id } = model;
         let message = format!("no summary by {model_id:?} of {provider:?}: {self}");
         let mut error = failed(self.cause(), message);
-        if let Failure::Status { status, .. } = &self
+        if let ModelFailure::Status { status, .. } = &self
             && let Some(details) = error.details.as_mut()
             && let Some(details) = details.as_object_mut()
         {
@@ -475,27 +477,29 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ModelFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Connect => f.write_str("its server cannot be reached"),
-            Failure::Timeout(limit) => write!(f, "the {limit} timeout has passed"),
-            Failure::Status { status, code, .. } => {
+            ModelFailure::Connect => f.write_str("its server cannot be reached"),
+            ModelFailure::Timeout(limit) => write!(f, "the {limit} timeout has passed"),
+            ModelFailure::Status { status, code, .. } => {
                 write!(f, "its server answered {}", status.as_u16())?;
                 code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
             }
-            Failure::InStream(code) => {
+            ModelFailure::InStream(code) => {
                 f.write_str("its server failed while it answered")?;
                 code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
             }
-            Failure::Cut => f.write_str("the answer broke off"),
-            Failure::Truncated => f.write_str("the answer was longer than the model may write"),
-            Failure::Empty => f.write_str("the answer was empty"),
-            Failure::Refused => f.write_str("the request was refused"),
-            Failure::ToolCall => f.write_str("the model called a tool"),
-            Failure::TooLong => f.write_str("the answer was too long"),
-            Failure::BadResponse => f.write_str("the answer could not be understood"),
-            Failure::BadKey => f.write_str("the key cannot be sent"),
+            ModelFailure::Cut => f.write_str("the answer broke off"),
+            ModelFailure::Truncated => {
+                f.write_str("the answer was longer than the model may write")
+            }
+            ModelFailure::Empty => f.write_str("the answer was empty"),
+            ModelFailure::Refused => f.write_str("the request was refused"),
+            ModelFailure::ToolCall => f.write_str("the model called a tool"),
+            ModelFailure::TooLong => f.write_str("the answer was too long"),
+            ModelFailure::BadResponse => f.write_str("the answer could not be understood"),
+            ModelFailure::BadKey => f.write_str("the key cannot be sent"),
         }
     }
 }

@@ -13,7 +13,7 @@ use treelined_bench::library::Generated;
 pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
     for count in bench.counts.iter().copied() {
         let sessions = bench.library.many(count)?;
-        let mut measured = Measured::default();
+        let mut measured = ListTimes::default();
         machine::utf8_pass(sessions.iter().map(|session| session.path.as_path()))?;
         for round in 0..bench.rounds.min(3) {
             let world = World::new(bench)?;
@@ -33,7 +33,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
 
 /// Times in seconds of one directory, one of each in each round.
 #[derive(Default)]
-struct Measured {
+struct ListTimes {
     /// In a home that has no caches.
     first: Vec<f64>,
     again: Vec<f64>,
@@ -47,7 +47,7 @@ struct Measured {
     memory: f64,
 }
 
-impl Measured {
+impl ListTimes {
     fn ours(&mut self, bench: &Bench, world: &World, sessions: &[Generated]) -> Result<()> {
         let mut daemon = Daemon::start(bench, world)?;
         daemon.settle()?;

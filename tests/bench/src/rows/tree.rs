@@ -115,7 +115,7 @@ struct Call<'a> {
 /// Times in seconds, in a process that has just opened the session. The first call is shown apart, since users
 /// seldom wait for it.
 #[derive(Default)]
-struct Measured {
+struct CallTimes {
     first: Vec<f64>,
     again: Vec<f64>,
     bytes: usize,
@@ -125,7 +125,7 @@ struct Measured {
     pipe: Vec<f64>,
 }
 
-impl Measured {
+impl CallTimes {
     /// The size of the response.
     fn megabytes(&self) -> f64 {
         self.bytes as f64 / 1e6
@@ -149,9 +149,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn measure(&self, check: impl Fn(&Value) -> Result<()>) -> Result<Measured> {
+    fn measure(&self, check: impl Fn(&Value) -> Result<()>) -> Result<CallTimes> {
         let Self { bench, session, .. } = *self;
-        let (mut measured, params) = (Measured::default(), self.params.to_string());
+        let (mut measured, params) = (CallTimes::default(), self.params.to_string());
         for _ in 0..bench.rounds_for(session.facts.entries as u32) {
             let world = World::new(bench)?;
             let mut daemon = Daemon::start(bench, &world)?;
