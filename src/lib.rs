@@ -9,7 +9,7 @@
 //! - `id`: ids of sessions and entries, and the seam to clock and randomness
 //! - `clock`: the machine's clock and randomness; new session ids
 //! - `timestamp`: instants, as text and as milliseconds
-//! - `bytes`: plain fields of cache files
+//! - `bytes`: parts of byte strings, and plain fields of cache files
 //! - `lock`: mutexes without poisoning
 //! - `parallel`: maps ordered work on several threads
 //! - `blocking`: runs work that may wait on a blocking thread
@@ -56,6 +56,16 @@
 //!
 //! README.md follows one request through them ("The source").
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+
 mod ask;
 mod blocking;
 mod budget;
@@ -79,6 +89,10 @@ mod log;
 mod name;
 mod os;
 pub(crate) mod parallel;
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "limits that clients give are cut to the size of memory"
+)]
 mod rpc;
 mod schema;
 mod search;

@@ -3,6 +3,7 @@
 //!
 //! Members and roles that are not in the table are allowed and kept.
 
+use crate::bytes::part;
 use crate::json::{self, Elements, Malformed, Members};
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -255,7 +256,7 @@ impl<'a> FoundMembers<'a> {
             let Some(name) = names.find(|name| name.as_bytes() == &*key) else {
                 continue;
             };
-            let value = text.get(member.value).unwrap_or_default();
+            let value = part(text, member.value);
             match found.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, earlier)) => *earlier = value,
                 None => found.push((name, value)),

@@ -41,6 +41,7 @@ pub(super) fn hooks(
         );
         let named = (&section.argv[..], section.env.as_deref());
         let program = program(named, keys, timeout, max, (of, lines));
+        debug_assert!(named_in.is_some(), "only a file names hooks");
         hooks.push(Hook {
             events: section.events.clone(),
             program: program.with_context(|| format!("hooks[{index}]"))?,

@@ -139,7 +139,7 @@ pub(crate) async fn put<P: Serialize>(
         session_id: asking.open.id.to_string(),
         seq,
         event_id: event_id.as_str().to_owned(),
-        timeout_ms: timeout.as_millis() as u64,
+        timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
     };
     let client_waits = if is_asked { timeout } else { Duration::ZERO };
     daemon.notify(asking.open, asking.event.name(), |seq| {

@@ -1,6 +1,7 @@
 //! Forks: the entries of a fork, and how their lines are linked again (session-file.md §5).
 
 use super::push_text_member;
+use crate::bytes::part;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::IdAllocator;
@@ -167,7 +168,7 @@ pub(crate) fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
         return open;
     };
     while let Ok(Some(span)) = blocks.next() {
-        let block = content.get(span).unwrap_or_default();
+        let block = part(content, span);
         let text = |name: &str| json::get(block, name).and_then(json::string);
         if text("type").as_deref() != Some("toolCall") {
             continue;

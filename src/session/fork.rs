@@ -106,7 +106,9 @@ impl Copy {
         let mut id_start = 0;
         let mut parent_id = None;
         for kept in &self.kept {
-            let id = self.ids.get(id_start..kept.id_end).unwrap_or_default();
+            let id = self.ids.get(id_start..kept.id_end);
+            debug_assert!(id.is_some(), "`ids` has the id of each kept entry");
+            let id = id.unwrap_or_default();
             id_start = kept.id_end;
             let FilePlace { offset, len } = kept.place;
             let goes_on = run.first().is_some_and(|first| {

@@ -127,6 +127,7 @@ impl Session {
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
         let read_only = read_only || is_newer;
+        debug_assert!(log.header().is_some(), "an opened session has a header");
         let id = log.header().map(|h| h.id.as_str()).unwrap_or_default();
         Arc::new(Self {
             id: SessionId::new(id),

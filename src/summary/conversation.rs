@@ -3,6 +3,7 @@
 //! It is text, so that a model does not continue it as a conversation. Owns the choice of messages and the
 //! text of each one; the caller chooses the entries.
 
+use crate::bytes::part;
 use crate::context::agent::{self, AgentMessage};
 use crate::context::content::{self, ContentBlock, ToolCallBlock};
 use crate::context::{kind_and_role, llm};
@@ -149,7 +150,7 @@ pub(crate) fn serialize(message: AgentMessage) -> Option<Vec<String>> {
 
 /// `read(path="a.rs", limit=10)`, with values as raw JSON.
 fn written_call(call: &ToolCallBlock<'_>) -> String {
-    let raw = |span| String::from_utf8_lossy(call.arguments.get(span).unwrap_or_default());
+    let raw = |span| String::from_utf8_lossy(part(call.arguments, span));
     let mut written = format!("{}(", call.name);
     match Members::open(call.arguments, 0) {
         Ok(mut members) => {

@@ -2,6 +2,9 @@
 //! `schema/`. Each file or folder has one subject. `harness` runs the program, `fixture` makes its input.
 
 #![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
